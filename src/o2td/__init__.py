@@ -1,5 +1,88 @@
-"""Value prediction for one policy from the data of another, with linear features."""
+"""Value prediction for one policy from the data of another, with linear features.
+
+Names are imported on first use, so ``import o2td`` itself is quick:
+
+>>> import o2td
+>>> o2td.__version__ == o2td._version.__version__
+True
+>>> "TD" in dir(o2td)
+True
+"""
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
+
+from o2td._version import __version__
+
+# module -> the public names it holds
+_NAMES = {
+    "o2td.transitions": ["Transitions"],
+    "o2td.problem": ["Problem"],
+    "o2td.learners": [
+        "ABTD",
+        "ETD",
+        "GTD",
+        "GTD2",
+        "GTD2MP",
+        "HTD",
+        "O2TD",
+        "TD",
+        "TDC",
+        "TDCMP",
+        "TDRC",
+        "PowerDecay",
+        "ResidualGradient",
+        "TreeBackup",
+        "VTrace",
+        "sweep",
+    ],
+    "o2td.solvers": [
+        "LSETD",
+        "LSTD",
+        "LSTDQ",
+        "SOTD",
+        "Averager",
+        "BellmanResidual",
+        "DantzigTD",
+        "DiagonalSOTD",
+        "MonteCarlo",
+        "PluginOptimal",
+    ],
+}
+
+# public name -> the module it stands for
+_MODULES = {
+    "checks": "o2td.checks",
+    "domains": "o2td.domains",
+    "emphasis": "o2td.learners.emphasis",
+    "errors": "o2td.errors",
+    "evaluation": "o2td.evaluation",
+    "exact": "o2td.exact",
+    "experiments": "o2td.experiments",
+    "features": "o2td.features",
+    "metrics": "o2td.metrics",
+    "registry": "o2td.registry",
+    "report": "o2td.report",
+    "sklearn": "o2td.sklearn",
+    "sources": "o2td.sources",
+}
+
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = ["__version__", *_HOMES, *_MODULES]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        value: object = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module 'o2td' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

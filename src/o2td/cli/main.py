@@ -1,0 +1,106 @@
+"""The ``o2td`` command: finds the command that was asked for and imports only that one.
+
+A command is one row of :data:`COMMANDS` and one module with a function ``command``, whose
+annotated arguments are typer's options and whose docstring is its help. ``o2td --help`` reads the
+table alone, so it stays quick however heavy the commands grow.
+
+Exit codes: 0 done, 1 done and the answer is no (a command says when), 2 the input or the usage is
+wrong (one sentence on stderr), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+from o2td._version import __version__
+from o2td.errors import O2TDError
+
+__all__ = ["COMMANDS", "main"]
+
+# name -> (module, one line of help)
+COMMANDS = {
+    "reproduce": ("o2td.cli.reproduce", "Reproduce the paper's figures and judge its claims."),
+    "run": ("o2td.cli.run", "Run the experiment that a TOML file describes."),
+    "evaluate": ("o2td.cli.evaluate", "Estimate from logs what another policy is worth."),
+    "predict": ("o2td.cli.predict", "Predict values of rows with a saved model."),
+    "analyze": ("o2td.cli.analyze", "Show where each method lands on a domain, and how well."),
+    "algorithms": ("o2td.cli.algorithms", "List all algorithms."),
+    "domains": ("o2td.cli.domains", "List all domains."),
+    "bench": ("o2td.cli.bench", "Measure speed against C and a NumPy loop."),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``o2td`` with ``argv`` (the process's own arguments by default); return the exit code.
+
+    >>> main(["--version"])
+    o2td ...
+    0
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        _app(arguments)(args=arguments or ["--help"], prog_name="o2td")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except O2TDError as error:
+        _complain(str(error))
+        return 2
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _complain(f"{error.filename}: {error.strerror}")
+        return 2
+    return 0
+
+
+def _app(arguments: Sequence[str]) -> typer.Typer:
+    """Build an app whose asked-for command is real and whose others are names with help."""
+    app = typer.Typer(
+        help="Value prediction for one policy from the data of another, with linear features.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    for name, (module, line) in COMMANDS.items():
+        if find_spec(module) is None:
+            continue
+        if name == asked:
+            function: Callable[..., Any] = import_module(module).command
+            app.command(name, short_help=line)(function)
+        else:
+            app.command(name, help=line)(_not_asked)
+    return app
+
+
+def _not_asked() -> None:
+    raise AssertionError("typer ran a command that is not the first word of the arguments")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"o2td {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def _complain(sentence: str) -> None:
+    print(f"o2td: {' '.join(sentence.split())}", file=sys.stderr)

@@ -1,0 +1,89 @@
+"""The errors that o2td raises on purpose: one sentence each, saying what is wrong and the remedy.
+
+All derive from :class:`O2TDError`, so ``except o2td.errors.O2TDError`` catches every mistake that
+o2td recognises and nothing else. The command line prints the sentence and exits with code 2.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = [
+    "FormatError",
+    "InputError",
+    "MissingExtraError",
+    "NoAnswerError",
+    "O2TDError",
+    "import_extra",
+]
+
+
+class O2TDError(Exception):
+    """Base of all errors that o2td raises on purpose.
+
+    >>> issubclass(InputError, O2TDError) and issubclass(InputError, ValueError)
+    True
+    """
+
+
+class InputError(O2TDError, ValueError):
+    """An argument, column or setting that cannot be used.
+
+    >>> raise InputError("rho: row 3 is -0.5; pass ratios that are zero or more")
+    Traceback (most recent call last):
+    o2td.errors.InputError: rho: row 3 is -0.5; pass ratios that are zero or more
+    """
+
+
+class NoAnswerError(O2TDError, ValueError):
+    """An exact quantity that does not exist, such as a value with discount 1 and no end.
+
+    >>> raise NoAnswerError("value: discount 1 from state 2, which never terminates")
+    Traceback (most recent call last):
+    o2td.errors.NoAnswerError: value: discount 1 from state 2, which never terminates
+    """
+
+
+class FormatError(O2TDError):
+    """A file that is corrupt, hostile, or written by a newer version.
+
+    >>> raise FormatError("model.npz: its digest does not match; restore it from a copy")
+    Traceback (most recent call last):
+    o2td.errors.FormatError: model.npz: its digest does not match; restore it from a copy
+    """
+
+
+class MissingExtraError(O2TDError, ImportError):
+    """A part of o2td was used whose optional requirements are not installed.
+
+    >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """Import an optional requirement, or name the extra of o2td that installs it.
+
+    Parameters
+    ----------
+    module
+        The module to import, such as ``"polars"``.
+    extra
+        The extra in o2td's requirements that brings it, such as ``"logs"``.
+
+    Examples
+    --------
+    >>> import_extra("json", extra="logs").__name__
+    'json'
+    >>> import_extra("no_such_module", extra="logs")
+    Traceback (most recent call last):
+    o2td.errors.MissingExtraError: no_such_module is not installed; run pip install "o2td[logs]"
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        # A module that is there but lacks a requirement of its own names that requirement.
+        raise MissingExtraError(
+            f'{error.name} is not installed; run pip install "o2td[{extra}]"', name=error.name
+        ) from error
