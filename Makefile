@@ -1,0 +1,75 @@
+# Every target works on a fresh machine with Python 3.11 or newer and make: it creates .venv,
+# installs the locked versions (hashes checked) and runs. Choose another Python with PYTHON=...
+PYTHON ?= python3
+PROFILE ?= quick
+WORKERS ?= auto
+
+BIN := .venv/bin
+KEY := $(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+STAMP := .venv/.installed-$(KEY)
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# One thread a process: the tests run side by side, and sums do not depend on the machine.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+# ray is not locked: it is larger than all the rest, and `pip install o2td[ray]` brings it.
+LOCKED := dask experiments gymnasium minari sklearn docs test
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce test test-slow lint bench docs load lock clean python
+
+help:  ## Show this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1@\2/' | column -t -s @
+
+reproduce: $(STAMP)  ## Reproduce the paper: figures, claims and a page (PROFILE=quick or full)
+	$(BIN)/o2td reproduce --profile $(PROFILE)
+
+test: lint  ## Run every check and test but the slow ones
+	$(PYTEST)
+
+test-slow: $(STAMP)  ## Run the slow tests
+	$(PYTEST) -m slow
+
+lint: $(STAMP)  ## Check format, style, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+
+bench: $(STAMP)  ## Measure speed against C and a NumPy loop
+	$(BIN)/o2td bench
+
+docs: $(STAMP)  ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+load: $(STAMP)  ## Stream 100 million transitions with flat memory and a resume half way
+	$(BIN)/python benchmarks/load.py
+
+lock: python  ## Choose newer versions of all requirements and write requirements.lock
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	build/lock/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
+	  --python-version 3.11 $(LOCKED:%=--extra %) --generate-hashes \
+	  --custom-compile-command "make lock" --no-emit-index-url --no-emit-find-links \
+	  --output-file requirements.lock
+
+clean:  ## Remove .venv and everything that was built
+	rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "o2td needs Python 3.11 or newer, and $(PYTHON) is not: try make PYTHON=python3.12"; \
+	  exit 1; }
+
+# The stamp's name holds the checksum of the lock, so a changed lock gives a new environment.
+$(STAMP): | python
+	$(PYTHON) -m venv --clear .venv
+	$(PIP) install --quiet --require-hashes --no-deps --only-binary :all: -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	$(PIP) check
+	@touch $@
