@@ -1,0 +1,73 @@
+"""A finite problem as algorithms may see it: expectations over transitions, without the truth.
+
+A `Model` lists every (s, a, s') that the behaviour produces, with its long-run probability. Learners
+and solvers turn it into their own expected behaviour (mean dynamics, limits), so an equation is
+written once and serves sampled rows and exact expectations alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import chain
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Every transition of the behaviour with its long-run probability.
+
+    `phi` (S, d), `visits` (S,) is xi, `interest` (S,); the others have one entry a transition:
+    `probability` is xi(s) b(a|s) P(s'|s, a), and sums to one.
+    """
+
+    phi: Any
+    visits: Floats
+    interest: Floats
+    state: Ints
+    next_state: Ints
+    probability: Floats
+    reward: Floats
+    discount: Floats
+    rho: Floats
+    target_prob: Floats
+    behavior_prob: Floats
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, unvisited ones included."""
+        return int(self.phi.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.phi.shape[1])
+
+    def flow(self, weight: Floats) -> Any:
+        """`F(s, s') = E[weight; s_t = s, s_{t+1} = s']`, dense for small problems, else CSR."""
+        n, mass = self.n_states, weight * self.probability
+        if n <= chain.DENSE_LIMIT:
+            return np.bincount(self.state * n + self.next_state, mass, minlength=n * n).reshape(
+                n, n
+            )
+        from scipy.sparse import coo_array
+
+        return coo_array((mass, (self.state, self.next_state)), shape=(n, n)).tocsr()
+
+    def by_state(self, weight: Floats) -> Floats:
+        """`E[weight; s_t = s]` for every state."""
+        return np.bincount(self.state, weight * self.probability, minlength=self.n_states)
+
+    def traced(self, inflow: Any, coefficient: Floats) -> Any:
+        """`Y` solving `Y = inflow + K^T Y`: what accumulates along the chain by `coefficient`.
+
+        `K(s, s') = E[coefficient; s_{t+1} = s' | s_t = s]`; `coefficient` has one entry a transition.
+        """
+        seen = np.where(self.visits > 0.0, self.visits, 1.0)
+        return chain.solve_transposed(self.flow(coefficient / seen[self.state]), inflow)

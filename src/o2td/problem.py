@@ -1,0 +1,436 @@
+"""A finite prediction problem: an MDP, a behaviour, a target, a discount and features.
+
+Everything is held by pairs: one entry for each (s, a, s') with positive probability, so that sparse
+problems of any size never build an (S, A, S) array. Terminal states are never occupied: a transition
+into one has discount 0 and the next row starts anew from `start`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import chain
+from o2td.errors import InputError
+from o2td.transitions import Transitions, as_rows, check_finite
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Small = npt.NDArray[np.int32]
+
+
+_ROUNDING = 1e-8  # how far from one a row of probabilities may sum
+
+
+class Pairs(NamedTuple):
+    """Every (s, a, s') of positive probability from a non-terminal state, sorted by s, a, s'."""
+
+    state: Small
+    action: Small
+    next_state: Small
+    probability: Floats
+    reward: Floats
+    discount: Floats
+
+
+class Problem:
+    """Predict the value of `target` from data of `behavior`.
+
+    Parameters
+    ----------
+    transition : (S, A, S) array, or A sparse (S, S) matrices
+        `P(s'|s, a)`.
+    reward : (S,), (S, A) or (S, A, S) array, or A sparse (S, S) matrices
+        Expected reward; by (s, a, s') where it has three axes.
+    discount : scalar, (S,) or (S, A, S) array, or A sparse (S, S) matrices
+        A vector is read as the discount of *entering* a state.
+    behavior, target : (S, A) array
+        Rows sum to one. A row of zeros in `target` says that the target is not followed there: the
+        ratio is 0, nothing is learned from such rows, and metrics leave the state out (`active`).
+    features : (S, d) array or CSR array
+    start : (S,) array, optional
+        Where trajectories (re)start; uniform over the non-terminal states if None.
+    terminal : (S,) array of bool, or state indices, optional
+    interest : (S,) array, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from o2td import Problem
+    >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    >>> problem = Problem(P, np.array([[0.0], [1.0]]), 0.9, np.ones((2, 1)), np.ones((2, 1)), np.eye(2))
+    >>> problem.sample(3, seed=0).reward.tolist() in ([0.0, 1.0, 0.0], [1.0, 0.0, 1.0])
+    True
+    """
+
+    def __init__(
+        self,
+        transition: Any,
+        reward: Any,
+        discount: Any,
+        behavior: Any,
+        target: Any,
+        features: Any,
+        start: Any = None,
+        terminal: Any = None,
+        interest: Any = None,
+        initial_theta: Any = None,
+        name: str = "problem",
+    ) -> None:
+        self.name = name
+        position, probability, self.n_states, self.n_actions = _triples("transition", transition)
+        size = (self.n_states, self.n_actions)
+        self.terminal = _terminal(terminal, self.n_states)
+        self.behavior = _policy("behavior", behavior, size, self.terminal, may_be_zero=False)
+        self.target = _policy("target", target, size, self.terminal, may_be_zero=True)
+        self.active: Bools = ~self.terminal & (self.target.sum(axis=1) > 0.0)
+        self._check_support()
+        _check_rows(position, probability, size, self.terminal, self.behavior + self.target)
+        kept = (probability > 0.0) & ~self.terminal[position // (size[0] * size[1])]
+        self.pairs = self._pairs(position[kept], probability[kept], reward, discount)
+        self.features = as_rows("features", features)
+        check_finite("features", self.features)
+        if self.features.shape[0] != self.n_states:
+            raise InputError(
+                f"features has {self.features.shape[0]} rows for {self.n_states} states;"
+                " give one row a state (terminal ones included)"
+            )
+        self.start = _start(start, self.terminal)
+        self.interest = (
+            np.ones(self.n_states)
+            if interest is None
+            else _numbers("interest", interest, (self.n_states,), low=0.0)
+        )
+        self.initial_theta = (
+            None
+            if initial_theta is None
+            else _numbers("initial_theta", initial_theta, (self.features.shape[1],))
+        )
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.features.shape[1])
+
+    @staticmethod
+    def simulated(
+        reset: Callable[..., Any],
+        step: Callable[..., Any],
+        behavior: Callable[..., Any],
+        target: Callable[..., Any],
+        features: Any,
+        discount: float,
+        **options: Any,
+    ) -> Any:
+        """A problem with continuous states, known only by its simulator: see `SimulatedProblem`."""
+        from o2td.simulated import SimulatedProblem
+
+        return SimulatedProblem(reset, step, behavior, target, features, discount, **options)
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.name!r}, states={self.n_states}, actions={self.n_actions},"
+            f" features={self.d})"
+        )
+
+    # -- matrices ----------------------------------------------------------------------------------
+
+    def transition_matrix(self, policy: Floats) -> Any:
+        """`P(s, s') = sum_a policy(a|s) P(s'|s, a)`; terminal rows are zero."""
+        return self._matrix(self._weight(policy))
+
+    def discounted_matrix(self, policy: Floats) -> Any:
+        """`P_gamma(s, s') = sum_a policy(a|s) P(s'|s, a) gamma(s, a, s')`."""
+        return self._matrix(self._weight(policy) * self.pairs.discount)
+
+    def expected_reward(self, policy: Floats) -> Floats:
+        """`R(s) = sum_a policy(a|s) sum_s' P(s'|s, a) r(s, a, s')`."""
+        weight = self._weight(policy) * self.pairs.reward
+        return np.bincount(self.pairs.state, weight, minlength=self.n_states)
+
+    def restart_matrix(self) -> Any:
+        """The behaviour's chain on the states themselves: entering a terminal state means `start`."""
+        matrix = self.transition_matrix(self.behavior)
+        if not self.terminal.any():
+            return matrix
+        ending = np.asarray(matrix @ self.terminal.astype(np.float64)).ravel()
+        if isinstance(matrix, np.ndarray):
+            matrix[:, self.terminal] = 0.0
+            return matrix + np.outer(ending, self.start)
+        from scipy.sparse import csr_array, diags_array
+
+        kept = matrix @ diags_array((~self.terminal).astype(np.float64))
+        return csr_array(kept + csr_array(ending[:, None]) @ csr_array(self.start[None, :]))
+
+    @cached_property
+    def visits(self) -> Floats:
+        """`xi`: the behaviour's long-run share of time in each state, restarts included."""
+        return chain.stationary_distribution(self.restart_matrix(), self.start)
+
+    # -- sampling ----------------------------------------------------------------------------------
+
+    def sample(
+        self, n: int, seed: Any = 0, scheme: str = "sequential", double: bool = False
+    ) -> Transitions:
+        """`n` transitions of the behaviour; the same seed gives the same rows on any machine.
+
+        `scheme="sequential"` walks from `start`; `"iid"` draws each state from `visits` (`xi`), so
+        every row is a start. `double=True` adds a second, independent successor to every row.
+        """
+        from o2td.sampling import draw_many, seed_sequence, uniforms, walk
+
+        if n < 0 or scheme not in ("sequential", "iid"):
+            raise InputError(f'scheme is "sequential" or "iid" and n >= 0, got {scheme!r}, n={n}')
+        first, second = (np.random.PCG64(s) for s in seed_sequence(seed).spawn(2))
+        states, chosen = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        start = np.ones(n, dtype=np.bool_)
+        u = uniforms(first, 2 * n)
+        if scheme == "sequential":
+            to = (self.pairs.next_state, self.terminal)
+            walk(self._tables, self._restart, *to, -1, u, states, chosen, start)
+        else:
+            draw_many(*self._visit_table, np.zeros(n, dtype=np.int64), u[::2].copy(), states)
+            draw_many(*self._tables, states, u[1::2].copy(), chosen)
+        extra: dict[str, Any] = {}
+        if double:
+            again = np.empty(n, dtype=np.int64)
+            draw_many(*self._tables, states, uniforms(second, n), again)
+            extra = {
+                "next_state_2": self.pairs.next_state[again],
+                "discount_2": self.pairs.discount[again],
+                "rho_2": self._ratio[again],
+            }
+        action = self.pairs.action[chosen]
+        return Transitions.from_table(
+            self.features,
+            states,
+            self.pairs.reward[chosen],
+            self.pairs.next_state[chosen],
+            self.pairs.discount[chosen],
+            rho=self._ratio[chosen],
+            start=start,
+            target_prob=self.target[states, action],
+            behavior_prob=self.behavior[states, action],
+            interest=None if (self.interest == 1.0).all() else self.interest[states],
+            **extra,
+        )
+
+    @cached_property
+    def _ratio(self) -> Floats:
+        s, a = self.pairs.state, self.pairs.action
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.behavior[s, a] > 0.0, self.target[s, a] / self.behavior[s, a], 0.0)
+
+    @cached_property
+    def _tables(self) -> Any:
+        from o2td.sampling import alias_tables
+
+        ptr = np.searchsorted(self.pairs.state, np.arange(self.n_states + 1)).astype(np.int64)
+        return alias_tables(ptr, self._weight(self.behavior))
+
+    @cached_property
+    def _restart(self) -> Any:
+        from o2td.sampling import alias_tables
+
+        return alias_tables(np.array([0, self.n_states]), self.start)
+
+    @cached_property
+    def _visit_table(self) -> Any:
+        from o2td.sampling import alias_tables
+
+        return alias_tables(np.array([0, self.n_states]), self.visits)
+
+    # -- construction ------------------------------------------------------------------------------
+
+    def _weight(self, policy: Floats) -> Floats:
+        return policy[self.pairs.state, self.pairs.action] * self.pairs.probability
+
+    def _matrix(self, weight: Floats) -> Any:
+        s, t, n = self.pairs.state, self.pairs.next_state, self.n_states
+        if n <= chain.DENSE_LIMIT:
+            flat = s.astype(np.int64) * n + t
+            return np.bincount(flat, weight, minlength=n * n).reshape(n, n)
+        from scipy.sparse import coo_array
+
+        return coo_array((weight, (s, t)), shape=(n, n)).tocsr()
+
+    def _pairs(
+        self, position: npt.NDArray[np.int64], probability: Floats, reward: Any, discount: Any
+    ) -> Pairs:
+        n, m = self.n_states, self.n_actions
+        state, rest = np.divmod(position, n * m)
+        action, next_state = np.divmod(rest, n)
+        where = (position, state, action, next_state)
+        r = _by_pair("reward", reward, n, m, *where, entered=False)
+        g = _by_pair("discount", discount, n, m, *where, entered=True)
+        g = np.where(self.terminal[next_state], 0.0, g)
+        if ((g < 0.0) | (g > 1.0)).any():
+            s = int(state[int(np.argmax((g < 0.0) | (g > 1.0)))])
+            raise InputError(f"discount must be in [0, 1]; it is not, first from state {s}")
+        return Pairs(
+            state.astype(np.int32),
+            action.astype(np.int32),
+            next_state.astype(np.int32),
+            probability,
+            r,
+            g,
+        )
+
+    def _check_support(self) -> None:
+        bad = (self.target > 0.0) & (self.behavior <= 0.0) & ~self.terminal[:, None]
+        if bad.any():
+            s, a = (int(k) for k in np.argwhere(bad)[0])
+            raise InputError(
+                f"behavior never takes action {a} in state {s} but target does (probability"
+                f" {self.target[s, a]:g}): no data can tell its value; give behavior some probability"
+            )
+
+
+def _triples(name: str, value: Any) -> tuple[npt.NDArray[np.int64], Floats, int, int]:
+    """Flat positions `(s * A + a) * S + s'` (sorted) and values of the entries that are not zero."""
+    if isinstance(value, (list, tuple)) and len(value) and hasattr(value[0], "tocoo"):
+        n, m = value[0].shape[0], len(value)
+        positions, values = [], []
+        for a, matrix in enumerate(value):
+            if matrix.shape != (n, n):
+                raise InputError(f"{name}[{a}] has shape {matrix.shape}, expected ({n}, {n})")
+            entries = matrix.tocoo()
+            row, column = (
+                entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
+            )
+            positions.append((row.astype(np.int64) * m + a) * n + column)
+            values.append(np.asarray(entries.data, dtype=np.float64))
+        position, data = np.concatenate(positions), np.concatenate(values)
+        order = np.argsort(position, kind="stable")
+        position, data = position[order], data[order]
+        kept = data != 0.0
+        position, data = position[kept], data[kept]
+        if (np.diff(position) == 0).any():
+            raise InputError(f"{name} has duplicate entries; call sum_duplicates() first")
+    else:
+        array = np.asarray(value)
+        if array.ndim != 3 or array.shape[0] != array.shape[2] or array.size == 0:
+            raise InputError(
+                f"{name} must have shape (S, A, S) or be a list of A sparse (S, S) matrices,"
+                f" got {array.shape}"
+            )
+        array = _numbers(name, array, array.shape)
+        n, m = array.shape[:2]
+        position = np.flatnonzero(array)
+        data = array.ravel()[position]
+    if not np.isfinite(data).all() or (name == "transition" and (data < 0.0).any()):
+        bad = int(position[int(np.argmax(~np.isfinite(data) | (data < 0.0)))])
+        raise InputError(f"{name} has a negative or non-finite entry from state {bad // (n * m)}")
+    return position, data, n, m
+
+
+def _by_pair(
+    name: str,
+    value: Any,
+    n: int,
+    m: int,
+    position: Any,
+    state: Any,
+    action: Any,
+    next_state: Any,
+    entered: bool,
+) -> Floats:
+    if isinstance(value, (list, tuple)) and len(value) and hasattr(value[0], "tocoo"):
+        where, data, n_given, m_given = _triples(name, value)
+        if (n_given, m_given) != (n, m):
+            raise InputError(
+                f"{name} has {m_given} matrices of {n_given} states, expected {m} of {n}"
+            )
+        found = np.minimum(np.searchsorted(where, position), max(len(where) - 1, 0))
+        if len(where) == 0:
+            return np.zeros(len(position))
+        return np.where(where[found] == position, data[found], 0.0)
+    shape = np.shape(value)
+    if shape not in ((), (n,), (n, m), (n, m, n)):
+        raise InputError(
+            f"{name} has shape {shape}; expected a scalar, ({n},), ({n}, {m}) or ({n}, {m}, {n})"
+        )
+    array = _numbers(name, value, shape)
+    if array.ndim == 0:
+        return np.full(len(position), float(array))
+    if array.ndim == 1:
+        return array[next_state if entered else state]
+    return array[state, action] if array.ndim == 2 else array.ravel()[position]
+
+
+def _numbers(name: str, value: Any, shape: tuple[int, ...], low: float = -np.inf) -> Floats:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.dtype == np.float16:
+        raise InputError(f"{name} has dtype {array.dtype}; pass real numbers as float64")
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}, expected {shape}")
+    array = np.ascontiguousarray(array, dtype=np.float64).reshape(shape)
+    bad = ~np.isfinite(array) | (array < low)
+    if bad.any():
+        first = tuple(int(k) for k in np.argwhere(bad)[0])
+        raise InputError(
+            f"{name} is {array[first]!s} at {first}; it must be finite"
+            + ("" if low == -np.inf else f" and >= {low:g}")
+        )
+    return array
+
+
+def _policy(
+    name: str, value: Any, shape: tuple[int, int], terminal: Bools, may_be_zero: bool
+) -> Floats:
+    policy = _numbers(name, value, shape, low=0.0)
+    total = policy.sum(axis=1)
+    wrong = (np.abs(total - 1.0) > _ROUNDING) & ~terminal
+    if may_be_zero:
+        wrong &= total != 0.0
+    if wrong.any():
+        s = int(np.argmax(wrong))
+        raise InputError(
+            f"{name} sums to {total[s]:g} in state {s}; its probabilities must sum to 1"
+        )
+    return np.where(terminal[:, None], 0.0, policy)
+
+
+def _terminal(value: Any, n: int) -> Bools:
+    if value is None:
+        return np.zeros(n, dtype=np.bool_)
+    array = np.asarray(value)
+    if array.dtype == np.bool_ and array.shape == (n,):
+        mask = array.copy()
+    elif array.dtype.kind in "iu" and array.ndim == 1 and ((array >= 0) & (array < n)).all():
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[array] = True
+    else:
+        raise InputError(f"terminal must be a mask of shape ({n},) or a list of state indices")
+    if mask.all():
+        raise InputError("terminal covers every state; leave at least one to start from")
+    return mask
+
+
+def _start(value: Any, terminal: Bools) -> Floats:
+    if value is None:
+        return ~terminal / (~terminal).sum()
+    start = _numbers("start", value, terminal.shape, low=0.0)
+    if abs(start.sum() - 1.0) > _ROUNDING or (start[terminal] > 0.0).any():
+        raise InputError(
+            f"start sums to {start.sum():g}; it must sum to 1 over non-terminal states"
+        )
+    return start
+
+
+def _check_rows(
+    position: Any, probability: Floats, size: tuple[int, int], terminal: Bools, used: Floats
+) -> None:
+    n, m = size
+    total = np.bincount(position // n, probability, minlength=n * m).reshape(n, m)
+    wrong = (np.abs(total - 1.0) > _ROUNDING) & ~terminal[:, None] & (used > 0.0)
+    if wrong.any():
+        s, a = (int(k) for k in np.argwhere(wrong)[0])
+        raise InputError(
+            f"transition sums to {total[s, a]:g} from state {s} under action {a}; probabilities must"
+            " sum to 1 (list the state in terminal if episodes end there)"
+        )

@@ -1,0 +1,500 @@
+"""The one container that flows through the system: a struct of arrays, one entry a transition.
+
+Row t holds features `phi_t`, the reward `r_{t+1}`, the features `phi_{t+1}` of the successor, the
+discount `gamma_{t+1}` of this transition (0 where it terminates), the ratio
+`rho_t = pi(a_t|s_t) / b(a_t|s_t)`, and a mark where a trajectory starts.
+
+Features come in three layouts: dense rows, CSR rows, or rows of a table (`Transitions.from_table`),
+which never builds the (n, d) array. Everything is checked once, here; whoever receives a
+`Transitions` may rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_CHECK_BLOCK = 1 << 20  # elements tested for finiteness at a time, so that checking needs no memory
+_VECTORS = (
+    *("reward", "discount", "rho", "start", "state", "next_state", "target_prob"),
+    *("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2"),
+)
+_ROWS = ("phi", "next_phi", "next_phi_2")
+
+
+class DenseRows(NamedTuple):
+    """Row t of the batch is `matrix[index[t]]`."""
+
+    matrix: Floats
+    index: Ints
+
+
+class SparseRows(NamedTuple):
+    """Row t of the batch is row `index[t]` of the CSR triple."""
+
+    data: Floats
+    indices: npt.NDArray[np.int32]
+    indptr: Ints
+    index: Ints
+    d: int
+
+
+Rows = DenseRows | SparseRows
+
+
+class Transitions:
+    """Transitions of one stream, checked at construction and never changed afterwards.
+
+    Parameters
+    ----------
+    phi, next_phi : (n, d) array or scipy.sparse CSR array
+        Features before and after. Rows of `next_phi` where `discount` is 0 are ignored.
+    reward, discount, rho : (n,) array or scalar
+        `rho=None` means `target_prob / behavior_prob`, or 1 without them.
+    start : (n,) array of bool, optional
+        True where a trajectory starts. None: only the first row that a learner ever sees is a start.
+    state, next_state : (n,) array of int, optional
+        Identity of the states, which state-aggregating methods need; -1 where `discount` is 0.
+    target_prob, behavior_prob, interest : (n,) array, optional
+    next_phi_2, discount_2, rho_2 : optional
+        A second, independent successor of the same state, for double sampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from o2td import Transitions
+    >>> phi = np.eye(3)
+    >>> batch = Transitions(phi[[0, 1]], [0.0, 1.0], phi[[1, 2]], discount=[0.9, 0.0])
+    >>> len(batch), batch.d, batch.layout
+    (2, 3, 'dense')
+    >>> batch[1:].reward
+    array([1.])
+    """
+
+    __slots__ = ("_next_phi", "_next_phi_2", "_phi", "d", "layout", "n", "table", *_VECTORS)
+
+    d: int
+    layout: str
+    n: int
+    table: Any
+    reward: Floats
+    discount: Floats
+    rho: Floats
+    start: Bools
+    state: Ints | None
+    next_state: Ints | None
+    target_prob: Floats | None
+    behavior_prob: Floats | None
+    interest: Floats | None
+    next_state_2: Ints | None
+    discount_2: Floats | None
+    rho_2: Floats | None
+
+    def __init__(
+        self,
+        phi: Any,
+        reward: Any,
+        next_phi: Any,
+        discount: Any,
+        rho: Any = None,
+        start: Any = None,
+        state: Any = None,
+        next_state: Any = None,
+        target_prob: Any = None,
+        behavior_prob: Any = None,
+        interest: Any = None,
+        next_phi_2: Any = None,
+        discount_2: Any = None,
+        rho_2: Any = None,
+    ) -> None:
+        rows = as_rows("phi", phi)
+        n, self.d = rows.shape
+        self.layout = "dense" if isinstance(rows, np.ndarray) else "csr"
+        self.table = None
+        self._set_vectors(n, reward, discount, rho, start, target_prob, behavior_prob, interest)
+        self.state = _states("state", state, n, None)
+        self.next_state = _states("next_state", next_state, n, self.discount)
+        check_finite("phi", rows)
+        self._phi = rows
+        self._next_phi = self._successor("next_phi", next_phi, self.discount)
+        self._set_second(next_phi_2 is not None, discount_2, rho_2)
+        self.next_state_2 = None
+        self._next_phi_2 = (
+            None
+            if next_phi_2 is None
+            else self._successor("next_phi_2", next_phi_2, cast(Floats, self.discount_2))
+        )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        state: Any,
+        reward: Any,
+        next_state: Any,
+        discount: Any,
+        rho: Any = None,
+        start: Any = None,
+        target_prob: Any = None,
+        behavior_prob: Any = None,
+        interest: Any = None,
+        next_state_2: Any = None,
+        discount_2: Any = None,
+        rho_2: Any = None,
+    ) -> Transitions:
+        """Transitions whose features are rows of `table`: `phi_t = table[state_t]`.
+
+        >>> import numpy as np
+        >>> batch = Transitions.from_table(np.eye(2), [0, 1], [0.0, 1.0], [1, -1], [0.9, 0.0])
+        >>> batch.layout, batch.phi[1]
+        ('table', array([0., 1.]))
+        """
+        self = cls.__new__(cls)
+        self.table = as_rows("table", table)
+        check_finite("table", self.table)
+        limit, self.d = self.table.shape
+        self.layout = "table"
+        self._phi = self._next_phi = self._next_phi_2 = None
+        n = np.asarray(state).shape[0] if np.ndim(state) == 1 else -1
+        if n < 0:
+            raise InputError(f"state must be one-dimensional, got shape {np.shape(state)}")
+        self._set_vectors(n, reward, discount, rho, start, target_prob, behavior_prob, interest)
+        self.state = _required_states("state", state, n, None, limit)
+        self.next_state = _required_states("next_state", next_state, n, self.discount, limit)
+        self._set_second(next_state_2 is not None, discount_2, rho_2)
+        self.next_state_2 = _states("next_state_2", next_state_2, n, self.discount_2, limit)
+        return self
+
+    # -- access ------------------------------------------------------------------------------------
+
+    @property
+    def phi(self) -> Any:
+        """Features (n, d). Where the layout is "table" this gathers them, that is, copies."""
+        return self.table[self.state] if self.layout == "table" else self._phi
+
+    @property
+    def next_phi(self) -> Any:
+        """Features of the successors (n, d); gathered where the layout is "table"."""
+        return self._gather(self.next_state) if self.layout == "table" else self._next_phi
+
+    @property
+    def next_phi_2(self) -> Any:
+        """Features of the second, independent successors, or None."""
+        if self.layout == "table":
+            return None if self.next_state_2 is None else self._gather(self.next_state_2)
+        return self._next_phi_2
+
+    def rows(self, which: str = "phi") -> Rows:
+        """The features as compiled kernels read them: a matrix (or CSR triple) and an index."""
+        source = self.table if self.layout == "table" else getattr(self, f"_{which}")
+        if self.layout == "table":
+            name = {"phi": "state", "next_phi": "next_state", "next_phi_2": "next_state_2"}[which]
+            index = getattr(self, name)
+        else:
+            index = freeze(np.arange(self.n))
+        if isinstance(source, np.ndarray):
+            return DenseRows(source, index)
+        return SparseRows(
+            freeze(source.data),
+            freeze(source.indices.astype(np.int32, copy=False)),
+            freeze(source.indptr.astype(np.int64, copy=False)),
+            index,
+            self.d,
+        )
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are held as CSR rows."""
+        return not isinstance(self.table if self.layout == "table" else self._phi, np.ndarray)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, rows: slice) -> Transitions:
+        """A slice of consecutive rows, without copying (CSR rows copy their entries only)."""
+        if not isinstance(rows, slice) or rows.step not in (None, 1):
+            raise InputError("Transitions take slices of consecutive rows, such as batch[10:20]")
+        other = Transitions.__new__(Transitions)
+        other.d, other.layout, other.table = self.d, self.layout, self.table
+        for name in _VECTORS:
+            value = getattr(self, name)
+            setattr(other, name, None if value is None else value[rows])
+        for name in ("_phi", "_next_phi", "_next_phi_2"):
+            value = getattr(self, name)
+            setattr(other, name, None if value is None else value[rows])
+        other.n = len(other.reward)
+        return other
+
+    def chunks(self, size: int) -> Iterator[Transitions]:
+        """Consecutive slices of at most `size` rows.
+
+        >>> import numpy as np
+        >>> batch = Transitions(np.ones((5, 1)), 0.0, np.ones((5, 1)), 0.9)
+        >>> [len(part) for part in batch.chunks(2)]
+        [2, 2, 1]
+        """
+        if size < 1:
+            raise InputError(f"chunk size must be at least 1, got {size}")
+        return (self[low : low + size] for low in range(0, self.n, size))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Transitions] | Iterable[Transitions]) -> Transitions:
+        """One batch from several in order; layouts (and tables) must agree.
+
+        >>> import numpy as np
+        >>> one = Transitions(np.ones((2, 1)), 0.0, np.ones((2, 1)), 0.9)
+        >>> len(Transitions.concatenate([one, one]))
+        4
+        """
+        parts = list(parts)
+        if not parts:
+            raise InputError("concatenate needs at least one batch")
+        first = parts[0]
+        for k, part in enumerate(parts):
+            if (part.layout, part.d, part.sparse) != (first.layout, first.d, first.sparse):
+                raise InputError(
+                    f"batch {k} has layout {part.layout} with {part.d} features,"
+                    f" batch 0 has {first.layout} with {first.d}; they must agree"
+                )
+            if part.table is not first.table and not _same_table(part.table, first.table):
+                raise InputError(f"batch {k} refers to another feature table than batch 0")
+        other = Transitions.__new__(Transitions)
+        other.d, other.layout, other.table = first.d, first.layout, first.table
+        for name in _VECTORS:
+            setattr(other, name, _join(name, [getattr(part, name) for part in parts]))
+        for name in _ROWS:
+            setattr(other, f"_{name}", _join(name, [getattr(part, f"_{name}") for part in parts]))
+        other.n = len(other.reward)
+        return other
+
+    def __repr__(self) -> str:
+        return f"Transitions(n={self.n}, d={self.d}, layout={self.layout!r})"
+
+    # -- construction ------------------------------------------------------------------------------
+
+    def _gather(self, index: Ints | None) -> Any:
+        return self.table[np.maximum(cast(Ints, index), 0)]
+
+    def _set_vectors(
+        self,
+        n: int,
+        reward: Any,
+        discount: Any,
+        rho: Any,
+        start: Any,
+        target_prob: Any,
+        behavior_prob: Any,
+        interest: Any,
+    ) -> None:
+        self.n = n
+        self.reward = _vector("reward", reward, n)
+        self.discount = _vector("discount", discount, n, 0.0, 1.0)
+        self.target_prob = _optional("target_prob", target_prob, n, 0.0, 1.0)
+        self.behavior_prob = _optional("behavior_prob", behavior_prob, n, 0.0, 1.0)
+        if self.behavior_prob is not None:
+            _refuse(
+                "behavior_prob",
+                self.behavior_prob,
+                self.behavior_prob <= 0.0,
+                "an action that was taken has a probability above 0",
+            )
+        self.rho = self._ratio(rho)
+        self.interest = _optional("interest", interest, n, 0.0, np.inf)
+        self.start = _marks(start, n)
+
+    def _ratio(self, rho: Any) -> Floats:
+        if rho is not None:
+            return _vector("rho", rho, self.n, 0.0, np.inf)
+        if self.target_prob is None or self.behavior_prob is None:
+            return freeze(np.ones(self.n))
+        with np.errstate(over="ignore"):
+            ratio = self.target_prob / self.behavior_prob
+        _refuse("rho", ratio, ~np.isfinite(ratio), "target_prob / behavior_prob overflows")
+        return freeze(ratio)
+
+    def _successor(self, name: str, rows: Any, discount: Floats) -> Any:
+        rows = as_rows(name, rows)
+        if (rows.shape, isinstance(rows, np.ndarray)) != (
+            self._phi.shape,
+            isinstance(self._phi, np.ndarray),
+        ):
+            raise InputError(
+                f"{name} must have the shape and layout of phi, {self._phi.shape} {self.layout};"
+                f" got {rows.shape} {'dense' if isinstance(rows, np.ndarray) else 'csr'}"
+            )
+        check_finite(name, rows, discount != 0.0)
+        return rows
+
+    def _set_second(self, given: bool, discount_2: Any, rho_2: Any) -> None:
+        self.discount_2 = self.rho_2 = None
+        if given:
+            second = self.discount if discount_2 is None else discount_2
+            self.discount_2 = _vector("discount_2", second, self.n, 0.0, 1.0)
+            self.rho_2 = _vector("rho_2", 1.0 if rho_2 is None else rho_2, self.n, 0.0, np.inf)
+        elif discount_2 is not None or rho_2 is not None:
+            raise InputError("discount_2 and rho_2 belong to a second successor: pass next_phi_2")
+
+
+def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only view: nobody downstream can change a batch, and kernels see one array type."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_rows(name: str, value: Any) -> Any:
+    """A C-contiguous float64 matrix or a canonical CSR array, copied only where it must be."""
+    if hasattr(value, "tocsr"):
+        from scipy.sparse import csr_array
+
+        _check_dtype(name, value.dtype)
+        rows = csr_array(value)
+        if rows.dtype != np.float64:
+            rows = rows.astype(np.float64)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return _check_width(name, rows)
+    array = np.asarray(value)
+    _check_dtype(name, array.dtype)
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} must be two-dimensional (rows, features), got shape {array.shape}"
+        )
+    return _check_width(name, freeze(np.ascontiguousarray(array, dtype=np.float64)))
+
+
+def check_finite(name: str, rows: Any, needed: Bools | None = None) -> None:
+    """Refuse NaN and infinity in the rows that are needed (all, if None), naming the first."""
+    if not isinstance(rows, np.ndarray):
+        bad = ~np.isfinite(rows.data)
+        if bad.any():
+            owners = np.searchsorted(rows.indptr, np.flatnonzero(bad), side="right") - 1
+            _refuse_row(name, owners if needed is None else owners[needed[owners]])
+        return
+    step = max(1, _CHECK_BLOCK // max(1, rows.shape[1]))
+    for low in range(0, rows.shape[0], step):
+        block = rows[low : low + step]
+        if np.isfinite(block).all():
+            continue
+        bad_rows = ~np.isfinite(block).all(axis=1)
+        if needed is not None:
+            bad_rows &= needed[low : low + step]
+        _refuse_row(name, low + np.flatnonzero(bad_rows))
+
+
+def _refuse_row(name: str, rows: Any) -> None:
+    if len(rows):
+        raise InputError(f"{name} has a value that is not finite, first in row {int(rows[0])}")
+
+
+def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "biuf" or dtype == np.float16:
+        raise InputError(
+            f"{name} has dtype {dtype}; pass real numbers as float64 (float32, int and bool convert)"
+        )
+
+
+def _check_width(name: str, rows: Any) -> Any:
+    if rows.shape[1] == 0:
+        raise InputError(f"{name} has no features (shape {rows.shape}); pass at least one column")
+    return rows
+
+
+def _vector(
+    name: str, value: Any, n: int, low: float = -np.inf, high: float = np.inf
+) -> npt.NDArray[Any]:
+    array = np.asarray(value)
+    _check_dtype(name, array.dtype)
+    if array.ndim == 0:
+        array = np.full(n, array, dtype=np.float64)
+    if array.shape != (n,):
+        raise InputError(f"{name} must be a scalar or have shape ({n},), got {array.shape}")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    _refuse(name, array, ~np.isfinite(array), "it must be finite")
+    if low > -np.inf or high < np.inf:
+        bounds = f"it must be in [{low:g}, {high:g}]" if high < np.inf else f"it must be >= {low:g}"
+        _refuse(name, array, (array < low) | (array > high), bounds)
+    return freeze(array)
+
+
+def _optional(name: str, value: Any, n: int, low: float, high: float) -> Floats | None:
+    return None if value is None else _vector(name, value, n, low, high)
+
+
+def _refuse(name: str, array: npt.NDArray[Any], bad: Bools, why: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{name} is {array[row]!s} in row {row}: {why}")
+
+
+def _marks(start: Any, n: int) -> Bools:
+    if start is None:
+        return freeze(np.zeros(n, dtype=np.bool_))
+    array = np.asarray(start)
+    if array.shape != (n,):
+        raise InputError(f"start must have shape ({n},), got {array.shape}")
+    if array.dtype != np.bool_:
+        _check_dtype("start", array.dtype)
+        _refuse("start", array, (array != 0) & (array != 1), "marks are True or False")
+        array = array.astype(np.bool_)
+    return freeze(np.ascontiguousarray(array))
+
+
+def _states(
+    name: str, value: Any, n: int, discount: Floats | None, limit: int | None = None
+) -> Ints | None:
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.shape != (n,):
+        raise InputError(f"{name} must have shape ({n},), got {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} has dtype {array.dtype}; states are integers from 0")
+    array = np.ascontiguousarray(array, dtype=np.int64)
+    bad = array < 0
+    if discount is not None:
+        bad &= (discount != 0.0) | (array != -1)
+    remedy = "states are integers from 0"
+    _refuse(
+        name, array, bad, remedy if discount is None else f"{remedy}, or -1 where discount is 0"
+    )
+    if limit is not None:
+        _refuse(name, array, array >= limit, f"the table has {limit} rows")
+    return freeze(array)
+
+
+def _required_states(name: str, value: Any, n: int, discount: Floats | None, limit: int) -> Ints:
+    if value is None:
+        raise InputError(f"{name} is missing: a feature table needs the row of each state")
+    return cast(Ints, _states(name, value, n, discount, limit))
+
+
+def _same_table(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return type(one) is type(other) and one.shape == other.shape and (one != other).nnz == 0
+
+
+def _join(name: str, parts: list[Any]) -> Any:
+    missing = [part is None for part in parts]
+    if all(missing):
+        return None
+    if any(missing):
+        raise InputError(
+            f"{name} is given in some batches and missing in batch {missing.index(True)}"
+        )
+    if isinstance(parts[0], np.ndarray):
+        return freeze(np.concatenate(parts))
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack(parts, format="csr"))
