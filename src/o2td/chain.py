@@ -70,8 +70,8 @@ def stationary_distribution(P: Any, start: Floats) -> Floats:
     if len(closed) > 1:
         one, other = int(closed[0][0]), int(closed[1][0])
         raise NoAnswerError(
-            f"the long-run distribution depends on chance: from start the chain is caught either"
-            f" with state {one} or with state {other}; start inside one of them, or let episodes end"
+            f"the long-run distribution depends on chance: from start the chain is caught with"
+            f" state {one} or with state {other}; start inside one of them, or let episodes end"
         )
     members = closed[0] if closed else reached
     inner = P[members][:, members]
@@ -131,9 +131,9 @@ def _check_converges(K: Any) -> bool:
         caught = ~_reachable(K.T, leaking)
         if caught.any():
             raise NoAnswerError(
-                f"the sum over time from state {int(np.argmax(caught))} does not converge: from there"
-                " nothing is discounted and no episode ends; give a discount below 1, or list in"
-                " terminal the states where episodes end"
+                f"the sum over time from state {int(np.argmax(caught))} does not converge: from"
+                " there nothing is discounted and no episode ends; give a discount below 1, or list"
+                " in terminal the states where episodes end"
             )
     return True
 
@@ -252,16 +252,16 @@ def _leak(P: Any) -> Floats:
 
 def _reachable(K: Any, sources: Bools) -> Bools:
     """States that a path of positive entries leads to from any of `sources`, these included."""
-    from scipy.sparse import block_array, csr_array
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
-    graph = csr_array(K)
+    graph, roots, n = csr_array(K), np.flatnonzero(sources), len(sources)
     # One more node leads to every source, so that a single search does.
-    first = csr_array(sources[None, :].astype(np.float64))
-    corner = csr_array((1, 1), dtype=np.float64)
-    graph = csr_array(block_array([[graph, None], [first, corner]]))
-    order = breadth_first_order(graph, len(sources), return_predecessors=False)
-    found = np.zeros(len(sources) + 1, dtype=np.bool_)
+    indices = np.concatenate([graph.indices, roots])
+    indptr = np.append(graph.indptr, len(indices))
+    graph = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
+    order = breadth_first_order(graph, n, return_predecessors=False)
+    found = np.zeros(n + 1, dtype=np.bool_)
     found[order] = True
     return found[:-1]
 
@@ -340,4 +340,4 @@ def _unit(n: int, k: int) -> Floats:
 
 def _normalised(share: Floats) -> Floats:
     share = np.maximum(share, 0.0)
-    return share / share.sum()
+    return np.asarray(share / share.sum())
