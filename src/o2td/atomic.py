@@ -1,0 +1,119 @@
+"""Files that are there completely or not at all, whatever kills the writer.
+
+The content goes to a temporary file in the same folder, is forced to the disk, takes its name by
+`os.replace`, and the folder is forced to the disk. A writer that is killed leaves at most a
+temporary file, which nothing reads and :func:`sweep_temporaries` removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["folder_lock", "sweep_temporaries", "write_bytes"]
+
+_SUFFIX = ".o2td-tmp"
+_TRIES = 5
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Make `path` hold exactly `data`; an existing file is replaced in one step.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "answer"
+    >>> write_bytes(target, b"42")
+    >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
+    (b'42', ['answer'])
+    """
+    target = Path(path)
+    for attempt in range(_TRIES):
+        try:
+            _write_once(target, data)
+            break
+        except FileNotFoundError:
+            # A sweep may take a temporary file in the instant before its writer has locked it.
+            if attempt == _TRIES - 1 or not target.parent.is_dir():
+                raise
+    _sync_folder(target.parent)
+
+
+def sweep_temporaries(folder: str | os.PathLike[str]) -> int:
+    """Remove the temporary files of writers that are gone; return how many there were.
+
+    A file that another process is writing at this moment is locked by it, and stays.
+    """
+    removed = 0
+    for path in Path(folder).glob(f".*{_SUFFIX}"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR)
+            try:
+                _lock(descriptor, wait=False)
+                path.unlink()
+                removed += 1
+            finally:
+                os.close(descriptor)
+    return removed
+
+
+@contextlib.contextmanager
+def folder_lock(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the folder's advisory lock, where the file system knows locks; wait for it if taken."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            _lock(descriptor, wait=True)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write_once(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with contextlib.suppress(OSError):
+            _lock(descriptor, wait=False)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+        if sys.platform == "win32":  # an open file cannot be renamed there
+            os.close(descriptor)
+            descriptor = -1
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, wait: bool) -> None:
+    if sys.platform != "win32":
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def _sync_folder(folder: Path) -> None:
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a folder; the file itself is safe already.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
