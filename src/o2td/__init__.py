@@ -12,8 +12,16 @@ True
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from o2td._version import __version__
+
+if TYPE_CHECKING:
+    from o2td import errors as errors
+    from o2td import features as features
+    from o2td import registry as registry
+    from o2td.problem import Problem as Problem
+    from o2td.transitions import Transitions as Transitions
 
 # module -> the public names it holds
 _NAMES = {

@@ -118,7 +118,7 @@ class Registry:
         key = _fold(point.name)
         if key not in self._members:
             self._members[key] = (point.name, point)
-        elif self._members[key][1] != point:
+        else:
             warnings.warn(
                 f"{self.kind}: {point.name!r} of {_owner(point)} is ignored, the name is taken",
                 stacklevel=2,
