@@ -56,6 +56,10 @@ class Problem:
         Where trajectories (re)start; uniform over the non-terminal states if None.
     terminal : (S,) array of bool, or state indices, optional
     interest : (S,) array, optional
+    initial_theta : (d,) array, optional
+        Where the domain's authors let learners begin.
+    name, description : str
+        Shown by `repr`.
 
     Examples
     --------
@@ -80,8 +84,10 @@ class Problem:
         interest: Any = None,
         initial_theta: Any = None,
         name: str = "problem",
+        description: str = "",
     ) -> None:
         self.name = name
+        self.description = description
         position, probability, self.n_states, self.n_actions = _triples("transition", transition)
         size = (self.n_states, self.n_actions)
         self.terminal = _terminal(terminal, self.n_states)
@@ -89,7 +95,9 @@ class Problem:
         self.target = _policy("target", target, size, self.terminal, may_be_zero=True)
         self.active: Bools = ~self.terminal & (self.target.sum(axis=1) > 0.0)
         self._check_support()
-        _check_rows(position, probability, size, self.terminal, self.behavior + self.target)
+        probability = _check_rows(
+            position, probability, size, self.terminal, self.behavior + self.target
+        )
         kept = (probability > 0.0) & ~self.terminal[position // (size[0] * size[1])]
         self.pairs = self._pairs(position[kept], probability[kept], reward, discount)
         self.features = as_rows("features", features)
@@ -132,9 +140,10 @@ class Problem:
         return SimulatedProblem(reset, step, behavior, target, features, discount, **options)
 
     def __repr__(self) -> str:
+        about = f", {self.description!r}" if self.description else ""
         return (
             f"Problem({self.name!r}, states={self.n_states}, actions={self.n_actions},"
-            f" features={self.d})"
+            f" features={self.d}{about})"
         )
 
     # -- matrices ----------------------------------------------------------------------------------
@@ -152,24 +161,25 @@ class Problem:
         weight = self._weight(policy) * self.pairs.reward
         return np.bincount(self.pairs.state, weight, minlength=self.n_states)
 
-    def restart_matrix(self) -> Any:
-        """The behaviour's chain on the states themselves: entering a terminal state means `start`."""
-        matrix = self.transition_matrix(self.behavior)
+    def surviving_matrix(self, policy: Floats) -> Any:
+        """`P(s, s')` without terminal successors: what a row lacks restarts from `start`.
+
+        The restarts stay implicit, since written out they would fill a sparse matrix.
+        """
+        matrix = self.transition_matrix(policy)
         if not self.terminal.any():
             return matrix
-        ending = np.asarray(matrix @ self.terminal.astype(np.float64)).ravel()
         if isinstance(matrix, np.ndarray):
             matrix[:, self.terminal] = 0.0
-            return matrix + np.outer(ending, self.start)
+            return matrix
         from scipy.sparse import csr_array, diags_array
 
-        kept = matrix @ diags_array((~self.terminal).astype(np.float64))
-        return csr_array(kept + csr_array(ending[:, None]) @ csr_array(self.start[None, :]))
+        return csr_array(matrix @ diags_array((~self.terminal).astype(np.float64)))
 
     @cached_property
     def visits(self) -> Floats:
         """`xi`: the behaviour's long-run share of time in each state, restarts included."""
-        return chain.stationary_distribution(self.restart_matrix(), self.start)
+        return chain.stationary_distribution(self.surviving_matrix(self.behavior), self.start)
 
     # -- sampling ----------------------------------------------------------------------------------
 
@@ -181,11 +191,11 @@ class Problem:
         `scheme="sequential"` walks from `start`; `"iid"` draws each state from `visits` (`xi`), so
         every row is a start. `double=True` adds a second, independent successor to every row.
         """
-        from o2td.sampling import draw_many, seed_sequence, uniforms, walk
+        from o2td.sampling import draw_many, streams, uniforms, walk
 
         if n < 0 or scheme not in ("sequential", "iid"):
             raise InputError(f'scheme is "sequential" or "iid" and n >= 0, got {scheme!r}, n={n}')
-        first, second = (np.random.PCG64(s) for s in seed_sequence(seed).spawn(2))
+        first, second = streams(seed, 2)
         states, chosen = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         start = np.ones(n, dtype=np.bool_)
         u = uniforms(first, 2 * n)
@@ -392,6 +402,7 @@ def _policy(
         raise InputError(
             f"{name} sums to {total[s]:g} in state {s}; its probabilities must sum to 1"
         )
+    policy = policy / np.where(total > 0.0, total, 1.0)[:, None]
     return np.where(terminal[:, None], 0.0, policy)
 
 
@@ -424,7 +435,8 @@ def _start(value: Any, terminal: Bools) -> Floats:
 
 def _check_rows(
     position: Any, probability: Floats, size: tuple[int, int], terminal: Bools, used: Floats
-) -> None:
+) -> Floats:
+    """The probabilities with rounding taken out, so that each row in use sums to one."""
     n, m = size
     total = np.bincount(position // n, probability, minlength=n * m).reshape(n, m)
     wrong = (np.abs(total - 1.0) > _ROUNDING) & ~terminal[:, None] & (used > 0.0)
@@ -434,3 +446,5 @@ def _check_rows(
             f"transition sums to {total[s, a]:g} from state {s} under action {a}; probabilities must"
             " sum to 1 (list the state in terminal if episodes end there)"
         )
+    total = np.where((used > 0.0) & (total > 0.0), total, 1.0).ravel()
+    return probability / total[position // n]
