@@ -1,0 +1,129 @@
+"""The Fourier basis: `phi_c(x) = cos(pi c.u)`, with `u` the observation scaled to [0, 1]^k.
+
+Konidaris, Osentoski & Thomas (2011), "Value function approximation in reinforcement learning using
+the Fourier basis", AAAI. They divide the step size of feature c by ||c||; dividing the feature by
+the square root of that does the same to a TD step, for any learner.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.features.base import MAX_DENSE, Floats, Ints, positive_int, product_within
+from o2td.features.scaling import Dense
+
+_PRODUCT_FROM = 16  # length of a product's inner loop from which it beats one cosine a feature
+
+
+class Fourier(Dense):
+    """`phi_c(x) = cos(pi c.u)` for all `c` in {0..order}^k; the first one is constant.
+
+    Parameters
+    ----------
+    order : int
+        Largest frequency of a variable, in half waves over its range.
+    bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
+        None: learned from data.
+    scale : None or "coefficient"
+        "coefficient" divides feature c by sqrt(||c||) for c other than 0.
+    coupled : bool
+        False keeps only the c with at most one entry other than 0: 1 + k order features, for many
+        variables.
+    clip : bool
+        Values out of bounds are moved to the nearest bound. False: the waves go on.
+
+    The order of the features is that of `itertools.product`: the last variable changes fastest.
+    Uncoupled: the constant, then frequencies 1 to order of each variable in turn.
+
+    Examples
+    --------
+    >>> from o2td.features import Fourier
+    >>> Fourier(2, bounds=[(0, 1)]).transform([[0.0], [0.5], [1.0]]).round(6) + 0.0
+    array([[ 1.,  1.,  1.], [ 1.,  0., -1.], [ 1., -1.,  1.]])
+    >>> Fourier(3).fit([[0.0, -1.0], [2.0, 1.0]]).n_features_out_
+    16
+    """
+
+    feature = "fourier"
+    spec = "fourier:ORDER"
+
+    def __init__(
+        self,
+        order: int,
+        bounds: Any = None,
+        scale: str | None = None,
+        coupled: bool = True,
+        clip: bool = True,
+    ) -> None:
+        self.order = order
+        self.bounds = bounds
+        self.scale = scale
+        self.coupled = coupled
+        self.clip = clip
+
+    def coefficients(self) -> Ints:
+        """Return the integer vectors c, one a row, in the order of the features."""
+        self._ready()
+        return self._frequencies(self.n_features_in_)
+
+    def _frequencies(self, k: int) -> Ints:
+        if self.coupled:
+            m = self.order + 1
+            places = np.array([m**j for j in range(k - 1, -1, -1)], dtype=np.int64)
+            return np.arange(m**k)[:, None] // places % m
+        each = np.arange(1, self.order + 1)
+        return np.vstack([np.zeros((1, k), np.int64), np.kron(np.eye(k, dtype=np.int64), each).T])
+
+    def _build(self, k: int) -> int:
+        order = positive_int("order", self.order, least=0)
+        if self.scale not in (None, "coefficient"):
+            raise InputError(f'scale: {self.scale!r} is not known; pass None or "coefficient"')
+        d = product_within([order + 1] * k, MAX_DENSE) if self.coupled else 1 + k * order
+        if d is None or d > MAX_DENSE:
+            shown = f"{order + 1}^{k}" if self.coupled else f"{d}"
+            raise InputError(
+                f"order: {order} with {k} variables makes {shown} features, more than "
+                f"{MAX_DENSE:,}; lower it, pass coupled=False, or use tiles"
+            )
+        self._product = self.coupled and d // (order + 1) >= _PRODUCT_FROM
+        plain = self.coupled and not self._product
+        self._waves = self._frequencies(k).T.astype(np.float64, order="C") if plain else None
+        self._weights: Floats | None = None
+        if self.scale == "coefficient":
+            norm = np.sqrt(self._squared_norms(k))
+            self._weights = 1.0 / np.sqrt(np.where(norm > 0, norm, 1.0))
+        return d
+
+    def _squared_norms(self, k: int) -> Floats:
+        square = np.arange(self.order + 1, dtype=np.float64) ** 2
+        if not self.coupled:
+            return np.concatenate([[0.0], np.tile(square[1:], k)])
+        total = np.zeros(1)
+        for _ in range(k):
+            total = np.add.outer(total, square).ravel()
+        return total
+
+    def _map(self, u: Floats, out: Floats) -> None:
+        from o2td.features import kernels
+
+        if self._product:
+            kernels.fourier_product(u, int(self.order), out)
+        else:
+            if self._waves is not None:
+                kernels.phases(u, self._waves, out)
+            else:
+                kernels.phases_uncoupled(u, int(self.order), out)
+            kernels.cos_pi(out.reshape(-1))
+        if self._weights is not None:
+            out *= self._weights
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return [_wave(c, inputs) for c in self.coefficients().tolist()]
+
+
+def _wave(c: list[int], inputs: list[str]) -> str:
+    terms = [x if f == 1 else f"{f} {x}" for f, x in zip(c, inputs, strict=True) if f]
+    return f"cos(pi ({' + '.join(terms)}))" if terms else "1"
