@@ -34,10 +34,18 @@ def seed_sequence(seed: Seed) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return seed
     try:
-        numbers = [seed] if isinstance(seed, (int, np.integer)) else [int(k) for k in seed]
-        return np.random.SeedSequence([int(k) for k in numbers])
+        numbers = [seed] if isinstance(seed, (int, np.integer)) else list(seed)
+        # NumPy pads with zeros, so that 5 and (5, 0) would be one stream: their lengths differ.
+        return np.random.SeedSequence([*(int(k) for k in numbers), len(numbers)])
     except (TypeError, ValueError):
         raise InputError(f"seed must be a non-negative integer or several, got {seed!r}") from None
+
+
+def streams(seed: Seed, count: int) -> list[np.random.PCG64]:
+    """`count` independent generators; the same ones each time, also where `seed` is an object."""
+    root = seed_sequence(seed)
+    keys = [(*root.spawn_key, k) for k in range(count)]
+    return [np.random.PCG64(np.random.SeedSequence(root.entropy, spawn_key=key)) for key in keys]
 
 
 def uniforms(bits: np.random.PCG64, n: int) -> Floats:
