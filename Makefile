@@ -22,7 +22,7 @@ LOCKED := dask experiments gymnasium minari sklearn docs test
 .PHONY: help reproduce test test-slow lint bench docs load lock clean python
 
 help:  ## Show this list
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1@\2/' | column -t -s @
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 reproduce: $(STAMP)  ## Reproduce the paper: figures, claims and a page (PROFILE=quick or full)
 	$(BIN)/o2td reproduce --profile $(PROFILE)
