@@ -1,0 +1,39 @@
+"""Truth from a finite problem: values, oblique projections, fixed points, stability, errors.
+
+Dense linear algebra up to 2,000 states, sparse beyond, without ever a dense (S, S) matrix. What has
+no answer is refused by a `NoAnswerError` that says why; nothing here returns NaN.
+"""
+
+from __future__ import annotations
+
+from o2td.exact.dynamics import FixedPoint, fixed_point
+from o2td.exact.objectives import msbe, mse, mspbe, rmsbe, rmse, rmspbe, suboptimality
+from o2td.exact.oblique import (
+    amplification,
+    directions,
+    oblique_fixed_point,
+    oblique_projection,
+    optimal_direction,
+)
+from o2td.exact.truth import best_approximation, model, state_distribution, value
+
+__all__ = [
+    "FixedPoint",
+    "amplification",
+    "best_approximation",
+    "directions",
+    "fixed_point",
+    "model",
+    "msbe",
+    "mse",
+    "mspbe",
+    "oblique_fixed_point",
+    "oblique_projection",
+    "optimal_direction",
+    "rmsbe",
+    "rmse",
+    "rmspbe",
+    "state_distribution",
+    "suboptimality",
+    "value",
+]

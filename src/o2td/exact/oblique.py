@@ -1,0 +1,218 @@
+"""Every method is an oblique projection: what its direction `X` converges to, and can cost.
+
+A method with direction `X` (S, d) solves `X^T L Phi theta = X^T R`, so `Phi theta` is the
+projection of V onto span Phi along the orthogonal complement of `L^T X` (the paper's Lemma 1). The
+best direction is `X* = L^-T Xi Phi` (Lemma 2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td import chain
+from o2td.errors import InputError, NoAnswerError
+from o2td.exact.system import Floats, System, dense, orthonormalizer, system
+from o2td.problem import Problem
+
+__all__ = [
+    "amplification",
+    "directions",
+    "oblique_fixed_point",
+    "oblique_projection",
+    "optimal_direction",
+]
+
+_SINGULAR = 1e-13  # relative to the largest singular value between two orthonormal bases
+
+
+def optimal_direction(problem: Problem) -> Floats:
+    """`X* = L^-T Xi Phi`, which makes the oblique projection the orthogonal one: `Delta^T X* = C`.
+
+    >>> import numpy as np
+    >>> from o2td import Problem, exact
+    >>> one = np.ones((2, 1))
+    >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    >>> problem = Problem(P, np.array([0.0, 1.0]), 0.5, one, one, np.ones((2, 1)))
+    >>> theta = exact.oblique_fixed_point(problem, exact.optimal_direction(problem))
+    >>> np.allclose(theta, exact.best_approximation(problem))
+    True
+    """
+    s = system(problem)
+    return chain.solve_transposed(s.P_gamma, _weighted(s.phi, s.weight))
+
+
+def oblique_projection(Phi: Any, X: Any) -> Floats:
+    """`Phi (X^T Phi)^-1 X^T`: onto span Phi along the orthogonal complement of span X, (S, S).
+
+    Dependent columns are allowed where span Phi and span X have the same dimension. Raises
+    `NoAnswerError` where a function of span Phi is orthogonal to X.
+
+    >>> import numpy as np
+    >>> exact_projection = oblique_projection(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]]))
+    >>> exact_projection
+    array([[1., 1.],
+           [0., 0.]])
+    """
+    Phi, X = dense(Phi), dense(X)
+    if Phi.ndim != 2 or X.shape[:1] != Phi.shape[:1]:
+        raise InputError(f"Phi and X need a row for each state, got {Phi.shape} and {X.shape}")
+    if len(Phi) > chain.DENSE_LIMIT:
+        raise InputError(
+            f"a projection of {len(Phi)} states is a matrix of {len(Phi)}^2 entries;"
+            " use oblique_fixed_point, which needs none"
+        )
+    F, Y = Phi @ orthonormalizer(Phi), X @ orthonormalizer(X)
+    return np.asarray(F @ _solve_angles(Y.T @ F, Y.T))
+
+
+def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
+    """`theta = (X^T L Phi)^-1 X^T R`; of minimum norm where the features are dependent.
+
+    States that neither the behaviour visits nor `X` weights do not count. Raises `NoAnswerError`
+    where the equation does not determine `Phi theta`.
+
+    >>> import numpy as np
+    >>> from o2td import Problem, exact
+    >>> one = np.ones((2, 1))
+    >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    >>> problem = Problem(P, np.array([0.0, 1.0]), 0.5, one, one, np.eye(2))
+    >>> exact.oblique_fixed_point(problem, np.eye(2)).round(12)  # as V
+    array([0.66666667, 1.33333333])
+    """
+    s, X = system(problem), _direction(problem, X)
+    counts = (s.weight > 0.0) | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
+    basis = orthonormalizer(s.phi, counts.astype(np.float64))
+    Y = X @ orthonormalizer(X)
+    N = Y.T @ dense(s.delta @ basis)
+    return np.asarray(basis @ _solve_angles(N, Y.T @ s.reward))
+
+
+def amplification(problem: Problem, X: Any) -> float:
+    """`|Pi|_xi = sqrt(sigma_max(C D E D^T))`: the worst RMSE over that of the best, over rewards.
+
+    `D = (X^T L Phi)^-1`, `E = X^T L Xi^-1 L^T X`. It is computed as one over the cosine of the
+    largest angle between span Phi and span `Xi^-1 L^T X` in the norm of `xi`, hence at least 1, and
+    1 at `X*`. Infinite where `L^T X` weights a state that is never visited.
+
+    >>> import numpy as np
+    >>> from o2td import Problem, exact
+    >>> one = np.ones((2, 1))
+    >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    >>> problem = Problem(P, np.zeros(2), 0.5, one, one, np.array([[1.0], [2.0]]))
+    >>> round(exact.amplification(problem, exact.optimal_direction(problem)), 12)
+    1.0
+    """
+    s, X = system(problem), _direction(problem, X)
+    Z = X - s.P_gamma.T @ X
+    seen = s.weight > 0.0
+    if np.abs(Z[~seen]).max(initial=0.0) > 1e-12 * np.abs(Z).max():
+        return float("inf")
+    root = np.sqrt(s.weight[seen])[:, None]
+    Z = Z[seen] / root
+    Z = Z @ orthonormalizer(Z)
+    F = dense(s.phi[np.flatnonzero(seen)] @ s.basis) * root
+    _check_ranks(Z.T @ F)
+    cosine = float(np.linalg.svd(Z.T @ F, compute_uv=False)[-1])
+    # Cosines are at most one; rounding may add a little.
+    return max(1.0, 1.0 / cosine) if cosine > _SINGULAR else float("inf")
+
+
+def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
+    """The direction `X` of the methods that have one, by name; `trace` is the lambda beside 0.
+
+    >>> import numpy as np
+    >>> from o2td import Problem, exact
+    >>> one = np.ones((2, 1))
+    >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    >>> problem = Problem(P, np.zeros(2), 0.5, one, one, np.array([[1.0], [2.0]]))
+    >>> for name, X in exact.directions(problem).items():
+    ...     print(name, round(exact.amplification(problem, X), 4))
+    TD(0) 1.118
+    TD(0.9) 1.0008
+    ETD(0) 1.118
+    ETD(0.9) 1.0008
+    residual gradient 1.6667
+    O2TD, state 1.6667
+    O2TD, moments 1.6667
+    best 1.0
+    """
+    s = system(problem)
+    xi, interested = s.weight, s.weight * problem.interest
+    followon = chain.solve_transposed(s.P_gamma, interested)
+    traced = trace * s.P_gamma
+    state, moments = _omegas(problem, s)
+    return {
+        "TD(0)": _weighted(s.phi, xi),
+        f"TD({trace:g})": chain.solve_transposed(traced, _weighted(s.phi, xi)),
+        "ETD(0)": _weighted(s.phi, followon),
+        f"ETD({trace:g})": chain.solve_transposed(
+            traced, _weighted(s.phi, trace * interested + (1.0 - trace) * followon)
+        ),
+        "residual gradient": _weighted(s.delta, xi),
+        "O2TD, state": _weighted(s.phi, state * xi),
+        "O2TD, moments": _weighted(s.phi, moments * xi),
+        "best": optimal_direction(problem),
+    }
+
+
+def _omegas(problem: Problem, s: System) -> tuple[Floats, Floats]:
+    """`omega(s)` from the mean of `rho Delta phi`, and from the moments of `Delta phi`."""
+    p = problem.pairs
+    square = _row_dots(s.phi, s.phi)
+    along = _row_dots(s.delta, s.phi)
+    followed = problem.target[p.state, p.action] * p.probability
+    entered = np.bincount(
+        p.state, followed * p.discount**2 * square[p.next_state], minlength=problem.n_states
+    )
+    # E|phi - gamma phi'|^2 = |phi|^2 - 2 E[gamma phi.phi'] + E|gamma phi'|^2
+    second = square - 2.0 * (square - along) + entered
+    return _ratio(along, _row_dots(s.delta, s.delta)), _ratio(along, second)
+
+
+def _ratio(top: Floats, bottom: Floats) -> Floats:
+    some = bottom > 1e-14 * bottom.max(initial=0.0)
+    return np.where(some, top / np.where(some, bottom, 1.0), 0.0)
+
+
+def _row_dots(a: Any, b: Any) -> Floats:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.asarray(np.einsum("sd,sd->s", a, b))
+    product = a.multiply(b) if hasattr(a, "multiply") else b.multiply(a)
+    return np.asarray(product.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _weighted(rows: Any, weight: Floats) -> Floats:
+    return np.asarray(dense(rows) * weight[:, None])
+
+
+def _direction(problem: Problem, X: Any) -> Floats:
+    X = dense(X)
+    if X.ndim != 2 or len(X) != problem.n_states or not np.isfinite(X).all():
+        raise InputError(
+            f"X has shape {X.shape}; a direction is finite, with one row for each of the"
+            f" {problem.n_states} states"
+        )
+    return X
+
+
+def _check_ranks(N: Floats) -> None:
+    if N.shape[0] != N.shape[1]:
+        raise NoAnswerError(
+            f"X spans {N.shape[0]} dimensions and the features {N.shape[1]}: they must be as many;"
+            " drop or add columns of X"
+        )
+
+
+def _solve_angles(N: Floats, B: Floats) -> Floats:
+    """`N^-1 B` for N between two orthonormal bases, refused where N is singular."""
+    _check_ranks(N)
+    U, size, Vt = np.linalg.svd(N)
+    if size[-1] <= _SINGULAR * size[0]:
+        raise NoAnswerError(
+            "the oblique projection does not exist: some combination of the features is orthogonal"
+            " to every column of X; choose another X, or fewer features"
+        )
+    scaled = (U.T @ B) / (size[:, None] if B.ndim == 2 else size)
+    return np.asarray(Vt.T @ scaled)

@@ -1,0 +1,140 @@
+"""What every exact quantity is made of: `P_gamma`, `R`, `V`, `xi` and the features, computed once.
+
+A problem never changes, so its system is kept as long as the problem lives. Least-squares problems
+over states are compressed to d rows by QR, block by block, which costs one pass over the states and
+works for dense and CSR features alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import chain
+from o2td.errors import InputError, NoAnswerError
+from o2td.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+_BLOCK = 1 << 21  # entries of a block of rows that QR sees at a time
+_known: WeakKeyDictionary[Problem, System] = WeakKeyDictionary()
+
+
+class System:
+    """The target's Bellman operator and the weights of the metrics."""
+
+    def __init__(self, problem: Problem) -> None:
+        _check_active(problem)
+        self.phi = problem.features
+        self.visits = problem.visits
+        self.P_gamma = problem.discounted_matrix(problem.target)
+        self.reward = problem.expected_reward(problem.target)
+        weight = np.where(problem.active, self.visits, 0.0)
+        if weight.sum() <= 0.0:
+            raise NoAnswerError(
+                "the behaviour visits no state in which the target is followed, so nothing weights"
+                " an error; follow the target in a state that the behaviour visits"
+            )
+        self.weight = weight / weight.sum()
+
+    @cached_property
+    def value(self) -> Floats:
+        """`V = L^-1 R`."""
+        return chain.solve(self.P_gamma, self.reward)
+
+    @cached_property
+    def delta(self) -> Any:
+        """`L Phi`, CSR where both are."""
+        return self.phi - self.P_gamma @ self.phi
+
+    @cached_property
+    def best(self) -> Compressed:
+        """The weighted regression of V on the features."""
+        return compress(self.phi, self.value, self.weight)
+
+    @cached_property
+    def basis(self) -> Floats:
+        """`B` (d, r) such that the columns of `Phi B` are orthonormal in the weighted norm."""
+        return orthonormalizer(self.phi, self.weight)
+
+
+def system(problem: Problem) -> System:
+    """The system of a finite problem, computed on first use."""
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"exact quantities need a finite Problem, got {type(problem).__name__};"
+            " for a simulated one use metrics from held-out rows"
+        )
+    if problem not in _known:
+        _known[problem] = System(problem)
+    return _known[problem]
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """`sum_s weight(s) (rows(s).theta - value(s))^2 = |R (theta - center)|^2 + constant`."""
+
+    R: Floats
+    center: Floats
+    constant: float
+
+
+def compress(rows: Any, value: Floats, weight: Floats | None = None) -> Compressed:
+    """A least-squares problem in d rows: `R` upper triangular, `center` of minimum norm."""
+    d = rows.shape[1]
+    triangle = _triangle(rows, weight, value)
+    R, target = np.ascontiguousarray(triangle[:d, :d]), triangle[:d, d]
+    center = np.asarray(np.linalg.lstsq(R, target, rcond=None)[0], dtype=np.float64)
+    # Where R is singular, part of the target stays out of its reach.
+    rest = float(np.sum((target - R @ center) ** 2))
+    return Compressed(R, center, float(triangle[d, d] ** 2) + rest)
+
+
+def orthonormalizer(rows: Any, weight: Floats | None = None) -> Floats:
+    """`B` (d, r), r the rank, such that `rows B` has orthonormal columns in the weighted norm."""
+    _, size, vectors = np.linalg.svd(_triangle(rows, weight)[: rows.shape[1]])
+    kept = size > size[0] * max(rows.shape) * np.finfo(np.float64).eps
+    if size[0] == 0.0:
+        raise NoAnswerError("the features are zero in every state that counts; give others")
+    return np.asarray(vectors[kept].T / size[kept])
+
+
+def dense(rows: Any) -> Floats:
+    """A matrix as a float64 array, whatever it was."""
+    array: Floats = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
+    return array
+
+
+def _triangle(rows: Any, weight: Floats | None, value: Floats | None = None) -> Floats:
+    """Upper triangular R of `sqrt(weight) [rows, value] = Q R`, padded with zero rows to square."""
+    n, d = rows.shape
+    width = d + (value is not None)
+    root = np.ones(n) if weight is None else np.sqrt(weight)
+    used = np.flatnonzero(root)
+    R = np.zeros((0, width))
+    step = max(width, _BLOCK // width)
+    for low in range(0, len(used), step):
+        part = used[low : low + step]
+        block = dense(rows[part])
+        if value is not None:
+            block = np.column_stack([block, value[part]])
+        R = np.asarray(np.linalg.qr(np.vstack([R, block * root[part, None]]), mode="r"))
+    return np.vstack([R, np.zeros((width - len(R), width))])
+
+
+def _check_active(problem: Problem) -> None:
+    """An active state may lead to an inactive one only by a transition of discount 0."""
+    p = problem.pairs
+    followed = problem.target[p.state, p.action] > 0.0
+    bad = followed & ~problem.active[p.next_state] & (p.discount > 0.0)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise InputError(
+            f"the target is followed in state {p.state[k]} but not in its successor"
+            f" {p.next_state[k]}, whose value then has no meaning; give that transition discount 0"
+        )

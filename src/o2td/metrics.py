@@ -1,0 +1,152 @@
+"""Errors of many `theta`, cheaply: every metric is `sqrt(|R (theta - center)|^2 + constant)`.
+
+RMSE, RMSPBE and RMSBE are quadratic in `theta`, so a problem of any size (or any number of held-out
+rows) is compressed once to a triangle `R` (d, d), and an evaluation costs d^2 / 2 multiplications.
+Finite problems give them exactly; for simulated ones they come from an independent sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from o2td.errors import InputError
+from o2td.exact.objectives import quadratic
+from o2td.exact.system import Compressed, compress, dense, orthonormalizer
+from o2td.problem import Problem
+from o2td.transitions import Transitions, as_rows, check_finite
+
+__all__ = ["Quadratic", "evaluate", "held_out", "held_out_rmspbe", "rmsbe", "rmse", "rmspbe"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """`value(theta) = sqrt(|R (theta - center)|^2 + constant)`, R upper triangular.
+
+    `R`, `center` and `constant` are plain arrays, for compiled code: see `evaluate`.
+    """
+
+    name: str
+    R: Floats
+    center: Floats
+    constant: float
+
+    def value(self, theta: Any) -> Any:
+        """The error of `theta` (d,), or of each column of (d, lanes).
+
+        >>> import numpy as np
+        >>> metric = held_out(np.eye(2), [1.0, 1.0])
+        >>> metric.value(np.array([[1.0, 0.0], [1.0, 0.0]]))
+        array([0., 1.])
+        """
+        theta = np.asarray(theta, dtype=np.float64)
+        if theta.ndim not in (1, 2) or len(theta) != len(self.center):
+            raise InputError(f"theta has shape {theta.shape}; this metric has {len(self.center)}")
+        error = self.R @ (theta.T - self.center).T
+        total = np.sqrt(np.sum(error * error, axis=0) + self.constant)
+        return float(total) if theta.ndim == 1 else total
+
+
+def rmse(problem: Problem) -> Quadratic:
+    """`|Phi theta - V|_xi`, exact.
+
+    >>> import numpy as np
+    >>> from o2td import Problem
+    >>> one = np.ones((2, 1))
+    >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    >>> metric = rmse(Problem(P, np.array([0.0, 1.0]), 0.5, one, one, np.ones((2, 1))))
+    >>> metric.center.round(12), round(metric.value([1.0]), 6)
+    (array([1.]), 0.333333)
+    """
+    return _named("rmse", quadratic(problem, "mse"))
+
+
+def rmspbe(problem: Problem, form: str = "target") -> Quadratic:
+    """`|Pi (T Phi theta - Phi theta)|_xi`, exact; `form` as in `exact.mspbe`."""
+    return _named("rmspbe", quadratic(problem, "mspbe", form))
+
+
+def rmsbe(problem: Problem, form: str = "target") -> Quadratic:
+    """`|T Phi theta - Phi theta|_xi`, exact; `form` as in `exact.msbe`."""
+    return _named("rmsbe", quadratic(problem, "msbe", form))
+
+
+def held_out(phi: Any, value: Any, weight: Any = None) -> Quadratic:
+    """`sqrt(sum_t weight_t (phi_t . theta - value_t)^2 / sum_t weight_t)` over held-out rows.
+
+    `value` holds the true values of these rows' states, or an unbiased estimate of each, such as
+    the mean of roll-outs; the estimates' own variance then adds to `constant`.
+
+    >>> held_out([[1.0], [1.0]], [0.0, 2.0]).value([1.0])
+    1.0
+    """
+    rows = as_rows("phi", phi)
+    check_finite("phi", rows)
+    target = _numbers("value", value, rows.shape[0])
+    share = np.ones(rows.shape[0])
+    if weight is not None:
+        share = _numbers("weight", weight, rows.shape[0])
+    if (share < 0.0).any() or share.sum() <= 0.0:
+        raise InputError("weight must be non-negative, and positive in some row")
+    return _named("rmse", compress(rows, target, share / share.sum()))
+
+
+def held_out_rmspbe(batch: Transitions) -> Quadratic:
+    """RMSPBE from held-out transitions: `|C^-1/2 (b - A theta)|` with the sample's `A`, `b`, `C`.
+
+    `A = mean rho phi (phi - gamma phi')^T`, `b = mean rho r phi`, `C = mean phi phi^T`. Its error
+    falls as one over the square root of the number of rows: use many more than are learned from.
+
+    >>> import numpy as np
+    >>> batch = Transitions(np.ones((2, 1)), [0.0, 1.0], np.ones((2, 1)), 0.5)
+    >>> held_out_rmspbe(batch).center.round(12)
+    array([1.])
+    """
+    n = len(batch)
+    if n == 0:
+        raise InputError("held-out transitions are empty; sample some")
+    phi, d = batch.phi, batch.d
+    basis = orthonormalizer(phi, np.full(n, 1.0 / n))
+    A, b = np.zeros((d, d)), np.zeros(d)
+    for part in batch.chunks(max(1, (1 << 22) // d)):
+        rows, after = dense(part.phi), dense(part.next_phi)
+        ends = part.discount == 0.0
+        after = np.where(ends[:, None], 0.0, after) * part.discount[:, None]
+        A += (rows * part.rho[:, None]).T @ (rows - after) / n
+        b += rows.T @ (part.rho * part.reward) / n
+    return _named("rmspbe", compress(basis.T @ A, basis.T @ b))
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def evaluate(R: Any, center: Any, constant: float, theta: Any) -> float:
+    """`Quadratic.value` of one `theta` (d,), for compiled code.
+
+    >>> import numpy as np
+    >>> evaluate(np.eye(2), np.ones(2), 0.0, np.zeros(2)) == np.sqrt(2.0)
+    True
+    """
+    d = len(center)
+    total = constant
+    for i in range(d):
+        error = 0.0
+        for j in range(i, d):
+            error += R[i, j] * (theta[j] - center[j])
+        total += error * error
+    return np.sqrt(total)  # type: ignore[no-any-return]
+
+
+def _named(name: str, parts: Compressed) -> Quadratic:
+    return Quadratic(name, parts.R, parts.center, parts.constant)
+
+
+def _numbers(name: str, value: Any, n: int) -> Floats:
+    array = dense(value)
+    if array.shape != (n,) or not np.isfinite(array).all():
+        raise InputError(f"{name} must be {n} finite numbers, one a row; got shape {array.shape}")
+    return array
