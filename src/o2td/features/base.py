@@ -63,8 +63,8 @@ class Transformer:
         return self
 
     def _forget(self) -> None:
-        known = self.get_params()
-        for name in [name for name in vars(self) if name not in known]:
+        """Drop what `fit` learned, and only that: scikit-learn keeps notes on the object too."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     def __repr__(self) -> str:

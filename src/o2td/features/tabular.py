@@ -96,8 +96,10 @@ class Tabular(OneHot):
 
     def table(self, X: Any = None) -> Any:
         """Return the feature matrix of all states: the identity (of rows `X` if given)."""
+        if X is not None:
+            return super().table(X)
         self._ready()
-        return self.transform(np.arange(self.n_features_out_) if X is None else X)
+        return self.transform(np.arange(self.n_features_out_))
 
     def _names(self, inputs: list[str]) -> list[str]:
         return [f"state{s}" for s in range(self.n_features_out_)]
