@@ -24,7 +24,7 @@ _SUFFIX = ".o2td-tmp"
 _TRIES = 5
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Make `path` hold exactly `data`; an existing file is replaced in one step.
 
     >>> import tempfile
@@ -78,7 +78,7 @@ def folder_lock(folder: str | os.PathLike[str]) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _write_once(target: Path, data: bytes) -> None:
+def _write_once(target: Path, data: bytes | memoryview) -> None:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
