@@ -52,7 +52,7 @@ lock: python  ## Choose newer versions of all requirements and write requirement
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	build/lock/bin/uv pip compile pyproject.toml --quiet --upgrade --universal \
-	  --python-version 3.11 $(LOCKED:%=--extra %) --generate-hashes \
+	  --python-version 3.11 --fork-strategy fewest $(LOCKED:%=--extra %) --generate-hashes \
 	  --custom-compile-command "make lock" --no-emit-index-url --no-emit-find-links \
 	  --output-file requirements.lock
 

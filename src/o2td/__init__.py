@@ -18,7 +18,9 @@ from o2td._version import __version__
 
 if TYPE_CHECKING:
     from o2td import errors as errors
+    from o2td import exact as exact
     from o2td import features as features
+    from o2td import metrics as metrics
     from o2td import registry as registry
     from o2td.problem import Problem as Problem
     from o2td.transitions import Transitions as Transitions
@@ -63,7 +65,7 @@ _NAMES = {
 _MODULES = {
     "checks": "o2td.checks",
     "domains": "o2td.domains",
-    "emphasis": "o2td.learners.emphasis",
+    "emphasis": "o2td.emphasis",
     "errors": "o2td.errors",
     "evaluation": "o2td.evaluation",
     "exact": "o2td.exact",
