@@ -278,7 +278,8 @@ def _closed_classes(P: Any, start: Floats, leak: Floats) -> tuple[Any, list[Any]
     closed = np.ones(n_classes, dtype=np.bool_)
     closed[label[row][label[row] != label[column]]] = False
     closed[label[leak[reached] > 0.0]] = False
-    return reached, [reached[label == k] for k in np.flatnonzero(closed)]
+    classes = [reached[label == k] for k in np.flatnonzero(closed)]
+    return reached, sorted(classes, key=lambda members: int(members[0]))
 
 
 def _restarting(Q: Any, start: Floats, leak: Floats) -> Floats:

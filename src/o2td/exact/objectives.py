@@ -166,12 +166,12 @@ def _scaled(rows: Any, weight: Floats) -> Any:
 
 
 def _checked(problem: Problem, theta: Any) -> Floats:
-    theta = np.asarray(theta, dtype=np.float64)
-    if theta.ndim not in (1, 2) or len(theta) != problem.d:
+    checked: Floats = np.asarray(theta, dtype=np.float64)
+    if checked.ndim not in (1, 2) or len(checked) != problem.d:
         raise InputError(
-            f"theta has shape {theta.shape}; expected ({problem.d},) or ({problem.d}, k)"
+            f"theta has shape {checked.shape}; expected ({problem.d},) or ({problem.d}, k)"
         )
-    return theta
+    return checked
 
 
 def _mean_square(estimate: Floats, value: Floats, weight: Floats) -> Any:

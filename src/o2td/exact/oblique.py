@@ -188,13 +188,13 @@ def _weighted(rows: Any, weight: Floats) -> Floats:
 
 
 def _direction(problem: Problem, X: Any) -> Floats:
-    X = dense(X)
-    if X.ndim != 2 or len(X) != problem.n_states or not np.isfinite(X).all():
+    direction = dense(X)
+    if direction.ndim != 2 or len(direction) != problem.n_states or not np.isfinite(direction).all():
         raise InputError(
-            f"X has shape {X.shape}; a direction is finite, with one row for each of the"
+            f"X has shape {direction.shape}; a direction is finite, with one row for each of the"
             f" {problem.n_states} states"
         )
-    return X
+    return direction
 
 
 def _check_ranks(N: Floats) -> None:
