@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.features.base import MAX_DENSE, Floats, Ints, positive_int, product_within
@@ -49,6 +50,7 @@ class Fourier(Dense):
 
     feature = "fourier"
     spec = "fourier:ORDER"
+    _waves: tuple[npt.NDArray[Any], ...]
 
     def __init__(
         self,
@@ -74,8 +76,15 @@ class Fourier(Dense):
             m = self.order + 1
             places = np.array([m**j for j in range(k - 1, -1, -1)], dtype=np.int64)
             return np.arange(m**k)[:, None] // places % m
-        each = np.arange(1, self.order + 1)
-        return np.vstack([np.zeros((1, k), np.int64), np.kron(np.eye(k, dtype=np.int64), each).T])
+        frequency, variable = self._single(k)
+        c = np.zeros((len(frequency), k), dtype=np.int64)
+        c[np.arange(len(c)), variable] = frequency
+        return c
+
+    def _single(self, k: int) -> tuple[Ints, Ints]:
+        """The one frequency of each uncoupled feature, and its variable."""
+        frequency = np.tile(np.arange(1, self.order + 1), k)
+        return np.append(0, frequency), np.append(0, np.repeat(np.arange(k), self.order))
 
     def _build(self, k: int) -> int:
         order = positive_int("order", self.order, least=0)
@@ -89,8 +98,11 @@ class Fourier(Dense):
                 f"{MAX_DENSE:,}; lower it, pass coupled=False, or use tiles"
             )
         self._product = self.coupled and d // (order + 1) >= _PRODUCT_FROM
-        plain = self.coupled and not self._product
-        self._waves = self._frequencies(k).T.astype(np.float64, order="C") if plain else None
+        if not self.coupled:
+            frequency, variable = self._single(k)
+            self._waves = (frequency.astype(np.float64), variable.astype(np.uint64))
+        elif not self._product:
+            self._waves = (self._frequencies(k).T.astype(np.float64, order="C"),)
         self._weights: Floats | None = None
         if self.scale == "coefficient":
             norm = np.sqrt(self._squared_norms(k))
@@ -112,10 +124,8 @@ class Fourier(Dense):
         if self._product:
             kernels.fourier_product(u, int(self.order), out)
         else:
-            if self._waves is not None:
-                kernels.phases(u, self._waves, out)
-            else:
-                kernels.phases_uncoupled(u, int(self.order), out)
+            phases: Any = kernels.phases if self.coupled else kernels.phases_uncoupled
+            phases(u, *self._waves, out)
             kernels.cos_pi(out.reshape(-1))
         if self._weights is not None:
             out *= self._weights

@@ -105,17 +105,12 @@ def phases(u: Any, coefficients: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def phases_uncoupled(u: Any, order: int, out: Any) -> None:
-    """0, then `1 u_j .. order u_j` for each variable."""
-    n, k = u.shape
-    for i in range(n):
-        row = out[i]
-        row[0] = 0.0
-        f = 1
-        for j in range(k):
-            for c in range(1, order + 1):
-                row[f] = c * u[i, j]
-                f += 1
+def phases_uncoupled(u: Any, frequency: Any, variable: Any, out: Any) -> None:
+    """`frequency[f] u_variable[f]` for each feature f."""
+    for i in range(u.shape[0]):
+        row, x = out[i], u[i]
+        for f in range(frequency.size):
+            row[f] = frequency[f] * x[variable[f]]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -202,18 +197,18 @@ def tiles(u: Any, bins: Any, shifts: Any, strides: Any, per_tiling: int, out: An
     """Column of the active tile of each tiling."""
     n, k = u.shape
     tilings = shifts.shape[0]
-    tile, rest = np.empty(k, np.int64), np.empty(k, np.int64)
+    column = np.empty(tilings, np.int64)
     for i in range(n):
-        base = 0
-        for j in range(k):
-            tile[j], rest[j] = _place(u[i, j], bins[j], tilings, True)
-            base += tile[j] * strides[j]
         for t in range(tilings):
-            column = base + t * per_tiling
-            for j in range(k):
-                if rest[j] + shifts[t, j] >= tilings:
-                    column += strides[j]
-            out[i, t] = column
+            column[t] = t * per_tiling
+        for j in range(k):
+            tile, rest = _place(u[i, j], bins[j], tilings, True)
+            here, needed, stride = tile * strides[j], tilings - rest, strides[j]
+            # Without a branch, which would be taken at random.
+            for t in range(tilings):
+                column[t] += here + stride * np.int64(shifts[t, j] >= needed)
+        for t in range(tilings):
+            out[i, t] = column[t]
 
 
 @njit(cache=True, nogil=True, inline="always")
