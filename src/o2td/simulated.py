@@ -1,12 +1,12 @@
 """A prediction problem known by its simulator: continuous observations, no matrices.
 
-The behaviour's steps are kept as raw columns (`Rollout`), from which `Transitions` are built with the
-problem's features. The value of an observation is the mean of the target's returns from it,
+The behaviour's steps are kept as raw columns (`Rollout`), from which `Transitions` are built with
+the problem's features. The value of an observation is the mean of the target's returns from it,
 `V(x) ~ mean_k sum_t gamma^t r_{t+1}`, with its standard error.
 
 Every random number is a `random()` of a PCG64 stream named by the seed. A domain may hand over
-compiled functions that fill the columns; they draw in the same order as the plain loop here, so both
-give the same rows.
+compiled functions that fill the columns; they draw in the same order as the plain loop here, so
+both give the same rows.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Rollout:
     @classmethod
     def empty(cls, n: int, k: int) -> Rollout:
         """Columns for `n` steps with observations of `k` numbers, to be filled."""
-        flags = [np.zeros(n, dtype=np.bool_) for _ in range(3)]
-        numbers = [np.empty(n) for _ in range(3)]
-        action = np.empty(n, dtype=np.int64)
-        return cls(np.empty((n, k)), action, numbers[0], np.empty((n, k)), *flags, *numbers[1:])
+        flag = [np.zeros(n, dtype=np.bool_) for _ in range(3)]
+        number = [np.empty(n) for _ in range(3)]
+        before, after, action = np.empty((n, k)), np.empty((n, k)), np.empty(n, dtype=np.int64)
+        return cls(before, action, number[0], after, flag[0], flag[1], flag[2], *number[1:])
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -92,10 +92,9 @@ class SimulatedProblem:
     ----------
     reset : callable
         `reset(rng) -> observation (k,)`; `rng` is a `numpy.random.Generator`.
-    step : callable or None
-        `step(observation, action, rng) -> (next_observation, reward, terminated)`. None: the
-        simulator cannot be put into a given state, so there is no double sampling and no
-        `rollout_value`; `rollout` is needed then.
+    step : callable
+        `step(observation, action, rng) -> (next_observation, reward, terminated)`, and optionally
+        `truncated` as a fourth.
     behavior, target : callable
         `policy(observation) -> probabilities (A,)`.
     features : transformer or callable
@@ -110,6 +109,9 @@ class SimulatedProblem:
     returns : callable, optional
         `returns(rng, observations, steps, discount, out)` fills `out` (n, runs) with returns of the
         target and gives the number of runs that did not terminate within `steps`.
+    stateful : bool
+        Whether `step` goes on from the simulator's own state and ignores `observation`. There is no
+        double sampling and no `rollout_value` then.
     bounds : (k, 2) array, optional
         Lowest and highest value of each observation variable.
     initial_theta : (d,) array, optional
@@ -137,7 +139,7 @@ class SimulatedProblem:
     def __init__(
         self,
         reset: Callable[..., Any],
-        step: Callable[..., Any] | None,
+        step: Callable[..., Any],
         behavior: Callable[..., Any],
         target: Callable[..., Any],
         features: Any,
@@ -146,6 +148,7 @@ class SimulatedProblem:
         horizon: int | None = None,
         rollout: Callable[..., Any] | None = None,
         returns: Callable[..., Any] | None = None,
+        stateful: bool = False,
         bounds: Any = None,
         initial_theta: Any = None,
         name: str = "simulated",
@@ -155,8 +158,6 @@ class SimulatedProblem:
             raise InputError(f"discount must be in [0, 1], got {discount}")
         if horizon is not None and horizon < 1:
             raise InputError(f"horizon must be at least 1, got {horizon}; None means no limit")
-        if step is None and rollout is None:
-            raise InputError("step is None, so rollout= must say how to simulate")
         self.name, self.description = name, description
         self.reset, self.step = reset, step
         self.behavior, self.target, self.features = behavior, target, features
@@ -165,6 +166,7 @@ class SimulatedProblem:
         self.initial_theta = (
             None if initial_theta is None else np.asarray(initial_theta, dtype=np.float64)
         )
+        self.stateful = stateful
         self._fill = rollout
         self._returns = returns
 
@@ -261,7 +263,7 @@ class SimulatedProblem:
         reward is below 1e-8; `steps` overrides that. `horizon` plays no part: what lies beyond a
         truncation counts as well.
         """
-        self._needs_step("rollout_value")
+        self._needs_states("rollout_value")
         if runs < 2:
             raise InputError(f"runs must be at least 2, for a standard error; got {runs}")
         first = np.ascontiguousarray(observations, dtype=np.float64)
@@ -294,24 +296,26 @@ class SimulatedProblem:
 
     def _branch(self, observations: Floats, rng: np.random.Generator) -> Rollout:
         """One independent step from each of the given observations."""
-        self._needs_step("double sampling")
+        self._needs_states("double sampling")
         rows = Rollout.empty(*observations.shape)
         rows.observation[:] = observations
         horizon = np.iinfo(np.int64).max
         (self._fill or self._plain_rollout)(rng, horizon, True, rows.columns)
         return rows
 
-    def _needs_step(self, what: str) -> None:
-        if self.step is None:
+    def _needs_states(self, what: str) -> None:
+        if self.stateful:
             raise InputError(
-                f"{self.name} cannot be put into a given state, which {what} needs;"
-                " give step(observation, action, rng)"
+                f"{self.name} cannot be put into a given state, which {what} needs; write"
+                " step(observation, action, rng) so that it starts from its observation"
             )
 
     def _plain_rollout(
         self, rng: np.random.Generator, horizon: int, given: bool, columns: tuple[Any, ...]
     ) -> None:
-        x, action, reward, next_x, terminated, truncated, start, behavior_prob, target_prob = columns
+        x, action, reward, next_x, terminated, truncated, start, behavior_prob, target_prob = (
+            columns
+        )
         fresh, age = True, 0
         for t in range(len(reward)):
             if not given:
@@ -320,9 +324,9 @@ class SimulatedProblem:
             age = 1 if fresh else age + 1
             b, pi = self._policies(x[t])
             a = _choose(b, rng.random())
-            next_x[t], reward[t], terminated[t] = self._advance(x[t], a, rng)
+            next_x[t], reward[t], terminated[t], cut = self._advance(x[t], a, rng)
             action[t], behavior_prob[t], target_prob[t] = a, b[a], pi[a]
-            truncated[t] = age >= horizon and not terminated[t]
+            truncated[t] = (cut or age >= horizon) and not terminated[t]
             fresh = terminated[t] or truncated[t]
 
     def _plain_returns(
@@ -333,7 +337,7 @@ class SimulatedProblem:
             x, weight, total, ended = first[i], 1.0, 0.0, False
             for _ in range(steps):
                 pi = _probabilities("target", self.target(x), None)
-                x, reward, ended = self._advance(x, _choose(pi, rng.random()), rng)
+                x, reward, ended, _ = self._advance(x, _choose(pi, rng.random()), rng)
                 total += weight * reward
                 weight *= discount
                 if ended:
@@ -347,12 +351,11 @@ class SimulatedProblem:
 
     def _advance(
         self, x: Floats, action: int, rng: np.random.Generator
-    ) -> tuple[Floats, float, bool]:
-        assert self.step is not None  # noqa: S101 - callers have asked `_needs_step`
-        next_x, reward, terminated = self.step(x.copy(), action, rng)
+    ) -> tuple[Floats, float, bool, bool]:
+        next_x, reward, terminated, *cut = self.step(x.copy(), action, rng)
         if not np.isfinite(reward):
             raise InputError(f"step returned the reward {reward} for action {action} from {x}")
-        return _observation("step", next_x, len(x)), float(reward), bool(terminated)
+        return _observation("step", next_x, len(x)), float(reward), bool(terminated), any(cut)
 
     def _policies(self, x: Floats) -> tuple[Floats, Floats]:
         b = _probabilities("behavior", self.behavior(x), None)
@@ -391,19 +394,15 @@ def _choose(probabilities: Floats, u: float) -> int:
 def _observation(name: str, value: Any, k: int | None) -> Floats:
     x = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if x.ndim != 1 or (k is not None and len(x) != k) or not np.isfinite(x).all():
-        expected = "(k,)" if k is None else f"({k},)"
-        raise InputError(
-            f"{name} returned the observation {value!r}; it must be finite numbers of shape {expected}"
-        )
+        shape = "(k,)" if k is None else f"({k},)"
+        raise InputError(f"{name} returned the observation {value!r}; give {shape} finite numbers")
     return x
 
 
 def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
     p = np.asarray(value, dtype=np.float64)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
-        raise InputError(
-            f"{name} returned shape {p.shape}; it must give one probability an action"
-        )
+        raise InputError(f"{name} returned shape {p.shape}; it must give one probability an action")
     if not (p >= 0.0).all() or abs(p.sum() - 1.0) > _ROUNDING:
         raise InputError(f"{name} returned {p}; probabilities are not negative and sum to 1")
     return p

@@ -1,0 +1,192 @@
+"""Four rooms with eight predictions at once (Ghiassian & Sutton 2021, arXiv:2109.05110).
+
+Cells are (x, y) with x to the right and y up, 11 by 11, of which 104 are free: four rooms and the
+hallways (5, 1), (1, 5), (5, 8), (8, 4) between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.domains.common import Floats, choice
+from o2td.problem import Problem
+from o2td.transitions import Transitions
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Cell = tuple[int, int]
+
+SIZE = 11
+MOVES = ((0, 1), (0, -1), (1, 0), (-1, 0))  # up, down, right, left
+HALLWAYS = ((5, 1), (1, 5), (5, 8), (8, 4))
+# lower left corner and upper right corner of each room
+ROOMS = (((0, 0), (4, 4)), ((0, 6), (4, 10)), ((6, 5), (10, 10)), ((6, 0), (10, 3)))
+# (room, the hallway that the target goes to, the room's other hallway)
+TARGETS = (
+    *((0, 0, 1), (0, 1, 0), (1, 1, 2), (1, 2, 1)),
+    *((2, 2, 3), (2, 3, 2), (3, 3, 0), (3, 0, 3)),
+)
+_TILE = 4  # cells along the side of a tile
+_OFFSETS = ((0, 0), (1, 3), (3, 1))
+_SWAYED = {(1, 1): 3, (1, 8): 3, (8, 1): 2, (8, 8): 2}  # where the behaviour is biased, and to what
+
+
+def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) -> Problem:
+    """Four rooms, random walk; how soon would a shortest path reach the hallway? Eight targets.
+
+    Moves (0 up, 1 down, 2 right, 3 left) are deterministic, and a wall stops them; the walk starts
+    at (0, 0) and goes on forever. Target k is active in its room and the room's other hallway: it
+    takes a shortest path to its own hallway, ties even. Reward 1 on entering that hallway from an
+    active state; the discount of entering a state is `discount` where the target is active, else 0.
+    Elsewhere the target is not followed: the ratio is 0 and `problem.active` is False. All eight
+    share behaviour, features and, with the same seed, the sampled states.
+
+    The features are three tilings of 4 x 4 cells, displaced against each other: 3 ones a state.
+
+    Parameters
+    ----------
+    target : int, 0 to 7
+        See `TARGETS`.
+    variance : "low" or "high"
+        "high": the behaviour goes left with 0.97 at (1, 1) and (1, 8), right at (8, 1) and (8, 8).
+    discount : float
+
+    Examples
+    --------
+    >>> problem = four_rooms(target=4)
+    >>> problem.n_states, int(problem.active.sum()), int(problem.features[0].sum())
+    (104, 31, 3)
+    """
+    k = choice("target", target, tuple(range(len(TARGETS))))
+    cells = _cells()
+    n = len(cells)
+    step = _successors(cells)
+    transition = np.zeros((n, len(MOVES), n))
+    np.put_along_axis(transition, step[:, :, None], 1.0, axis=2)
+    pi, active, goal = _target(cells, step, k)
+    entering = (step == goal) & active[:, None]
+    return Problem(
+        transition,
+        reward=entering.astype(np.float64),
+        discount=discount * active,
+        behavior=_behavior(cells, variance),
+        target=pi,
+        features=_tiles(cells),
+        start=np.eye(n)[cells.index((0, 0))],
+        name="four_rooms",
+        description=f"target {k}",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FourRoomsLanes:
+    """One stream of states as all eight targets see it; the last three have shape (8, n)."""
+
+    table: Any
+    state: Ints
+    next_state: Ints
+    start: Bools
+    rho: Floats
+    reward: Floats
+    discount: Floats
+
+    def batch(self, target: int) -> Transitions:
+        """The stream as one target sees it."""
+        return Transitions.from_table(
+            self.table,
+            self.state,
+            self.reward[target],
+            self.next_state,
+            self.discount[target],
+            rho=self.rho[target],
+            start=self.start,
+        )
+
+
+def four_rooms_lanes(
+    n: int,
+    seed: Any = 0,
+    variance: str = "low",
+    discount: float = 0.9,
+    scheme: str = "sequential",
+) -> FourRoomsLanes:
+    """The eight targets' ratios, rewards and discounts along one stream of `n` steps.
+
+    >>> lanes = four_rooms_lanes(1000, seed=1)
+    >>> lanes.rho.shape, bool((lanes.batch(3).rho == lanes.rho[3]).all())
+    ((8, 1000), True)
+    """
+    stream = four_rooms(0, variance, discount).sample(n, seed, scheme)
+    state, next_state = np.asarray(stream.state), np.asarray(stream.next_state)
+    cells = _cells()
+    step, behavior = _successors(cells), _behavior(cells, variance)
+    # A target never walks into a wall, so its move can be read off the two states.
+    moved = (step[state] == next_state[:, None]) & (state != next_state)[:, None]
+    action = np.argmax(moved, axis=1)
+    rho, reward, gamma = (np.empty((len(TARGETS), n)) for _ in range(3))
+    for k in range(len(TARGETS)):
+        pi, active, goal = _target(cells, step, k)
+        rho[k] = np.where(state != next_state, (pi / behavior)[state, action], 0.0)
+        reward[k] = (next_state == goal) & active[state]
+        gamma[k] = discount * active[next_state]
+    return FourRoomsLanes(stream.table, state, next_state, stream.start, rho, reward, gamma)
+
+
+def _cells() -> list[Cell]:
+    """All free cells, row by row from below; a state is a position in this list."""
+    inside = {
+        (x, y)
+        for (left, low), (right, high) in ROOMS
+        for x in range(left, right + 1)
+        for y in range(low, high + 1)
+    }
+    return sorted(inside | set(HALLWAYS), key=lambda cell: (cell[1], cell[0]))
+
+
+def _successors(cells: list[Cell]) -> Ints:
+    """State after each move (104, 4); a wall leaves it where it is."""
+    number = {cell: s for s, cell in enumerate(cells)}
+    return np.array(
+        [[number.get((x + dx, y + dy), s) for dx, dy in MOVES] for s, (x, y) in enumerate(cells)]
+    )
+
+
+def _target(cells: list[Cell], step: Ints, k: int) -> tuple[Floats, Bools, int]:
+    """Policy (104, 4), where it is active, and the state of its hallway."""
+    room, own, other = TARGETS[k]
+    (left, low), (right, high) = ROOMS[room]
+    active = np.array(
+        [(left <= x <= right and low <= y <= high) or (x, y) == HALLWAYS[other] for x, y in cells]
+    )
+    goal = cells.index(HALLWAYS[own])
+    distance = np.where(np.arange(len(cells)) == goal, 0.0, np.inf)
+    for _ in cells:
+        nearer = 1.0 + distance[step].min(axis=1)
+        distance = np.where(active, np.minimum(distance, nearer), distance)
+    best = active[:, None] & (distance[step] == distance[:, None] - 1.0)
+    return best / np.maximum(best.sum(axis=1, keepdims=True), 1), active, goal
+
+
+def _behavior(cells: list[Cell], variance: str) -> Floats:
+    behavior = np.full((len(cells), len(MOVES)), 0.25)
+    if choice("variance", variance, ("low", "high")) == "high":
+        for cell, move in _SWAYED.items():
+            behavior[cells.index(cell)] = 0.01
+            behavior[cells.index(cell), move] = 0.97
+    return behavior
+
+
+def _tiles(cells: list[Cell]) -> Floats:
+    """A one for each tiling, in the tile that holds the cell."""
+    place = np.array(cells)
+    across = (SIZE - 1 + _TILE) // _TILE + 1
+    blocks = []
+    for offset in _OFFSETS:
+        tile = (place + offset) // _TILE
+        blocks.append(np.eye(across * across)[tile[:, 0] * across + tile[:, 1]])
+    features = np.hstack(blocks)
+    return np.asarray(features[:, features.any(axis=0)])

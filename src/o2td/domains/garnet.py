@@ -1,0 +1,115 @@
+"""Garnet problems: random sparse MDPs (Bhatnagar, Sutton, Ghavamzadeh & Lee 2009), off-policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.domains.common import Floats, generator, shares, unit, whole
+from o2td.errors import InputError
+from o2td.problem import Problem
+
+Ints = npt.NDArray[np.int64]
+
+
+def garnet(
+    states: int = 30,
+    actions: int = 4,
+    features: int = 8,
+    branching: int = 3,
+    seed: Any = 0,
+    discount: float = 0.95,
+    peak: int = 3,
+    least: float = 0.02,
+    on_policy: bool = False,
+) -> Problem:
+    """Sparse random MDP with peaked policies that disagree: where off-policy really differs.
+
+    Every (s, a) has `branching` successors, drawn without repetition, with probabilities
+    proportional to U[0, 1]. One successor of action 0 is the next state of a random cycle through
+    all states, so every state is visited. Rewards `r(s, a)` are uniform in [0, 1]; so are the
+    features but the last, which is 1. Any number of states works: nothing dense is built.
+
+    Parameters
+    ----------
+    states, actions, features, branching : int
+    seed : int or several
+        Of the problem itself, not of its samples.
+    discount : float
+    peak : int
+        Policies are proportional to `U[0, 1]^(2^peak)`: 0 is mild, 5 nearly deterministic.
+    least : float
+        Probability that the behaviour gives to every action at least, so it covers the target.
+    on_policy : bool
+        Whether the target is the behaviour.
+
+    Examples
+    --------
+    >>> problem = garnet(states=50, branching=2, seed=1)
+    >>> len(problem.pairs.state) == 50 * 4 * 2
+    True
+    >>> bool(problem.behavior.min() > 0.0199 and problem.visits.min() > 0)
+    True
+    """
+    n, m, d = (
+        whole("states", states, 1),
+        whole("actions", actions, 1),
+        whole("features", features, 1),
+    )
+    k = whole("branching", branching, 1)
+    if k > n:
+        raise InputError(f"branching is {k} but there are only {n} states to go to")
+    if unit("least", least) * m > 1.0 or least == 0.0:
+        raise InputError(f"least must be above 0 and at most 1/{m}, got {least}")
+    rng = generator(seed)
+    cycle = np.argsort(rng.random(n))
+    following = np.empty(n, dtype=np.int64)
+    following[cycle] = np.roll(cycle, -1)
+    chosen = _distinct(rng, n, m, k, following)
+    probability = shares(rng.random((n, m, k)) + 1e-5)
+    behavior = least + (1.0 - m * least) * _peaked(rng, n, m, peak)
+    target = _peaked(rng, n, m, peak)
+    phi = np.hstack([rng.random((n, d - 1)), np.ones((n, 1))])
+    return Problem(
+        _matrices(chosen, probability),
+        reward=rng.random((n, m)),
+        discount=discount,
+        behavior=behavior,
+        target=behavior if on_policy else target,
+        features=phi,
+        name="garnet",
+    )
+
+
+def _distinct(rng: np.random.Generator, n: int, m: int, k: int, following: Ints) -> Ints:
+    """`k` different successors of each (s, a); the first of action 0 is `following`."""
+    chosen = np.empty((n, m, k), dtype=np.int64)
+    for j in range(k):
+        pick = (rng.random((n, m)) * (n - j)).astype(np.int64)
+        if j == 0:
+            pick[:, 0] = following
+        # The pick-th state among those not taken yet: step over the taken ones in order.
+        for taken in np.moveaxis(np.sort(chosen[..., :j], axis=-1), -1, 0):
+            pick += taken <= pick
+        chosen[..., j] = pick
+    return chosen
+
+
+def _peaked(rng: np.random.Generator, n: int, m: int, peak: int) -> Floats:
+    weight = rng.random((n, m)) + 1e-3
+    for _ in range(whole("peak", peak, 0)):
+        weight = weight * weight
+    return shares(weight)
+
+
+def _matrices(chosen: Ints, probability: Floats) -> list[Any]:
+    from scipy.sparse import coo_array
+
+    n, m, k = chosen.shape
+    row = np.repeat(np.arange(n), k)
+    return [
+        coo_array((probability[:, a].ravel(), (row, chosen[:, a].ravel())), shape=(n, n))
+        for a in range(m)
+    ]
