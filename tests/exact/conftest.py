@@ -12,7 +12,7 @@ def make_problem(
     seed: int = 0,
     states: int = 12,
     actions: int = 3,
-    features: int = 4,
+    features: Any = 4,
     branching: int = 3,
     discount: float = 0.9,
     on_policy: bool = False,
@@ -29,10 +29,19 @@ def make_problem(
             P[s, a, np.unique(chosen)] = rng.dirichlet(np.ones(len(np.unique(chosen))))
     behavior = rng.dirichlet(np.ones(actions), states) * 0.8 + 0.2 / actions
     target = behavior if on_policy else rng.dirichlet(np.full(actions, 0.5), states)
-    options.setdefault("features", rng.standard_normal((states, features)))
+    if isinstance(features, int):
+        features = rng.standard_normal((states, features))
     options.setdefault("reward", rng.standard_normal((states, actions, states)))
     ends = np.arange(states - terminal, states) if terminal else None
-    return Problem(P, discount=discount, behavior=behavior, target=target, terminal=ends, **options)
+    return Problem(
+        P,
+        discount=discount,
+        behavior=behavior,
+        target=target,
+        features=features,
+        terminal=ends,
+        **options,
+    )
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
 
 
 def amplification(problem: Problem, X: Any) -> float:
-    """`|Pi|_xi = sqrt(sigma_max(C D E D^T))`: the worst RMSE over that of the best, over rewards.
+    """`|Pi|_xi = sqrt(lambda_max(C D E D^T))`: the worst RMSE over the best, over rewards.
 
     `D = (X^T L Phi)^-1`, `E = X^T L Xi^-1 L^T X`. It is computed as one over the cosine of the
     largest angle between span Phi and span `Xi^-1 L^T X` in the norm of `xi`, hence at least 1, and
@@ -189,7 +189,11 @@ def _weighted(rows: Any, weight: Floats) -> Floats:
 
 def _direction(problem: Problem, X: Any) -> Floats:
     direction = dense(X)
-    if direction.ndim != 2 or len(direction) != problem.n_states or not np.isfinite(direction).all():
+    if (
+        direction.ndim != 2
+        or len(direction) != problem.n_states
+        or not np.isfinite(direction).all()
+    ):
         raise InputError(
             f"X has shape {direction.shape}; a direction is finite, with one row for each of the"
             f" {problem.n_states} states"
