@@ -45,6 +45,9 @@ _NAMES = {
         "ResidualGradient",
         "TreeBackup",
         "VTrace",
+        "Lane",
+        "Learner",
+        "SweepResult",
         "sweep",
     ],
     "o2td.solvers": [

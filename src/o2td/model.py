@@ -62,7 +62,8 @@ class Model:
 
     def by_state(self, weight: Floats) -> Floats:
         """`E[weight; s_t = s]` for every state."""
-        return np.bincount(self.state, weight * self.probability, minlength=self.n_states)
+        mass = weight * self.probability
+        return np.bincount(self.state, mass, self.n_states).astype(np.float64)
 
     def traced(self, inflow: Any, coefficient: Floats) -> Any:
         """`Y` solving `Y = inflow + K^T Y`: what accumulates along the chain by `coefficient`.

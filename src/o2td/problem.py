@@ -159,7 +159,7 @@ class Problem:
     def expected_reward(self, policy: Floats) -> Floats:
         """`R(s) = sum_a policy(a|s) sum_s' P(s'|s, a) r(s, a, s')`."""
         weight = self._weight(policy) * self.pairs.reward
-        return np.bincount(self.pairs.state, weight, minlength=self.n_states)
+        return np.bincount(self.pairs.state, weight, self.n_states).astype(np.float64)
 
     def surviving_matrix(self, policy: Floats) -> Any:
         """`P(s, s')` without terminal successors: what a row lacks restarts from `start`.
@@ -368,8 +368,8 @@ def _by_pair(
     if array.ndim == 0:
         return np.full(len(position), float(array))
     if array.ndim == 1:
-        return array[next_state if entered else state]
-    return array[state, action] if array.ndim == 2 else array.ravel()[position]
+        return np.asarray(array[next_state if entered else state])
+    return np.asarray(array[state, action] if array.ndim == 2 else array.ravel()[position])
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...], low: float = -np.inf) -> Floats:
@@ -424,7 +424,7 @@ def _terminal(value: Any, n: int) -> Bools:
 
 def _start(value: Any, terminal: Bools) -> Floats:
     if value is None:
-        return ~terminal / (~terminal).sum()
+        return np.asarray(~terminal / (~terminal).sum())
     start = _numbers("start", value, terminal.shape, low=0.0)
     if abs(start.sum() - 1.0) > _ROUNDING or (start[terminal] > 0.0).any():
         raise InputError(
@@ -438,7 +438,7 @@ def _check_rows(
 ) -> Floats:
     """The probabilities with rounding taken out, so that each row in use sums to one."""
     n, m = size
-    total = np.bincount(position // n, probability, minlength=n * m).reshape(n, m)
+    total: Any = np.bincount(position // n, probability, minlength=n * m).reshape(n, m)
     wrong = (np.abs(total - 1.0) > _ROUNDING) & ~terminal[:, None] & (used > 0.0)
     if wrong.any():
         s, a = (int(k) for k in np.argwhere(wrong)[0])
@@ -447,4 +447,4 @@ def _check_rows(
             " sum to 1 (list the state in terminal if episodes end there)"
         )
     total = np.where((used > 0.0) & (total > 0.0), total, 1.0).ravel()
-    return probability / total[position // n]
+    return np.asarray(probability / total[position // n])

@@ -51,7 +51,7 @@ def streams(seed: Seed, count: int) -> list[np.random.PCG64]:
 def uniforms(bits: np.random.PCG64, n: int) -> Floats:
     """`n` numbers in [0, 1) with 53 random bits each."""
     raw = np.asarray(bits.random_raw(n), dtype=np.uint64)
-    return (raw >> np.uint64(11)) * 2.0**-53
+    return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
 def alias_tables(ptr: Ints, probability: Floats) -> AliasTables:
@@ -62,7 +62,7 @@ def alias_tables(ptr: Ints, probability: Floats) -> AliasTables:
     return AliasTables(ptr, threshold, alias)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _build(ptr: Any, probability: Any, threshold: Any, alias: Any) -> None:
     longest = 0
     for k in range(len(ptr) - 1):
@@ -101,7 +101,7 @@ def _build(ptr: Any, probability: Any, threshold: Any, alias: Any) -> None:
             threshold[low + large[j]] = 1.0
 
 
-@njit(cache=True, nogil=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, inline="always")
 def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
     low = ptr[k]
     scaled = u * (ptr[k + 1] - low)
@@ -111,14 +111,14 @@ def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
     return int(low + j)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def draw_many(ptr: Any, threshold: Any, alias: Any, k: Any, u: Any, out: Any) -> None:
     """`out[t]`: the position of an entry of distribution `k[t]`, drawn with the uniform `u[t]`."""
     for t in range(len(u)):
         out[t] = _draw(ptr, threshold, alias, k[t], u[t])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def walk(
     pairs: Any,
     restart: Any,

@@ -32,19 +32,19 @@ _ROWS = ("phi", "next_phi", "next_phi_2")
 
 
 class DenseRows(NamedTuple):
-    """Row t of the batch is `matrix[index[t]]`."""
+    """Row t of the batch is `matrix[at[t]]`."""
 
     matrix: Floats
-    index: Ints
+    at: Ints
 
 
 class SparseRows(NamedTuple):
-    """Row t of the batch is row `index[t]` of the CSR triple."""
+    """Row t of the batch is row `at[t]` of the CSR triple."""
 
     data: Floats
     indices: npt.NDArray[np.int32]
     indptr: Ints
-    index: Ints
+    at: Ints
     d: int
 
 
@@ -232,6 +232,29 @@ class Transitions:
             value = getattr(self, name)
             setattr(other, name, None if value is None else value[rows])
         other.n = len(other.reward)
+        return other
+
+    def retargeted(self, rho: Any = None, reward: Any = None, discount: Any = None) -> Transitions:
+        """The same stream under another target: its own ratios, rewards or discounts.
+
+        >>> import numpy as np
+        >>> batch = Transitions(np.ones((2, 1)), 0.0, np.ones((2, 1)), 0.9)
+        >>> batch.retargeted(reward=1.0).reward
+        array([1., 1.])
+        """
+        other = self[:]
+        if rho is not None:
+            other.rho = _vector("rho", rho, self.n, 0.0, np.inf)
+        if reward is not None:
+            other.reward = _vector("reward", reward, self.n)
+        if discount is not None:
+            other.discount = _vector("discount", discount, self.n, 0.0, 1.0)
+            needed = (other.discount != 0.0) & (self.discount == 0.0)
+            if self.next_state is not None:
+                bad = needed & (self.next_state < 0)
+                _refuse("discount", other.discount, bad, "that row has no successor")
+            if self.layout != "table":
+                check_finite("next_phi", self._next_phi, needed)
         return other
 
     def chunks(self, size: int) -> Iterator[Transitions]:

@@ -1,0 +1,308 @@
+"""Emphasis: the weight `M_t` of the features that enter the trace, one axis for both families.
+
+| emphasis     | M_t                                                                           |
+|--------------|-------------------------------------------------------------------------------|
+| `Uniform`    | 1                                                                             |
+| `FollowOn`   | `lambda i_t + (1 - lambda) F_t`, `F_t = i_t + gamma_t rho_{t-1} F_{t-1}` (ETD)  |
+| `Omega`      | the answer of O2TD to "how long is phi along dphi", in four readings           |
+
+Emphatic TD and O2TD are one learner with two answers to what the weight should be. An emphasis
+keeps what it remembers in a dict of arrays, so that a learner can be saved and resumed exactly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.transitions import Transitions
+
+if TYPE_CHECKING:
+    from o2td.model import Model
+
+Floats = npt.NDArray[np.float64]
+Memory = dict[str, npt.NDArray[Any]]
+
+__all__ = ["Emphasis", "FollowOn", "Omega", "Uniform", "as_emphasis"]
+
+READINGS = ("printed", "sample", "state", "moments")
+_STATE_LIMIT = 500_000_000  # entries of the (states, d) table that the state reading may hold
+
+
+class Emphasis:
+    """What every emphasis offers; subclass it to add one.
+
+    `inner` tells the weighted kernel to multiply the weight by `dphi.phi / |dphi|^2` itself.
+    """
+
+    inner = False
+    uniform = False
+
+    def check(self, batch: Transitions, memory: Memory) -> None:
+        """Refuse a batch that lacks what this emphasis needs, before anything changes."""
+
+    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+        """Fill `out` with M_t of every row and carry `memory` on."""
+        raise NotImplementedError
+
+    def expected(self, model: Model, trace: float) -> Floats:
+        """The long-run `E[M_t]` of each transition (s, a, s') of the model."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(self.__dict__.items())))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
+        return f"{type(self).__name__}({inside})"
+
+
+class Uniform(Emphasis):
+    """`M_t = 1`: plain TD and gradient TD.
+
+    >>> Uniform()
+    Uniform()
+    """
+
+    uniform = True
+
+    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+        """Every row counts alike."""
+        out[:] = 1.0
+
+    def expected(self, model: Model, trace: float) -> Floats:
+        """One."""
+        return np.ones(len(model.state))
+
+
+class FollowOn(Emphasis):
+    """`M_t = lambda i_t + (1 - lambda) F_t` with `F_t = i_t + gamma_t rho_{t-1} F_{t-1}`.
+
+    Sutton, Mahmood & White (2016), eqs. 13-14; `decay` (beta) instead of gamma_t: Hallak et al. (2016).
+    F is 0 before a start and where gamma_t = 0.
+
+    >>> FollowOn(decay=0.5)
+    FollowOn(decay=0.5)
+    """
+
+    def __init__(self, decay: float | None = None) -> None:
+        if decay is not None and not 0.0 <= decay <= 1.0:
+            raise InputError(f"decay must be in [0, 1] or None, got {decay!r}")
+        self.decay = None if decay is None else float(decay)
+
+    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+        """Run the recursion over the block."""
+        from o2td.kernels.rows import follow_on
+
+        carried = memory.setdefault("follow_on", np.zeros(2))
+        interest = np.ones(block.n) if block.interest is None else block.interest
+        beta = -1.0 if self.decay is None else self.decay
+        follow_on(block.rho, block.discount, block.start, interest, beta, trace, carried, out)
+
+    def expected(self, model: Model, trace: float) -> Floats:
+        """`f = (I - P_gamma^T)^-1 (xi i)`, divided by xi."""
+        interest = model.visits * model.interest
+        if self.decay is None:
+            coefficient = model.rho * model.discount
+        else:
+            coefficient = self.decay * model.rho * (model.discount != 0.0)
+        followed = model.traced(interest, coefficient)
+        seen = np.where(model.visits > 0.0, model.visits, 1.0)
+        emphasis = (trace * interest + (1.0 - trace) * followed) / seen
+        return np.asarray(emphasis[model.state])
+
+
+class Omega(Emphasis):
+    """O2TD's weight `omega`, which makes `omega rho phi dphi^T` as near as can be to `phi phi^T`.
+
+    Parameters
+    ----------
+    reading : "printed" | "sample" | "state" | "moments"
+        - printed: the paper's eq. sto4 to the letter, `dphi.phi / (rho |dphi|^2)`; the ratio cancels
+          out of the update.
+        - sample: the ratio kept, `dphi.phi / |dphi|^2`.
+        - state: with `D_s` the running mean of `rho dphi` over visits to s, `D_s.phi / |D_s|^2`; the
+          paper's own demand that omega depend on the current state only. Needs states.
+        - moments: `E[rho dphi.phi | s] / E[rho |dphi|^2 | s]`, per state where states are given, else
+          each regressed on phi in O(d).
+    step_size, floor : float
+        Of the regression: its rate over the largest `|phi|^2`, and the share of the mean denominator
+        below which a predicted denominator is not believed.
+
+    Examples
+    --------
+    >>> Omega("state").reading
+    'state'
+    """
+
+    def __init__(
+        self, reading: str = "sample", step_size: float = 0.05, floor: float = 0.05
+    ) -> None:
+        if reading not in READINGS:
+            raise InputError(f"omega must be one of {', '.join(READINGS)}; got {reading!r}")
+        if not 0.0 < step_size <= 1.0 or not 0.0 < floor <= 1.0:
+            raise InputError(
+                f"omega's step_size and floor must be in (0, 1], got {step_size!r} and {floor!r}"
+            )
+        self.reading, self.step_size, self.floor = reading, float(step_size), float(floor)
+
+    @property
+    def inner(self) -> bool:  # type: ignore[override]
+        """Whether omega depends on the row alone, so that the kernel can work it out."""
+        return self.reading in ("printed", "sample")
+
+    def check(self, batch: Transitions, memory: Memory) -> None:
+        """States where they are needed, and room for them."""
+        if self.reading == "state":
+            size = int(states_of(batch).max(initial=-1)) + 1
+            if size * batch.d > _STATE_LIMIT:
+                raise InputError(
+                    f"omega='state' keeps a mean for each of {size} states times {batch.d} features,"
+                    " too many to hold; use omega='moments'"
+                )
+        if batch.state is None and "omega_above" in memory:
+            raise InputError("omega='moments' began with states; this batch has none: pass state")
+
+    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+        """The factor before `dphi.phi / |dphi|^2` (printed, sample) or omega itself."""
+        if self.reading == "sample":
+            out[:] = 1.0
+        elif self.reading == "printed":
+            with np.errstate(divide="ignore", over="ignore"):
+                np.divide(1.0, block.rho, out=out)
+            out[block.rho == 0.0] = 0.0
+        elif self.reading == "state":
+            self._by_state(block, memory, out)
+        elif "along" in memory or block.state is None:
+            self._by_regression(block, memory, out)
+        else:
+            self._by_moments(block, memory, out)
+
+    def _by_state(self, block: Transitions, memory: Memory, out: Floats) -> None:
+        from o2td.kernels.rows import omega_by_state
+
+        state = states_of(block)
+        size = max(int(state.max(initial=-1)) + 1, len(memory.get("omega_count", ())))
+        total = grown(memory, "omega_total", (size, block.d))
+        count = grown(memory, "omega_count", (size,))
+        rows = (block.rows("phi"), block.rows("next_phi"))
+        omega_by_state(*rows, state, block.discount, block.rho, total, count, out)
+
+    def _by_moments(self, block: Transitions, memory: Memory, out: Floats) -> None:
+        from o2td.kernels.rows import moments_by_state
+
+        state = states_of(block)
+        size = max(int(state.max(initial=-1)) + 1, len(memory.get("omega_above", ())))
+        above, below = (grown(memory, name, (size,)) for name in ("omega_above", "omega_below"))
+        rows = (block.rows("phi"), block.rows("next_phi"))
+        moments_by_state(*rows, state, block.discount, block.rho, above, below, out)
+
+    def _by_regression(self, block: Transitions, memory: Memory, out: Floats) -> None:
+        from o2td.kernels.rows import moments_by_regression
+
+        along, square = (grown(memory, name, (block.d,)) for name in ("along", "square"))
+        scale = grown(memory, "omega_scale", (3,))
+        rows = (block.rows("phi"), block.rows("next_phi"))
+        own = (self.step_size, self.floor, scale, along, square)
+        moments_by_regression(*rows, block.discount, block.rho, *own, out)
+
+    def expected(self, model: Model, trace: float) -> Floats:
+        """Omega at its limit: by transition (printed, sample) or by state."""
+        from o2td.kernels.rows import omegas
+
+        if self.reading == "state":
+            mean = mean_dphi(model)
+            square = (mean * mean).sum(axis=1)
+            along = np.asarray(rowwise_dot(model.phi, mean))
+            return ratio(along, square)[model.state]
+        rows = pairs_of(model)
+        omega = np.ones(len(model.state))
+        if self.reading == "moments":
+            along, square = omega.copy(), omega.copy()
+            pair_moments(rows, along, square)
+            above, below = model.by_state(model.rho * along), model.by_state(model.rho * square)
+            return ratio(above, below)[model.state]
+        omegas(rows.rows("phi"), rows.rows("next_phi"), rows.discount, omega)
+        return omega if self.reading == "sample" else ratio(omega, model.rho)
+
+
+def as_emphasis(value: Any) -> Emphasis:
+    """An `Emphasis`, or its short name: "uniform", "follow-on", "omega:state"."""
+    if isinstance(value, Emphasis):
+        return value
+    name, _, reading = str(value).partition(":")
+    if isinstance(value, str) and name == "uniform" and not reading:
+        return Uniform()
+    if isinstance(value, str) and name in ("follow-on", "follow_on"):
+        return FollowOn(float(reading)) if reading else FollowOn()
+    if isinstance(value, str) and name == "omega":
+        return Omega(reading or "sample")
+    raise InputError(
+        f"emphasis must be Uniform(), FollowOn() or Omega(...), or 'uniform', 'follow-on',"
+        f" 'omega:sample'; got {value!r}"
+    )
+
+
+def states_of(block: Transitions) -> npt.NDArray[np.int64]:
+    """The states of a block, or an error that says what to pass."""
+    if block.state is None:
+        raise InputError(
+            "this method aggregates by state and the transitions carry none: pass state="
+            " (n,) integers, or an aggregation of your observations"
+        )
+    return block.state
+
+
+def grown(memory: Memory, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The named array, enlarged with zeros along its first axis where it is too short."""
+    old = memory.get(name)
+    if old is None or len(old) < shape[0]:
+        new = np.zeros(shape)
+        if old is not None:
+            new[: len(old)] = old
+        memory[name] = new
+    return memory[name]
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """`above / below`, 0 where below is not positive."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
+
+
+def rowwise_dot(phi: Any, dense: Floats) -> Floats:
+    """The dot product of corresponding rows; `phi` may be CSR."""
+    return np.asarray((phi * dense).sum(axis=1)).ravel()
+
+
+def mean_dphi(model: Model) -> Floats:
+    """`E[rho dphi | s]` for every state, dense (S, d)."""
+    followed = model.rho * model.discount
+    total = model.by_state(model.rho)[:, None] * dense(model.phi) - model.flow(followed) @ dense(
+        model.phi
+    )
+    return np.asarray(total / np.where(model.visits > 0.0, model.visits, 1.0)[:, None])
+
+
+def dense(phi: Any) -> Floats:
+    """The feature matrix as an array."""
+    return phi if isinstance(phi, np.ndarray) else np.asarray(phi.toarray())
+
+
+def pairs_of(model: Model) -> Transitions:
+    """The model's transitions as a batch, so that row passes serve expectations too."""
+    return Transitions.from_table(
+        model.phi, model.state, model.reward, model.next_state, model.discount, rho=model.rho
+    )
+
+
+def pair_moments(rows: Transitions, along: Floats, square: Floats) -> None:
+    """`dphi . phi` and `|dphi|^2` of each row."""
+    from o2td.kernels.rows import moments_of_rows
+
+    moments_of_rows(rows.rows("phi"), rows.rows("next_phi"), rows.discount, along, square)

@@ -1,0 +1,376 @@
+"""The compiled kernel of the gradient-TD family.
+
+    z_t = decay_t z_{t-1} + weight_t phi_t         (weight = rho M, decay = rho gamma_t lambda)
+    theta += alpha   [ direction in span(z, phi, phi') ]
+    w     += alpha_w [ direction in span(z, phi, phi') - kappa w ]
+
+Every member is linear in delta, phi.w, z.w and z^b.w, so a member is the ten numbers of `Member`:
+the same numbers drive this kernel and the exact mean dynamics. Mirror-prox members take the step
+twice; the midpoint is never formed, only its dot products are.
+
+The file is self-contained because the compiler's cache does not see changes in other files.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import njit
+from numba.extending import register_jitable
+
+FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
+HUGE = 1e150  # beyond this a square overflows: the learner has diverged
+
+
+class Member(NamedTuple):
+    """What a gradient-TD method adds to theta and to w, each number multiplying one term."""
+
+    theta_delta_z: float = 0.0
+    """theta += . delta z"""
+    theta_w_phi: float = 0.0
+    """theta += . (phi.w) phi"""
+    theta_z_phi: float = 0.0
+    """theta += . (z.w) phi"""
+    theta_z_next: float = 0.0
+    """theta -= . (z.w) gamma phi'"""
+    theta_b_phi: float = 0.0
+    """theta += . (z^b.w) phi"""
+    theta_b_next: float = 0.0
+    """theta -= . (z^b.w) gamma phi'"""
+    w_delta_z: float = 1.0
+    """w += . delta z"""
+    w_w_phi: float = 0.0
+    """w += . (phi.w) phi"""
+    w_b_dphi: float = 0.0
+    """w += . (z^b.w) (phi - gamma phi')"""
+    kappa: float = 0.0
+    """w -= . w"""
+
+
+@register_jitable
+def directions(member, delta, gamma, wphi, wz, wb):  # type: ignore[no-untyped-def]
+    """Coefficients of (z, phi, phi') in theta's direction, then in w's (without -kappa w)."""
+    return (
+        member[0] * delta,
+        member[1] * wphi + member[2] * wz + member[4] * wb,
+        -gamma * (member[3] * wz + member[5] * wb),
+        member[6] * delta,
+        member[7] * wphi + member[8] * wb,
+        -gamma * member[8] * wb,
+    )
+
+
+@register_jitable
+def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
+    """The directions times their step sizes, and what is kept of w."""
+    return (
+        alpha * step[0],
+        alpha * step[1],
+        alpha * step[2],
+        second * step[3],
+        second * step[4],
+        second * step[5],
+        1.0 - second * member[9],
+    )
+
+
+@register_jitable
+def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # type: ignore[no-untyped-def]
+    """Mirror-prox: the step taken from (theta, w) with directions of the point `first` leads to.
+
+    `gram`: phi.phi, phi.phi', phi'.phi', z.phi, z.phi', z.z.
+    """
+    a1, a2, a3, c1, c2, c3, keep = first
+    pp, pn, nn, zp, zn, zz = gram
+    delta += gamma * (a1 * zn + a2 * pn + a3 * nn) - (a1 * zp + a2 * pp + a3 * pn)
+    wphi = keep * wphi + c1 * zp + c2 * pp + c3 * pn
+    wz = keep * wz + c1 * zz + c2 * zp + c3 * zn
+    again = scaled(member, directions(member, delta, gamma, wphi, wz, 0.0), alpha, second)
+    shrink = second * member[9]
+    return (
+        again[0],
+        again[1],
+        again[2],
+        again[3] - shrink * c1,
+        again[4] - shrink * c2,
+        again[5] - shrink * c3,
+        1.0 - shrink * keep,
+    )
+
+
+@register_jitable
+def size_of(step, delta):  # type: ignore[no-untyped-def]
+    """A bound on the step that is not finite if any part of it is not."""
+    total = abs(delta)
+    for k in range(6):
+        total += abs(step[k])
+    return total
+
+
+@register_jitable
+def gram_dense(phi, next_phi, z, m, traced):  # type: ignore[no-untyped-def]
+    """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces."""
+    pp = pn = nn = zp = zn = zz = 0.0
+    for j in range(len(phi)):
+        pp += phi[j] * phi[j]
+        pn += phi[j] * next_phi[j]
+        nn += next_phi[j] * next_phi[j]
+    if not traced:
+        return pp, pn, nn, m * pp, m * pn, m * m * pp
+    for j in range(len(phi)):
+        zp += z[j] * phi[j]
+        zn += z[j] * next_phi[j]
+        zz += z[j] * z[j]
+    return pp, pn, nn, zp, zn, zz
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def dense_lane(
+    rows: Any,
+    following: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    second_gain: Any,
+    weight: Any,
+    decay: Any,
+    decay_b: Any,
+    member: Any,
+    traced: bool,
+    mirror: bool,
+    theta: Any,
+    w: Any,
+    z: Any,
+    zb: Any,
+) -> int:
+    """One lane over dense rows lo:hi; returns the first row that was not applied."""
+    d = len(theta)
+    hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
+    phi = rows.matrix[rows.at[lo]]
+    next_phi = following.matrix[following.at[lo]] if discount[lo] != 0.0 else phi
+    v = 0.0
+    next_v = 0.0
+    wphi = 0.0
+    wz = 0.0
+    for j in range(d):
+        v += theta[j] * phi[j]
+        next_v += theta[j] * next_phi[j]
+        wphi += w[j] * phi[j]
+    if traced:
+        for j in range(d):
+            z[j] = decay[lo] * z[j] + weight[lo] * phi[j]
+            wz += w[j] * z[j]
+    for t in range(lo, hi):
+        gamma = discount[t]
+        alpha = gain[t]
+        second = second_gain[t]
+        m = weight[t]
+        delta = reward[t] + gamma * next_v - v
+        wb = wphi
+        if not traced:
+            wz = m * wphi
+        elif hybrid:
+            wb = 0.0
+            for j in range(d):
+                zb[j] = decay_b[t] * zb[j] + phi[j]
+                wb += w[j] * zb[j]
+        step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
+        if mirror:
+            gram = gram_dense(phi, next_phi, z, m, traced)
+            step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
+        if not size_of(step, delta) < HUGE:
+            return t
+        a1, a2, a3, c1, c2, c3, keep = step
+        last = t + 1 == hi
+        upcoming = phi if last else rows.matrix[rows.at[t + 1]]
+        if last or discount[t + 1] == 0.0:
+            upcoming_next = upcoming
+        else:
+            upcoming_next = following.matrix[following.at[t + 1]]
+        v = 0.0
+        next_v = 0.0
+        wphi = 0.0
+        wz = 0.0
+        if traced:
+            e = 1.0 if last else decay[t + 1]
+            f = 0.0 if last else weight[t + 1]
+            for j in range(d):
+                x = theta[j] + a1 * z[j] + a2 * phi[j] + a3 * next_phi[j]
+                y = keep * w[j] + c1 * z[j] + c2 * phi[j] + c3 * next_phi[j]
+                trace = e * z[j] + f * upcoming[j]
+                theta[j] = x
+                w[j] = y
+                z[j] = trace
+                v += x * upcoming[j]
+                next_v += x * upcoming_next[j]
+                wphi += y * upcoming[j]
+                wz += y * trace
+        else:
+            a2 += a1 * m
+            c2 += c1 * m
+            for j in range(d):
+                x = theta[j] + a2 * phi[j] + a3 * next_phi[j]
+                y = keep * w[j] + c2 * phi[j] + c3 * next_phi[j]
+                theta[j] = x
+                w[j] = y
+                v += x * upcoming[j]
+                next_v += x * upcoming_next[j]
+                wphi += y * upcoming[j]
+        phi = upcoming
+        next_phi = upcoming_next
+    return hi
+
+
+@register_jitable
+def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
+    """The dot product of CSR row i with x."""
+    total = 0.0
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        total += rows.data[k] * x[rows.indices[k]]
+    return total
+
+
+@register_jitable
+def add_sparse(rows, i, weight, x):  # type: ignore[no-untyped-def]
+    """`x += weight * row i`."""
+    if weight != 0.0:
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            x[rows.indices[k]] += weight * rows.data[k]
+
+
+@register_jitable
+def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
+    """The dot product of two CSR rows with sorted indices."""
+    total = 0.0
+    a, a_end = rows.indptr[i], rows.indptr[i + 1]
+    b, b_end = following.indptr[k], following.indptr[k + 1]
+    while a < a_end and b < b_end:
+        if rows.indices[a] == following.indices[b]:
+            total += rows.data[a] * following.data[b]
+            a += 1
+            b += 1
+        elif rows.indices[a] < following.indices[b]:
+            a += 1
+        else:
+            b += 1
+    return total
+
+
+@register_jitable
+def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-untyped-def]
+    """`z = factor z + weight row i` on the list of active indices; returns the list's length."""
+    kept = 0
+    for k in range(count):
+        j = active[k]
+        x = z[j] * factor
+        z[j] = x if abs(x) >= 1e-150 else 0.0
+        if z[j] != 0.0:
+            active[kept] = j
+            kept += 1
+    if weight != 0.0:
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            j = rows.indices[k]
+            if z[j] == 0.0:
+                active[kept] = j
+                kept += 1
+            z[j] += weight * rows.data[k]
+    return kept
+
+
+@register_jitable
+def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
+    """The dot product of a sparse trace with x."""
+    total = 0.0
+    for k in range(count):
+        total += z[active[k]] * x[active[k]]
+    return total
+
+
+@register_jitable
+def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):  # type: ignore[no-untyped-def]
+    """As `gram_dense`, on CSR rows."""
+    pp = dot_rows(rows, i, rows, i)
+    pn = nn = zn = 0.0
+    if gamma != 0.0:
+        pn = dot_rows(rows, i, following, k)
+        nn = dot_rows(following, k, following, k)
+    if not traced:
+        return pp, pn, nn, m * pp, m * pn, m * m * pp
+    if gamma != 0.0:
+        zn = dot_sparse(following, k, z)
+    return pp, pn, nn, dot_sparse(rows, i, z), zn, dot_active(z, active, count, z)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def sparse_lane(
+    rows: Any,
+    following: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    second_gain: Any,
+    weight: Any,
+    decay: Any,
+    decay_b: Any,
+    member: Any,
+    traced: bool,
+    mirror: bool,
+    theta: Any,
+    w: Any,
+    z: Any,
+    zb: Any,
+    active: Any,
+    active_b: Any,
+    size: Any,
+) -> int:
+    """As `dense_lane`; w is held as scale * w inside, so that -kappa w costs O(1)."""
+    hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
+    scale = 1.0
+    done = hi
+    for t in range(lo, hi):
+        i, k = rows.at[t], following.at[t]
+        gamma, alpha, second, m = discount[t], gain[t], second_gain[t], weight[t]
+        delta = reward[t] - dot_sparse(rows, i, theta)
+        if gamma != 0.0:
+            delta += gamma * dot_sparse(following, k, theta)
+        wphi = scale * dot_sparse(rows, i, w)
+        wz, wb = m * wphi, wphi
+        if traced:
+            size[0] = trace_sparse(rows, i, m, decay[t], z, active, size[0])
+            wz = scale * dot_active(z, active, size[0], w)
+        if hybrid:
+            size[1] = trace_sparse(rows, i, 1.0, decay_b[t], zb, active_b, size[1])
+            wb = scale * dot_active(zb, active_b, size[1], w)
+        step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
+        if mirror:
+            gram = gram_sparse(rows, i, following, k, gamma, z, m, traced, active, size[0])
+            step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
+        if not size_of(step, delta) < HUGE:
+            done = t
+            break
+        a1, a2, a3, c1, c2, c3, keep = step
+        scale *= keep
+        if abs(scale) < 1e-100 or abs(scale) > 1e100:
+            for j in range(len(w)):
+                w[j] *= scale
+            scale = 1.0
+        if traced:
+            for e in range(size[0]):
+                theta[active[e]] += a1 * z[active[e]]
+                w[active[e]] += c1 / scale * z[active[e]]
+        else:
+            a2 += a1 * m
+            c2 += c1 * m
+        add_sparse(rows, i, a2, theta)
+        add_sparse(rows, i, c2 / scale, w)
+        if gamma != 0.0:
+            add_sparse(following, k, a3, theta)
+            add_sparse(following, k, c3 / scale, w)
+    if scale != 1.0:
+        for j in range(len(w)):
+            w[j] *= scale
+    return done

@@ -1,0 +1,42 @@
+"""The compiled loop of residual gradient: `theta += gain_t delta_t (phi_t - gamma2_t phi2'_t)`.
+
+With one successor `gamma2, phi2'` are gamma and phi' themselves and gain is alpha rho; with a second,
+independent one they are its own, and gain is alpha rho rho_2 (Baird 1995).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from o2td.kernels.rows import add_row, dot_row
+
+HUGE = 1e150
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def run(
+    rows: Any,
+    following: Any,
+    second: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    discount_2: Any,
+    gain: Any,
+    theta: Any,
+) -> int:
+    """One lane over rows lo:hi; returns the first row that was not applied."""
+    for t in range(lo, hi):
+        delta = reward[t] - dot_row(rows, t, theta)
+        if discount[t] != 0.0:
+            delta += discount[t] * dot_row(following, t, theta)
+        a = gain[t] * delta
+        if not (abs(delta) < HUGE and abs(a) < HUGE):
+            return t
+        add_row(rows, t, a, theta)
+        if discount_2[t] != 0.0:
+            add_row(second, t, -a * discount_2[t], theta)
+    return hi

@@ -1,0 +1,241 @@
+"""Compiled passes over the rows of a block: what learners need to know of each row beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+from numba.extending import overload
+
+from o2td.kernels.weighted import FASTMATH, moments_dense, moments_sparse, quotient
+
+
+def norm_of(*arguments: Any) -> float:
+    """`|phi_t|^2`, whatever the layout."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(norm_of)
+def _norm_of(rows, t):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+
+        def dense(rows, t):  # type: ignore[no-untyped-def]
+            phi = rows.matrix[rows.at[t]]
+            total = 0.0
+            for j in range(len(phi)):
+                total += phi[j] * phi[j]
+            return total
+
+        return dense
+
+    def sparse(rows, t):  # type: ignore[no-untyped-def]
+        i = rows.at[t]
+        total = 0.0
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            total += rows.data[k] * rows.data[k]
+        return total
+
+    return sparse
+
+
+@njit(cache=True, nogil=True)
+def running_largest(rows: Any, largest: float, out: Any) -> float:
+    """`out[t]`: the largest `|phi|^2` seen up to row t; returns the last."""
+    for t in range(len(out)):
+        largest = max(largest, norm_of(rows, t))
+        out[t] = largest
+    return largest
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def omegas(rows: Any, following: Any, discount: Any, out: Any) -> None:
+    """`out[t] *= dphi . phi / |dphi|^2` of each row (0 where dphi = 0)."""
+    for t in range(len(out)):
+        out[t] *= quotient(dphi_moments(rows, following, t, discount[t]))
+
+
+@njit(cache=True, nogil=True)
+def follow_on(
+    rho: Any,
+    discount: Any,
+    start: Any,
+    interest: Any,
+    beta: float,
+    trace: float,
+    memory: Any,
+    out: Any,
+) -> None:
+    """`F_t = i_t + gamma_t rho_{t-1} F_{t-1}`, `out = M_t = trace i_t + (1 - trace) F_t`.
+
+    `memory` holds (rho F, gamma) of the row before; beta replaces gamma_t where it is not negative.
+    """
+    carried, gamma = memory[0], memory[1]
+    for t in range(len(rho)):
+        if start[t] or gamma == 0.0:
+            carried = 0.0
+        followed = interest[t] + (gamma if beta < 0.0 else beta) * carried
+        out[t] = trace * interest[t] + (1.0 - trace) * followed
+        carried = rho[t] * followed
+        gamma = discount[t]
+    memory[0], memory[1] = carried, gamma
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def omega_by_state(
+    rows: Any,
+    following: Any,
+    state: Any,
+    discount: Any,
+    rho: Any,
+    total: Any,
+    count: Any,
+    out: Any,
+) -> None:
+    """`omega_s = D.phi / |D|^2` with D the running mean of `rho dphi` over visits to s.
+
+    `total` (S, d) sums rho dphi, `count` (S,) the visits.
+    """
+    for t in range(len(out)):
+        s = state[t]
+        add_row(rows, t, rho[t], total[s])
+        if discount[t] != 0.0:
+            add_row(following, t, -rho[t] * discount[t], total[s])
+        count[s] += 1.0
+        square = 0.0
+        for j in range(total.shape[1]):
+            square += total[s, j] * total[s, j]
+        along = dot_row(rows, t, total[s])
+        out[t] = count[s] * along / square if square > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def moments_by_state(
+    rows: Any,
+    following: Any,
+    state: Any,
+    discount: Any,
+    rho: Any,
+    along: Any,
+    square: Any,
+    out: Any,
+) -> None:
+    """`E[rho dphi.phi | s] / E[rho |dphi|^2 | s]` from running sums over visits to s."""
+    for t in range(len(out)):
+        s = state[t]
+        first, second = dphi_moments(rows, following, t, discount[t])
+        along[s] += rho[t] * first
+        square[s] += rho[t] * second
+        out[t] = along[s] / square[s] if square[s] > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def moments_by_regression(
+    rows: Any,
+    following: Any,
+    discount: Any,
+    rho: Any,
+    step_size: float,
+    floor: float,
+    memory: Any,
+    along: Any,
+    square: Any,
+    out: Any,
+) -> None:
+    """The same two moments, each regressed on phi by least mean squares, in O(d).
+
+    `memory` holds the largest |phi|^2 and the running mean and count of rho |dphi|^2: the predicted
+    denominator is floored at `floor` times that mean.
+    """
+    for t in range(len(out)):
+        first, second = dphi_moments(rows, following, t, discount[t])
+        memory[0] = max(memory[0], norm_of(rows, t))
+        memory[2] += 1.0
+        memory[1] += (rho[t] * second - memory[1]) / memory[2]
+        if memory[0] > 0.0:
+            rate = step_size / memory[0]
+            add_row(rows, t, rate * (rho[t] * first - dot_row(rows, t, along)), along)
+            add_row(rows, t, rate * (rho[t] * second - dot_row(rows, t, square)), square)
+        lowest = floor * memory[1]
+        below = max(dot_row(rows, t, square), lowest)
+        out[t] = dot_row(rows, t, along) / below if below > 0.0 else 0.0
+
+
+def dot_row(*arguments: Any) -> float:
+    """`phi_t . x`, whatever the layout."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(dot_row)
+def _dot_row(rows, t, x):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+
+        def dense(rows, t, x):  # type: ignore[no-untyped-def]
+            phi = rows.matrix[rows.at[t]]
+            total = 0.0
+            for j in range(len(phi)):
+                total += phi[j] * x[j]
+            return total
+
+        return dense
+
+    def sparse(rows, t, x):  # type: ignore[no-untyped-def]
+        i = rows.at[t]
+        total = 0.0
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            total += rows.data[k] * x[rows.indices[k]]
+        return total
+
+    return sparse
+
+
+def add_row(*arguments: Any) -> None:
+    """`x += weight phi_t`, whatever the layout."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(add_row)
+def _add_row(rows, t, weight, x):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+
+        def dense(rows, t, weight, x):  # type: ignore[no-untyped-def]
+            phi = rows.matrix[rows.at[t]]
+            for j in range(len(phi)):
+                x[j] += weight * phi[j]
+
+        return dense
+
+    def sparse(rows, t, weight, x):  # type: ignore[no-untyped-def]
+        i = rows.at[t]
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            x[rows.indices[k]] += weight * rows.data[k]
+
+    return sparse
+
+
+def dphi_moments(*arguments: Any) -> tuple[float, float]:
+    """`dphi . phi` and `|dphi|^2` of row t, whatever the layout."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(dphi_moments)
+def _dphi_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+
+        def dense(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+            phi = rows.matrix[rows.at[t]]
+            next_phi = following.matrix[following.at[t]] if gamma != 0.0 else phi
+            return moments_dense(phi, next_phi, gamma)
+
+        return dense
+
+    def sparse(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+        return moments_sparse(rows, rows.at[t], following, following.at[t], gamma)
+
+    return sparse
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def moments_of_rows(rows: Any, following: Any, discount: Any, along: Any, square: Any) -> None:
+    """`dphi . phi` and `|dphi|^2` of each row."""
+    for t in range(len(along)):
+        along[t], square[t] = dphi_moments(rows, following, t, discount[t])

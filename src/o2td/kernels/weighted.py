@@ -1,0 +1,213 @@
+"""The compiled kernel of the weighted-TD family.
+
+    z_t = decay_t z_{t-1} + M_t phi_t,    theta += gain_t delta_t z_t
+
+What tells TD, V-trace, tree backup, ABTD, emphatic TD and O2TD apart is two numbers a row: `decay`
+(lambda c_{t-1} gamma_t) and the emphasis `M`. Both are worked out beforehand, vectorised, by the
+learner's own few lines; `gain` is alpha_t rho_t. The dense loop merges the update of row t with the
+dot products of row t+1, so each step passes over theta once.
+
+The file is self-contained because the compiler's cache does not see changes in other files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
+HUGE = 1e150  # beyond this a square overflows: the learner has diverged
+
+
+@register_jitable
+def moments_dense(phi, next_phi, gamma):  # type: ignore[no-untyped-def]
+    """`dphi . phi` and `|dphi|^2` with `dphi = phi - gamma next_phi`."""
+    along = 0.0
+    square = 0.0
+    for j in range(len(phi)):
+        x = phi[j] - gamma * next_phi[j]
+        along += x * phi[j]
+        square += x * x
+    return along, square
+
+
+@register_jitable
+def moments_sparse(rows, i, following, k, gamma):  # type: ignore[no-untyped-def]
+    """The same on two CSR rows, walking both sorted index lists at once."""
+    along = 0.0
+    square = 0.0
+    a, a_end = rows.indptr[i], rows.indptr[i + 1]
+    b, b_end = following.indptr[k], following.indptr[k + 1]
+    if gamma == 0.0:
+        b = b_end
+    while a < a_end or b < b_end:
+        ja = rows.indices[a] if a < a_end else np.int32(2147483647)
+        jb = following.indices[b] if b < b_end else np.int32(2147483647)
+        p = 0.0
+        q = 0.0
+        if ja <= jb:
+            p = rows.data[a]
+            a += 1
+        if jb <= ja:
+            q = following.data[b]
+            b += 1
+        x = p - gamma * q
+        along += x * p
+        square += x * x
+    return along, square
+
+
+@register_jitable
+def quotient(moments):  # type: ignore[no-untyped-def]
+    """`omega = dphi.phi / |dphi|^2`, 0 where dphi = 0."""
+    return moments[0] / moments[1] if moments[1] > 0.0 else 0.0
+
+
+@register_jitable
+def dot_sparse(rows: Any, i: int, x: Any) -> float:  # pragma: no cover
+    """The dot product of CSR row i with x."""
+    total = 0.0
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        total += rows.data[k] * x[rows.indices[k]]
+    return total
+
+
+@register_jitable
+def decay_active(z: Any, active: Any, count: int, factor: float) -> int:  # pragma: no cover
+    """Scale a sparse trace in place; entries that vanish leave the list of active indices."""
+    kept = 0
+    for k in range(count):
+        j = active[k]
+        x = z[j] * factor
+        if abs(x) < 1e-150:
+            z[j] = 0.0
+        else:
+            z[j] = x
+            active[kept] = j
+            kept += 1
+    return kept
+
+
+@register_jitable
+def add_active(rows: Any, i: int, weight: float, z: Any, active: Any, count: int) -> int:
+    """`z += weight * row i`, keeping the list of indices where z is not zero.
+
+    Comes after `decay_active`, which has just dropped every index where z is zero.
+    """  # pragma: no cover
+    if weight == 0.0:
+        return count
+    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        j = rows.indices[k]
+        if z[j] == 0.0:
+            active[count] = j
+            count += 1
+        z[j] += weight * rows.data[k]
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def dense_lane(
+    rows: Any,
+    following: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    weight: Any,
+    inner: bool,
+    decay: Any,
+    traced: bool,
+    theta: Any,
+    z: Any,
+) -> int:
+    """One lane over dense rows lo:hi; returns the first row that was not applied."""
+    d = len(theta)
+    phi = rows.matrix[rows.at[lo]]
+    next_phi = following.matrix[following.at[lo]] if discount[lo] != 0.0 else phi
+    v = 0.0
+    next_v = 0.0
+    for j in range(d):
+        v += theta[j] * phi[j]
+        next_v += theta[j] * next_phi[j]
+    for t in range(lo, hi):
+        gamma = discount[t]
+        m = weight[t] * quotient(moments_dense(phi, next_phi, gamma)) if inner else weight[t]
+        delta = reward[t] + gamma * next_v - v
+        a = gain[t] * delta
+        if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE):
+            return t
+        last = t + 1 == hi
+        upcoming = phi if last else rows.matrix[rows.at[t + 1]]
+        if last or discount[t + 1] == 0.0:
+            next_phi = upcoming
+        else:
+            next_phi = following.matrix[following.at[t + 1]]
+        v = 0.0
+        next_v = 0.0
+        if traced:
+            e = decay[t]
+            for j in range(d):
+                trace = e * z[j] + m * phi[j]
+                x = theta[j] + a * trace
+                z[j] = trace
+                theta[j] = x
+                v += x * upcoming[j]
+                next_v += x * next_phi[j]
+        else:
+            am = a * m
+            for j in range(d):
+                x = theta[j] + am * phi[j]
+                theta[j] = x
+                v += x * upcoming[j]
+                next_v += x * next_phi[j]
+        phi = upcoming
+    return hi
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def sparse_lane(
+    rows: Any,
+    following: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    weight: Any,
+    inner: bool,
+    decay: Any,
+    traced: bool,
+    theta: Any,
+    z: Any,
+    active: Any,
+    size: Any,
+) -> int:
+    """One lane over CSR rows lo:hi, in time linear in the entries of the row and of the trace."""
+    for t in range(lo, hi):
+        i, k = rows.at[t], following.at[t]
+        gamma = discount[t]
+        delta = reward[t] - dot_sparse(rows, i, theta)
+        if gamma != 0.0:
+            delta += gamma * dot_sparse(following, k, theta)
+        m = (
+            weight[t] * quotient(moments_sparse(rows, i, following, k, gamma))
+            if inner
+            else weight[t]
+        )
+        a = gain[t] * delta
+        if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE):
+            return t
+        if traced:
+            count = decay_active(z, active, size[0], decay[t])
+            count = add_active(rows, i, m, z, active, count)
+            size[0] = count
+            for e in range(count):
+                theta[active[e]] += a * z[active[e]]
+        elif a * m != 0.0:
+            for e in range(rows.indptr[i], rows.indptr[i + 1]):
+                theta[rows.indices[e]] += a * m * rows.data[e]
+    return hi

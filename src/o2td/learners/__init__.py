@@ -1,0 +1,59 @@
+"""Online learners, O(d) a step: one file a member, two families, two compiled kernels.
+
+| learner            | family   | what it adds                                        |
+|--------------------|----------|-----------------------------------------------------|
+| `TD`               | weighted | importance sampling, traces, any emphasis           |
+| `VTrace`           | weighted | a clipped ratio in the trace                        |
+| `TreeBackup`       | weighted | the target's probability in the trace               |
+| `ABTD`             | weighted | action-dependent bootstrapping                      |
+| `ETD`              | weighted | follow-on emphasis                                  |
+| `O2TD`             | weighted | omega emphasis                                      |
+| `GTD`, `GTD2`      | gradient | a second vector; GTD2 takes any emphasis            |
+| `TDC`, `TDRC`      | gradient | TD's direction, corrected (and regularised)         |
+| `HTD`              | gradient | TD where on-policy                                  |
+| `GTD2MP`, `TDCMP`  | gradient | mirror-prox                                         |
+| `ResidualGradient` | its own  | the Bellman error itself                            |
+"""
+
+from __future__ import annotations
+
+from o2td.learners.abtd import ABTD
+from o2td.learners.base import Learner, Status
+from o2td.learners.etd import ETD
+from o2td.learners.gradient import GradientLearner
+from o2td.learners.gtd import GTD
+from o2td.learners.gtd2 import GTD2
+from o2td.learners.gtd2mp import GTD2MP
+from o2td.learners.htd import HTD
+from o2td.learners.o2td import O2TD
+from o2td.learners.residual_gradient import ResidualGradient
+from o2td.learners.step_sizes import PowerDecay
+from o2td.learners.sweeping import Lane, SweepResult, sweep
+from o2td.learners.td import TD
+from o2td.learners.tdc import TDC
+from o2td.learners.tdcmp import TDCMP
+from o2td.learners.tdrc import TDRC
+from o2td.learners.tree_backup import TreeBackup
+from o2td.learners.vtrace import VTrace
+from o2td.learners.weighted import WeightedLearner
+from o2td.registry import LEARNERS
+
+MEMBERS = (
+    *(TD, VTrace, TreeBackup, ABTD, ETD, O2TD, ResidualGradient),
+    *(GTD, GTD2, TDC, TDRC, HTD, GTD2MP, TDCMP),
+)
+
+for _member in MEMBERS:
+    LEARNERS.register(_member.__name__, _member)
+
+__all__ = [
+    *(_member.__name__ for _member in MEMBERS),
+    "GradientLearner",
+    "Lane",
+    "Learner",
+    "PowerDecay",
+    "Status",
+    "SweepResult",
+    "WeightedLearner",
+    "sweep",
+]

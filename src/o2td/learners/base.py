@@ -1,0 +1,285 @@
+"""What every online learner shares: parameters, state, `partial_fit`, `learn_one`, files.
+
+A learner is a lane. It carries only what the next row needs: `arrays` (theta, traces, w), `carry`
+(the few scalars of the row before) and the memory of its emphasis; `partial_fit` runs one lane and
+`sweep` runs many through the same compiled driver.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import archive
+from o2td.emphasis import Emphasis, Memory, Uniform
+from o2td.errors import FormatError, InputError
+from o2td.learners.step_sizes import PowerDecay
+from o2td.model import Model
+from o2td.transitions import Transitions
+
+Floats = npt.NDArray[np.float64]
+BLOCK = 8192  # rows prepared at a time: their row arrays stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a learner fares: "new", "ok" or "diverged", with the step at which it diverged."""
+
+    kind: str
+    step: int
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Learner:
+    """An online learner of O(d) a step. Subclasses are in files of their own.
+
+    A subclass names the fields of `Transitions` that it cannot do without in `needs`, and belongs to
+    one of the two families, `WeightedLearner` or `GradientLearner`.
+    """
+
+    family: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()
+    vectors: ClassVar[tuple[str, ...]] = ("theta",)
+    initial_theta: Any
+
+    def __init__(self, initial_theta: Any = None) -> None:
+        self.initial_theta = initial_theta
+        self.reset()
+
+    def reset(self) -> Self:
+        """Forget everything learned; parameters stay."""
+        self.arrays: dict[str, npt.NDArray[Any]] = {}
+        self.carry: dict[str, float] = {"discount": 0.0, "decay": 0.0, "largest": 0.0}
+        self.memory: Memory = {}
+        self.steps = 0
+        self.diverged = np.full(1, -1, dtype=np.int64)
+        return self
+
+    # -- learning ----------------------------------------------------------------------------------
+
+    def partial_fit(self, transitions: Transitions) -> Self:
+        """Learn from every row in order; any split of the rows gives what one call gives."""
+        from o2td.learners.group import Group
+
+        if self.check(transitions):
+            group = Group([self])
+            for block in transitions.chunks(BLOCK):
+                group.advance(block, [block], self.steps)
+        return self
+
+    def fit(self, transitions: Transitions) -> Self:
+        """`reset`, then `partial_fit`."""
+        return self.reset().partial_fit(transitions)
+
+    def check(self, batch: Transitions) -> bool:
+        """Refuse what cannot be learned from, before anything changes; False: nothing to do."""
+        if not isinstance(batch, Transitions):
+            raise InputError(f"partial_fit takes Transitions, got {type(batch).__name__}")
+        for field in self.needs:
+            if getattr(batch, field) is None:
+                raise InputError(f"{type(self).__name__} needs {field} in the transitions")
+        self.weighting.check(batch, self.memory)
+        if self.arrays and batch.d != self.arrays["theta"].shape[1]:
+            raise InputError(
+                f"the transitions have {batch.d} features, this learner has"
+                f" {self.arrays['theta'].shape[1]}"
+            )
+        if not self.arrays:
+            self.allocate(batch.d)
+        if batch.sparse and self.arrays["active"].shape[1] == 0:
+            self.allocate_sparse()
+        return batch.n > 0 and self.diverged[0] < 0
+
+    def allocate(self, d: int) -> None:
+        """Make room for d features, all zero but theta, which is `initial_theta`."""
+        theta = initial(self.initial_theta, d)
+        self.arrays = {name: np.zeros((1, d)) for name in self.vectors}
+        self.arrays["theta"][0] = theta
+        self.arrays["size"] = np.zeros((1, 2), dtype=np.int64)
+        for name in ("active", "active_b"):
+            self.arrays[name] = np.zeros((1, 0), dtype=np.int32)
+
+    def allocate_sparse(self) -> None:
+        """Lists of the indices where each trace is not zero, for CSR rows."""
+        d = self.arrays["theta"].shape[1]
+        for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
+            if trace in self.arrays:
+                index = np.flatnonzero(self.arrays[trace][0])
+                self.arrays[name] = np.zeros((1, d), dtype=np.int32)
+                self.arrays[name][0, : len(index)] = index
+                self.arrays["size"][0, k] = len(index)
+            else:
+                self.arrays[name] = np.zeros((1, d), dtype=np.int32)
+
+    @property
+    def weighting(self) -> Emphasis:
+        """The emphasis in force."""
+        return Uniform()
+
+    def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+        """Fill the row arrays that the family's kernel reads, and carry the last row on."""
+        raise NotImplementedError
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    @property
+    def theta(self) -> Floats:
+        """The weights, read-only (empty before the first row, when d is not known)."""
+        view = self.arrays["theta"][0].view() if self.arrays else np.empty(0)
+        view.flags.writeable = False
+        return view
+
+    @property
+    def status(self) -> Status:
+        """Whether the learner is new, fine, or diverged and at which step."""
+        step = int(self.diverged[0])
+        if step >= 0:
+            return Status(
+                "diverged",
+                step,
+                f"diverged at step {step}: theta is what it was before; try a smaller step_size",
+            )
+        if self.steps == 0:
+            return Status("new", 0, "nothing learned yet")
+        return Status("ok", self.steps, f"{self.steps} steps")
+
+    def predict(self, phi: Any) -> Floats:
+        """`phi . theta` for each row of `phi` (dense or CSR), or for one vector."""
+        if not self.arrays:
+            raise InputError(
+                f"{type(self).__name__} has learned nothing yet: call partial_fit first"
+            )
+        phi = phi if hasattr(phi, "tocsr") else np.asarray(phi, dtype=np.float64)
+        if phi.shape[-1] != len(self.theta):
+            raise InputError(f"phi has {phi.shape[-1]} features, this learner {len(self.theta)}")
+        return np.asarray(phi @ self.theta)
+
+    def mean_dynamics(self, model: Model) -> Any:
+        """`A`, `b` with `E[x_{t+1} - x_t] = alpha (b - A x)`, exact, on a finite problem."""
+        raise NotImplementedError
+
+    # -- parameters --------------------------------------------------------------------------------
+
+    @classmethod
+    def parameters(cls) -> list[str]:
+        """Names of the constructor's parameters."""
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, as given to the constructor."""
+        return {name: getattr(self, name) for name in self.parameters()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters and forget what was learned."""
+        unknown = set(parameters) - set(self.parameters())
+        if unknown:
+            raise InputError(f"{type(self).__name__} has no parameter {sorted(unknown)[0]!r}")
+        type(self).__init__(self, **{**self.get_params(), **parameters})
+        return self
+
+    def clone(self, **parameters: Any) -> Self:
+        """A new learner with these parameters (some changed) that has learned nothing."""
+        return type(self)(**{**self.get_params(), **parameters})
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not _same(value, defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
+        given = {k: _to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
+        header = {
+            "algorithm": type(self).__name__,
+            "parameters": given,
+            "carry": self.carry,
+            "steps": self.steps,
+        }
+        arrays = {f"arrays.{k}": v for k, v in self.arrays.items()}
+        arrays |= {f"memory.{k}": v for k, v in self.memory.items()} | {"diverged": self.diverged}
+        if self.initial_theta is not None:
+            arrays["initial_theta"] = np.asarray(self.initial_theta, dtype=np.float64)
+        archive.save(path, "learner", header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The learner that `save` wrote. `Learner.load` finds the class by its registered name."""
+        from o2td.registry import LEARNERS
+
+        header, arrays = archive.load(path, "learner")
+        try:
+            kind: Any = LEARNERS[str(header["algorithm"])]
+            given = {k: _from_json(v) for k, v in header["parameters"].items()}
+            self = kind(**given, initial_theta=arrays.pop("initial_theta", None))
+            self.carry = {k: float(header["carry"][k]) for k in self.carry}
+            self.steps = int(header["steps"])
+            self.diverged = arrays.pop("diverged")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
+        if not isinstance(self, cls):
+            raise FormatError(f"{os.fspath(path)} holds a {kind.__name__}, not a {cls.__name__}")
+        for name, array in arrays.items():
+            home, _, field = name.partition(".")
+            (self.arrays if home == "arrays" else self.memory)[field] = array
+        return self
+
+
+def initial(value: Any, d: int) -> Floats:
+    """`initial_theta` as d numbers."""
+    theta = np.zeros(d) if value is None else np.asarray(value, dtype=np.float64)
+    if theta.shape not in ((), (d,)) or not np.isfinite(theta).all():
+        raise InputError(f"initial_theta must be {d} finite numbers, got shape {theta.shape}")
+    return np.broadcast_to(theta, (d,))
+
+
+def fraction(name: str, value: Any) -> float:
+    """A number in [0, 1]."""
+    if isinstance(value, (int, float, np.floating)) and 0.0 <= value <= 1.0:
+        return float(value)
+    raise InputError(f"{name} must be in [0, 1], got {value!r}")
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    if isinstance(value, (int, float, np.floating)) and 0.0 < value < np.inf:
+        return float(value)
+    raise InputError(f"{name} must be above 0 and finite, got {value!r}")
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
+
+
+def _to_json(value: Any) -> Any:
+    from o2td.emphasis import Emphasis
+
+    if isinstance(value, PowerDecay):
+        return {"power_decay": [value.c, value.p]}
+    if isinstance(value, Emphasis):
+        return {"emphasis": type(value).__name__, "with": dict(value.__dict__)}
+    return value
+
+
+def _from_json(value: Any) -> Any:
+    from o2td import emphasis
+
+    if isinstance(value, dict) and "power_decay" in value:
+        return PowerDecay(*value["power_decay"])
+    if isinstance(value, dict) and "emphasis" in value:
+        known = {kind.__name__: kind for kind in emphasis.Emphasis.__subclasses__()}
+        return known[value["emphasis"]](**value["with"])
+    return value

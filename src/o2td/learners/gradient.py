@@ -1,0 +1,112 @@
+"""Gradient TD: the family of GTD, GTD2, TDC, TDRC, HTD and their mirror-prox forms.
+
+    z_t = rho_t (gamma_t lambda z_{t-1} + M_t phi_t)
+
+and two vectors, theta and w, that move in directions linear in delta, phi.w, z.w and z^b.w. A member
+is the `Member` that says with which coefficients.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.emphasis import Emphasis, Uniform, as_emphasis
+from o2td.kernels.gradient import Member
+from o2td.learners.base import Learner, fraction
+from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
+from o2td.learners.step_sizes import PowerDecay, as_step_size, fill
+from o2td.learners.weighted import largest_norms
+from o2td.model import Model
+from o2td.transitions import Transitions
+
+Floats = npt.NDArray[np.float64]
+
+
+class GradientLearner(Learner):
+    """Base of the gradient-TD members; a member overrides `member`."""
+
+    family: ClassVar[str] = "gradient"
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "z", "zb")
+    mirror: ClassVar[bool] = False
+    step_size: Any
+    second_step_size: Any
+    trace: float
+
+    def __init__(
+        self,
+        step_size: Any,
+        second_step_size: Any = None,
+        trace: float = 0.0,
+        emphasis: Any = None,
+        initial_theta: Any = None,
+    ) -> None:
+        self.step_size = as_step_size("step_size", step_size)
+        self.second_step_size = (
+            None if second_step_size is None else as_step_size("second_step_size", second_step_size)
+        )
+        self.trace = fraction("trace", trace)
+        self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
+        super().__init__(initial_theta)
+
+    @property
+    def weighting(self) -> Emphasis:
+        """The emphasis in force."""
+        return self._emphasis
+
+    def member(self) -> Member:
+        """The coefficients of this method's directions."""
+        raise NotImplementedError
+
+    @property
+    def traced(self) -> bool:
+        """Whether the trace reaches beyond the current row."""
+        return self.trace > 0.0
+
+    @property
+    def w(self) -> Floats:
+        """The second weights."""
+        view = self.arrays["w"][0].view() if self.arrays else np.empty(0)
+        view.flags.writeable = False
+        return view
+
+    def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+        """Fill both gains, weight and decays for the rows of the block."""
+        largest = largest_norms(self, block)
+        fill(self.step_size, self.steps, largest, out["gain"])
+        second = self.step_size if self.second_step_size is None else self.second_step_size
+        fill(second, self.steps, largest, out["second_gain"])
+        self._weigh(block, out["weight"])
+        out["weight"] *= block.rho
+        if self.traced:
+            into = out["decay_b"]
+            np.multiply(block.discount[:-1], self.trace, out=into[1:])
+            into[0] = self.trace * self.carry["discount"]
+            into[block.start] = 0.0
+            np.multiply(into, block.rho, out=out["decay"])
+        self.carry["discount"] = float(block.discount[-1])
+
+    def _weigh(self, block: Transitions, out: Floats) -> None:
+        self.weighting.weigh(block, self.memory, self.trace, out)
+        if self.weighting.inner:
+            from o2td.kernels.rows import omegas
+
+            omegas(block.rows("phi"), block.rows("next_phi"), block.discount, out)
+
+    def mean_dynamics(self, model: Model) -> MeanDynamics:
+        """The joint system of theta and w, w's rows scaled by alpha_w / alpha."""
+        emphasis = self.weighting.expected(model, self.trace)
+        one = np.ones_like(model.rho)
+        z = trace_moments(model, emphasis, self.trace * model.rho, model.rho)
+        zb = trace_moments(model, one, self.trace * one, one)
+        features = trace_moments(model, one, 0.0 * one, one).phi
+        return gradient_dynamics(self.member(), z, zb, features, self._eta())
+
+    def _eta(self) -> float:
+        second = self.step_size if self.second_step_size is None else self.second_step_size
+        sizes = [x.c if isinstance(x, PowerDecay) else x for x in (self.step_size, second)]
+        if any(isinstance(x, str) for x in sizes) or sizes[0] == 0.0:
+            return 1.0
+        return float(sizes[1] / sizes[0])

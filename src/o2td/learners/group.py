@@ -1,0 +1,117 @@
+"""Lanes of one family run together by the compiled driver: one in `partial_fit`, many in `sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.kernels.lanes import (
+    GradientLanes,
+    Metrics,
+    ResidualLanes,
+    WeightedLanes,
+    drive,
+    no_metrics,
+)
+from o2td.learners.base import Learner
+from o2td.transitions import Transitions, freeze
+
+Floats = npt.NDArray[np.float64]
+
+ROW_ARRAYS = {
+    "weighted": ("gain", "weight", "decay"),
+    "gradient": ("gain", "second_gain", "weight", "decay", "decay_b"),
+    "residual": ("gain",),
+}
+
+
+class Group:
+    """Learners of one family and their stacked state; lane k's arrays are views of row k."""
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self.learners = list(learners)
+        self.family = learners[0].family
+        if len(learners) == 1:
+            self.arrays = learners[0].arrays
+            self.diverged = learners[0].diverged
+            return
+        names = learners[0].arrays
+        self.arrays = {k: np.concatenate([x.arrays[k] for x in learners]) for k in names}
+        self.diverged = np.concatenate([x.diverged for x in learners])
+        for lane, learner in enumerate(learners):
+            learner.arrays = {k: v[lane : lane + 1] for k, v in self.arrays.items()}
+            learner.diverged = self.diverged[lane : lane + 1]
+
+    def advance(
+        self,
+        block: Transitions,
+        seen: Sequence[Transitions],
+        first: int,
+        every: int = 0,
+        metrics: Metrics | None = None,
+        out: Floats | None = None,
+    ) -> None:
+        """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`."""
+        shape = (len(self.learners), block.n)
+        rows = {name: np.empty(shape) for name in ROW_ARRAYS[self.family]}
+        for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
+            learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
+            learner.steps += block.n
+        drive(
+            block.rows("phi"),
+            block.rows("next_phi"),
+            self._lanes(rows, block, seen),
+            self.diverged,
+            block.n,
+            first,
+            every,
+            no_metrics(block.d) if metrics is None else metrics,
+            np.empty((shape[0], 0, 0)) if out is None else out,
+        )
+
+    def _lanes(
+        self, rows: dict[str, Floats], block: Transitions, seen: Sequence[Transitions]
+    ) -> Any:
+        sources: dict[tuple[int, int], int] = {}
+        source = np.empty(len(seen), dtype=np.int64)
+        for lane, own in enumerate(seen):
+            key = (id(own.reward), id(own.discount))
+            source[lane] = sources.setdefault(key, len(sources))
+        firsts = [int(np.argmax(source == k)) for k in range(len(sources))]
+        if len(firsts) == 1:
+            reward, discount = (getattr(seen[0], k)[None] for k in ("reward", "discount"))
+        else:
+            reward, discount = (
+                freeze(np.stack([getattr(seen[k], name) for k in firsts]))
+                for name in ("reward", "discount")
+            )
+        common = {"reward": reward, "discount": discount, "source": source, **rows}
+        state = self.arrays
+        if self.family == "weighted":
+            return WeightedLanes(
+                **common,
+                inner=np.array([x.weighting.inner for x in self.learners]),
+                traced=np.array([x.traced for x in self.learners]),  # type: ignore[attr-defined]
+                **{k: state[k] for k in ("theta", "z", "active", "size")},
+            )
+        if self.family == "gradient":
+            members: Any = self.learners
+            return GradientLanes(
+                **common,
+                member=np.array([x.member() for x in members], dtype=np.float64),
+                traced=np.array([x.traced for x in members]),
+                mirror=np.array([x.mirror for x in members]),
+                **{k: state[k] for k in ("theta", "w", "z", "zb", "active", "active_b", "size")},
+            )
+        doubled: Any = self.learners[0]
+        which, name = doubled.second_successor(block)
+        discounts = [getattr(own, name) for own in seen]
+        return ResidualLanes(
+            **common,
+            second=block.rows(which),
+            discount_2=np.stack(discounts),
+            theta=state["theta"],
+        )

@@ -1,0 +1,51 @@
+"""GTD, the first gradient-TD method: gradient descent on the norm of the expected TD update.
+
+    theta += alpha (z.w) dphi,    w += alpha_w (delta z - w)
+
+Its objective is `|E[delta z]|^2`, whose minimiser is TD's solution: `X = Xi Phi` at lambda = 0. Stable
+off-policy; slower than its successors because w is not preconditioned by `E[phi phi^T]`.
+
+Sutton, Szepesvari & Maei (2008), eqs. 9-10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from o2td.kernels.gradient import Member
+from o2td.learners.gradient import GradientLearner
+
+
+class GTD(GradientLearner):
+    """GTD (2008).
+
+    Parameters
+    ----------
+    step_size : float, PowerDecay or "auto"
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+    trace : float
+        lambda.
+    initial_theta : (d,) array, optional
+
+    Examples
+    --------
+    >>> import numpy as np, o2td
+    >>> problem = o2td.domains.random_walk()
+    >>> learner = o2td.GTD(step_size=0.1).partial_fit(problem.sample(2000, seed=0))
+    >>> learner.status.kind
+    'ok'
+    """
+
+    def __init__(
+        self,
+        step_size: Any = "auto",
+        second_step_size: Any = None,
+        trace: float = 0.0,
+        initial_theta: Any = None,
+    ) -> None:
+        super().__init__(step_size, second_step_size, trace, None, initial_theta)
+
+    def member(self) -> Member:
+        """`(z.w) dphi` and `delta z - w`."""
+        return Member(theta_z_phi=1.0, theta_z_next=1.0, kappa=1.0)

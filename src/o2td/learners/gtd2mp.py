@@ -1,0 +1,56 @@
+"""GTD2-MP: GTD2 by mirror-prox.
+
+    (theta~, w~) = a GTD2 step from (theta, w);    (theta, w) += a step with directions at (theta~, w~)
+
+GTD2 is a primal-dual method for a saddle point; the extragradient step is the accelerated solver for
+such. Same limit as GTD2. Both steps share one sample, so the drift differs from GTD2's by O(alpha^2).
+
+Liu et al. (2015), "Finite-Sample Analysis of Proximal Gradient TD Algorithms", algorithm 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from o2td.kernels.gradient import Member
+from o2td.learners.gradient import GradientLearner
+
+
+class GTD2MP(GradientLearner):
+    """GTD2 by mirror-prox.
+
+    Parameters
+    ----------
+    step_size : float, PowerDecay or "auto"
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+    trace : float
+        lambda.
+    emphasis : Uniform() | FollowOn() | Omega()
+    initial_theta : (d,) array, optional
+
+    Examples
+    --------
+    >>> import numpy as np, o2td
+    >>> problem = o2td.domains.random_walk()
+    >>> learner = o2td.GTD2MP(step_size=0.1).partial_fit(problem.sample(2000, seed=0))
+    >>> learner.status.kind
+    'ok'
+    """
+
+    mirror: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        step_size: Any = "auto",
+        second_step_size: Any = None,
+        trace: float = 0.0,
+        emphasis: Any = None,
+        initial_theta: Any = None,
+    ) -> None:
+        super().__init__(step_size, second_step_size, trace, emphasis, initial_theta)
+        self.emphasis = emphasis
+
+    def member(self) -> Member:
+        """GTD2's."""
+        return Member(theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0)

@@ -1,0 +1,149 @@
+"""`sweep`: many lanes over one stream, with metrics recorded inside compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.kernels.lanes import Metrics, no_metrics
+from o2td.learners.base import BLOCK, Learner
+from o2td.learners.group import Group
+from o2td.transitions import Transitions
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """A learner with a target of its own: its ratios, rewards or discounts replace the stream's."""
+
+    learner: Learner
+    rho: Any = None
+    reward: Any = None
+    discount: Any = None
+
+    def seen(self, batch: Transitions) -> Transitions:
+        """The stream as this lane sees it."""
+        if self.rho is None and self.reward is None and self.discount is None:
+            return batch
+        return batch.retargeted(rho=self.rho, reward=self.reward, discount=self.discount)
+
+
+@dataclass(frozen=True, eq=False)
+class SweepResult:
+    """What a sweep recorded.
+
+    `values[name]` is (lanes, records): the metric after `steps[k]` steps, infinite from the step at
+    which a lane diverged; `diverged[lane]` is that step, or -1.
+    """
+
+    learners: list[Learner]
+    steps: npt.NDArray[np.int64]
+    values: dict[str, Floats]
+    theta: Floats
+    diverged: npt.NDArray[np.int64]
+    metrics: tuple[str, ...] = field(default=())
+
+
+def sweep(
+    learners: Sequence[Learner | Lane],
+    batch: Transitions,
+    metrics: Mapping[str, Any] | None = None,
+    every: int | None = None,
+) -> SweepResult:
+    """Run every learner over the same rows and record metrics every `every` steps.
+
+    Parameters
+    ----------
+    learners : learners or `Lane`s
+        They are not changed; the result holds trained copies.
+    batch : Transitions
+    metrics : mapping of name to a metric of `o2td.metrics`
+        Anything with arrays `R` (d, d) upper triangular, `center` and `constant`.
+    every : int, optional
+        Recording interval; None records once, at the end.
+
+    Examples
+    --------
+    >>> import o2td
+    >>> problem = o2td.domains.random_walk()
+    >>> lanes = [o2td.TD(step_size=a) for a in (0.01, 0.1)]
+    >>> result = o2td.sweep(lanes, problem.sample(1000, seed=0), every=500,
+    ...                     metrics={"rmse": o2td.metrics.rmse(problem)})
+    >>> result.values["rmse"].shape, result.steps.tolist()
+    ((2, 2), [500, 1000])
+    """
+    lanes = [lane if isinstance(lane, Lane) else Lane(lane) for lane in learners]
+    if not lanes:
+        raise InputError("sweep needs at least one learner")
+    every = max(batch.n, 1) if every is None else int(every)
+    if every < 1:
+        raise InputError(f"every must be at least 1, got {every}")
+    names = tuple(metrics or ())
+    stacked = _stack(metrics, batch.d)
+    trained = [lane.learner.clone() for lane in lanes]
+    seen = [lane.seen(batch) for lane in lanes]
+    steps = np.arange(every, batch.n + 1, every)
+    values = np.full((len(lanes), len(names), len(steps)), np.inf)
+    for members in _families(trained, batch, seen):
+        _run(members, trained, seen, batch, every, stacked, values)
+    return SweepResult(
+        trained,
+        steps,
+        {name: values[:, k] for k, name in enumerate(names)},
+        np.stack([learner.theta for learner in trained], axis=1),
+        np.array([int(learner.diverged[0]) for learner in trained]),
+        names,
+    )
+
+
+def _run(
+    members: list[int],
+    trained: list[Learner],
+    seen: list[Transitions],
+    batch: Transitions,
+    every: int,
+    metrics: Metrics,
+    values: Floats,
+) -> None:
+    group = Group([trained[k] for k in members])
+    size = max(every, BLOCK // len(members) // every * every)
+    for low in range(0, batch.n, size):
+        rows = slice(low, low + size)
+        block = batch[rows]
+        cut: dict[int, Transitions] = {id(batch): block}
+        own = [cut.setdefault(id(seen[k]), seen[k][rows]) for k in members]
+        records = (low + block.n) // every - low // every
+        out = np.empty((len(members), len(metrics.constant), records))
+        group.advance(block, own, low, every, metrics, out)
+        values[members, :, low // every : low // every + records] = out
+
+
+def _families(
+    trained: list[Learner], batch: Transitions, seen: list[Transitions]
+) -> list[list[int]]:
+    groups: dict[Any, list[int]] = {}
+    for k, learner in enumerate(trained):
+        learner.check(seen[k])
+        second = getattr(learner, "second_successor", lambda _: None)(batch)
+        groups.setdefault((learner.family, second), []).append(k)
+    return list(groups.values())
+
+
+def _stack(metrics: Mapping[str, Any] | None, d: int) -> Metrics:
+    if not metrics:
+        return no_metrics(d)
+    for name, metric in metrics.items():
+        if np.shape(metric.R) != (d, d):
+            raise InputError(f"metric {name!r} is for {np.shape(metric.R)[-1]} features, not {d}")
+    chosen = list(metrics.values())
+    return Metrics(
+        np.stack([np.ascontiguousarray(m.R, dtype=np.float64) for m in chosen]),
+        np.stack([np.asarray(m.center, dtype=np.float64) for m in chosen]),
+        np.array([float(m.constant) for m in chosen]),
+    )

@@ -1,0 +1,52 @@
+"""TDC-MP: TDC by mirror-prox, as GTD2-MP is GTD2 by mirror-prox.
+
+    (theta~, w~) = a TDC step from (theta, w);    (theta, w) += a step with directions at (theta~, w~)
+
+Same limit as TDC; the drift differs from TDC's by O(alpha^2).
+
+Liu et al. (2015), algorithm 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from o2td.kernels.gradient import Member
+from o2td.learners.gradient import GradientLearner
+
+
+class TDCMP(GradientLearner):
+    """TDC by mirror-prox.
+
+    Parameters
+    ----------
+    step_size : float, PowerDecay or "auto"
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+    trace : float
+        lambda.
+    initial_theta : (d,) array, optional
+
+    Examples
+    --------
+    >>> import numpy as np, o2td
+    >>> problem = o2td.domains.random_walk()
+    >>> learner = o2td.TDCMP(step_size=0.1).partial_fit(problem.sample(2000, seed=0))
+    >>> learner.status.kind
+    'ok'
+    """
+
+    mirror: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        step_size: Any = "auto",
+        second_step_size: Any = None,
+        trace: float = 0.0,
+        initial_theta: Any = None,
+    ) -> None:
+        super().__init__(step_size, second_step_size, trace, None, initial_theta)
+
+    def member(self) -> Member:
+        """TDC's."""
+        return Member(theta_delta_z=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)

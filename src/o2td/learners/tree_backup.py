@@ -1,0 +1,46 @@
+"""Tree backup(lambda): weighted TD whose trace passes on the target's probability.
+
+    z_t = pi_{t-1} gamma_t lambda z_{t-1} + phi_t,    theta += alpha rho_t delta_t z_t
+
+`X = (I - lambda P_c^T)^-1 Xi Phi` with `P_c = sum_a b pi P gamma`: the trace never grows, and is short.
+
+Precup, Sutton & Singh (2000), in the state-value form of Ghiassian & Sutton (2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from o2td.learners.weighted import WeightedLearner
+
+
+class TreeBackup(WeightedLearner):
+    """Tree backup. Needs `target_prob` in the transitions.
+
+    Parameters
+    ----------
+    step_size : float, PowerDecay or "auto"
+    trace : float
+        lambda.
+    initial_theta : (d,) array, optional
+
+    Examples
+    --------
+    >>> import numpy as np, o2td
+    >>> e = np.eye(3)
+    >>> batch = o2td.Transitions(e[:2], [0.0, 1.0], e[1:], discount=[1.0, 0.0],
+    ...                          target_prob=[0.5, 1.0], behavior_prob=[0.5, 1.0])
+    >>> o2td.TreeBackup(step_size=0.5, trace=1.0).partial_fit(batch).theta
+    array([0.25, 0.5 , 0.  ])
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("target_prob",)
+
+    def __init__(
+        self, step_size: Any = "auto", trace: float = 0.0, initial_theta: Any = None
+    ) -> None:
+        super().__init__(step_size, trace, None, initial_theta)
+
+    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
+        """`lambda pi`."""
+        return self.trace * target_prob

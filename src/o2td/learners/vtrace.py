@@ -1,0 +1,63 @@
+"""V-trace(lambda): weighted TD whose trace passes on a clipped ratio.
+
+    z_t = min(clip, rho_{t-1}) gamma_t lambda z_{t-1} + phi_t,    theta += alpha rho_t delta_t z_t
+
+`X = (I - lambda P_c^T)^-1 Xi Phi` with `P_c = sum_a b min(clip, rho) P gamma`. Clipping the trace keeps
+its variance down and costs no bias at the fixed point's operator; `clip_update` also clips the update's
+own ratio, which evaluates another policy than the target, so the limit is biased.
+
+Espeholt et al. (2018), eq. 1, in the linear form of Ghiassian & Sutton (2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td.learners.base import positive
+from o2td.learners.weighted import WeightedLearner
+
+
+class VTrace(WeightedLearner):
+    """V-trace.
+
+    Parameters
+    ----------
+    step_size : float, PowerDecay or "auto"
+    trace : float
+        lambda.
+    clip : float
+        The largest ratio that the trace passes on.
+    clip_update : bool
+        Clip the ratio of the update too; this biases the limit.
+    initial_theta : (d,) array, optional
+
+    Examples
+    --------
+    >>> import numpy as np, o2td
+    >>> e = np.eye(3)
+    >>> batch = o2td.Transitions(e[:2], [0.0, 1.0], e[1:], discount=[1.0, 0.0], rho=[4.0, 1.0])
+    >>> o2td.VTrace(step_size=0.5, trace=1.0).partial_fit(batch).theta
+    array([0.5, 0.5, 0. ])
+    """
+
+    def __init__(
+        self,
+        step_size: Any = "auto",
+        trace: float = 0.0,
+        clip: float = 1.0,
+        clip_update: bool = False,
+        initial_theta: Any = None,
+    ) -> None:
+        self.clip = positive("clip", clip)
+        self.clip_update = bool(clip_update)
+        super().__init__(step_size, trace, None, initial_theta)
+
+    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
+        """`lambda min(clip, rho)`."""
+        return self.trace * np.minimum(self.clip, rho)
+
+    def correction(self, rho: Any) -> Any:
+        """rho, or its clipped value."""
+        return np.minimum(self.clip, rho) if self.clip_update else rho

@@ -1,0 +1,96 @@
+"""Weighted TD: the family of TD, V-trace, tree backup, ABTD, emphatic TD and O2TD.
+
+    z_t = c_{t-1} gamma_t lambda z_{t-1} + M_t phi_t,    theta += alpha rho_t delta_t z_t
+
+A member says two things: its emphasis `M`, and `trace_decay`, its `lambda c` as a function of the
+ratio and the two probabilities. The same function serves sampled rows and the exact dynamics.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.emphasis import Emphasis, Uniform, as_emphasis
+from o2td.learners.base import Learner, fraction
+from o2td.learners.dynamics import MeanDynamics, trace_moments, weighted_dynamics
+from o2td.learners.step_sizes import as_step_size, fill
+from o2td.model import Model
+from o2td.transitions import Transitions
+
+Floats = npt.NDArray[np.float64]
+
+
+class WeightedLearner(Learner):
+    """Base of the weighted-TD members; a member overrides `trace_decay`, or its emphasis."""
+
+    family: ClassVar[str] = "weighted"
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "z")
+    step_size: Any
+    trace: float
+
+    def __init__(
+        self,
+        step_size: Any,
+        trace: float = 0.0,
+        emphasis: Any = None,
+        initial_theta: Any = None,
+    ) -> None:
+        self.step_size = as_step_size("step_size", step_size)
+        self.trace = fraction("trace", trace)
+        self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
+        super().__init__(initial_theta)
+
+    @property
+    def weighting(self) -> Emphasis:
+        """The emphasis in force."""
+        return self._emphasis
+
+    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
+        """`lambda c`: what a row passes on of the trace, before the discount."""
+        return self.trace * rho
+
+    def correction(self, rho: Any) -> Any:
+        """The ratio in the update itself."""
+        return rho
+
+    @property
+    def traced(self) -> bool:
+        """Whether the trace reaches beyond the current row."""
+        return self.trace > 0.0
+
+    def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+        """Fill gain, weight and decay for the rows of the block; carries the last row on."""
+        largest = largest_norms(self, block)
+        fill(self.step_size, self.steps, largest, out["gain"])
+        out["gain"] *= self.correction(block.rho)
+        self.weighting.weigh(block, self.memory, self.trace, out["weight"])
+        if self.traced:
+            passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
+            np.multiply(passed[:-1], block.discount[:-1], out=out["decay"][1:])
+            out["decay"][0] = self.carry["decay"]
+            out["decay"][block.start] = 0.0
+            self.carry["decay"] = float(passed[-1] * block.discount[-1])
+
+    def mean_dynamics(self, model: Model) -> MeanDynamics:
+        """`A = E[rho z dphi^T]`, `b = E[rho z r]`."""
+        emphasis = self.weighting.expected(model, self.trace)
+        decay = np.zeros_like(model.rho)
+        if self.traced:
+            decay += self.trace_decay(model.rho, model.target_prob, model.behavior_prob)
+        return weighted_dynamics(trace_moments(model, emphasis, decay, self.correction(model.rho)))
+
+
+def largest_norms(learner: Learner, block: Transitions) -> Floats:
+    """The running largest `|phi|^2` of each row, where a step size asks for it."""
+    sizes = (getattr(learner, name, None) for name in ("step_size", "second_step_size"))
+    if not any(isinstance(size, str) for size in sizes):
+        return np.empty(0)
+    from o2td.kernels.rows import running_largest
+
+    largest = np.empty(block.n)
+    carried = learner.carry["largest"]
+    learner.carry["largest"] = float(running_largest(block.rows("phi"), carried, largest))
+    return largest
