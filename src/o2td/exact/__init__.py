@@ -6,6 +6,7 @@ no answer is refused by a `NoAnswerError` that says why; nothing here returns Na
 
 from __future__ import annotations
 
+from o2td.exact.analysis import Landing, analyze
 from o2td.exact.dynamics import FixedPoint, fixed_point
 from o2td.exact.objectives import msbe, mse, mspbe, rmsbe, rmse, rmspbe, suboptimality
 from o2td.exact.oblique import (
@@ -19,7 +20,9 @@ from o2td.exact.truth import best_approximation, model, state_distribution, valu
 
 __all__ = [
     "FixedPoint",
+    "Landing",
     "amplification",
+    "analyze",
     "best_approximation",
     "directions",
     "fixed_point",

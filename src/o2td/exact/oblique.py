@@ -81,12 +81,17 @@ def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
     >>> exact.oblique_fixed_point(problem, np.eye(2)).round(12)  # as V
     array([0.66666667, 1.33333333])
     """
-    s, X = system(problem), _direction(problem, X)
+    s = system(problem)
+    return solve_direction(s, _direction(problem, X), s.reward)
+
+
+def solve_direction(s: System, X: Floats, reward: Floats) -> Floats:
+    """`(X^T L Phi)^-1 X^T reward`, for the rewards of the problem or for others."""
     counts = (s.weight > 0.0) | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
     basis = orthonormalizer(s.phi, counts.astype(np.float64))
     Y = X @ orthonormalizer(X)
     N = Y.T @ dense(s.delta @ basis)
-    return np.asarray(basis @ _solve_angles(N, Y.T @ s.reward))
+    return np.asarray(basis @ _solve_angles(N, Y.T @ reward))
 
 
 def amplification(problem: Problem, X: Any) -> float:

@@ -1,0 +1,191 @@
+"""Where each known method lands on a problem: its limit, its stability, its distance from best.
+
+Methods come from the registries: a learner shows its mean dynamics, a solver its limit from
+infinitely many rows. One that needs what the problem lacks is listed with the reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from o2td.emphasis import READINGS
+from o2td.errors import O2TDError
+from o2td.exact.dynamics import fixed_point, limit
+from o2td.exact.objectives import rmse, rmspbe, suboptimality
+from o2td.exact.oblique import amplification, directions, solve_direction
+from o2td.exact.system import Floats, dense, system
+from o2td.exact.truth import model
+from o2td.problem import Problem
+from o2td.registry import LEARNERS, SOLVERS, Registry
+
+__all__ = ["Landing", "analyze", "variants"]
+
+_CHOICES = {"omega": READINGS, "start": ("zero", "td")}  # options that change where a method lands
+_PROBED = 128  # states up to which a direction is found by rewarding one state after the other
+_SAME = 1e-7
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where one method lands; None where the question has no meaning, `reason` then says why.
+
+    `rmse`, `suboptimality` and `rmspbe` are those of the limit, or of the fixed point that is moved
+    away from where `stable` is False. Solvers have neither stability nor step size.
+    """
+
+    method: str
+    kind: str
+    rmse: float | None = None
+    suboptimality: float | None = None
+    rmspbe: float | None = None
+    stable: bool | None = None
+    max_step_size: float | None = None
+    amplification: float | None = None
+    reason: str = ""
+
+
+def analyze(
+    problem: Problem,
+    traces: Iterable[float] = (0.0, 0.9),
+    progress: Callable[[str], Any] = lambda method: None,
+) -> list[Landing]:
+    """Every registered learner and solver on `problem`, in the order of their names.
+
+    Methods that take a `trace` appear once for each of `traces`. `progress` hears each name.
+
+    >>> from o2td import domains, exact
+    >>> rows = {row.method: row for row in exact.analyze(domains.collision(seed=0))}
+    >>> rows["TD"].suboptimality > rows["TD(trace=0.9)"].suboptimality > 1.0
+    True
+    """
+    traces = tuple(dict.fromkeys(float(trace) for trace in traces))
+    finder = _Amplification(problem, traces)
+    found = []
+    for registry, look in ((LEARNERS, _learner), (SOLVERS, _solver)):
+        for name, build in variants(registry, traces):
+            progress(name)
+            kind = registry.kind.removesuffix("s")
+            try:
+                found.append(look(problem, name, build(), finder))
+            except O2TDError as error:
+                found.append(Landing(name, kind, reason=str(error)))
+    return found
+
+
+def variants(
+    registry: Registry, traces: tuple[float, ...]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names and constructors of every member, with each option that changes where it lands."""
+    for name in registry.names():
+        factory = registry[name]
+        accepted = inspect.signature(factory).parameters
+        settings: list[dict[str, Any]] = [{}]
+        for option, choices in (("trace", traces), *_CHOICES.items()):
+            if option in accepted and (option == "trace" or accepted[option].default in choices):
+                settings = [{**given, option: choice} for given in settings for choice in choices]
+        for given in settings:
+            shown = [f"{k}={v}" for k, v in given.items() if v != accepted[k].default]
+            label = f"{name}({', '.join(shown)})" if shown else name
+            yield label, partial(factory, **given)
+
+
+def _learner(problem: Problem, name: str, learner: Any, finder: _Amplification) -> Landing:
+    if not hasattr(learner, "mean_dynamics"):
+        return Landing(name, "learner", reason="it gives no mean dynamics")
+    point = fixed_point(problem, learner)
+    if point.theta is None:
+        reason = "its mean dynamics have no fixed point"
+        return Landing(name, "learner", stable=False, max_step_size=0.0, reason=reason)
+    A = np.asarray(learner.mean_dynamics(finder.model).A)
+
+    def land(reward: Floats) -> Floats | None:
+        b = np.asarray(learner.mean_dynamics(finder.rewarded(reward)).b)
+        x = limit(A, b, np.zeros(len(b)))[0]
+        return None if x is None else x[: problem.d]
+
+    worst, reason = finder(land)
+    errors = (point.rmse, point.suboptimality, point.rmspbe)
+    return Landing(name, "learner", *errors, point.stable, point.max_step_size, worst, reason)
+
+
+def _solver(problem: Problem, name: str, solver: Any, finder: _Amplification) -> Landing:
+    if not hasattr(solver, "limit"):
+        return Landing(name, "solver", reason="it gives no limit")
+    theta = np.asarray(solver.limit(finder.model))
+    worst, reason = finder(lambda reward: solver.limit(finder.rewarded(reward)))
+    errors = (rmse(problem, theta), suboptimality(problem, theta), rmspbe(problem, theta))
+    return Landing(name, "solver", *errors, None, None, worst, reason)
+
+
+class _Amplification:
+    """The amplification of a method that is known only by where it lands for given rewards.
+
+    A method with a direction reproduces every value in span Phi. Which direction it has shows in
+    where it lands for random rewards; one that is not in the table is found state by state.
+    """
+
+    def __init__(self, problem: Problem, traces: tuple[float, ...]) -> None:
+        self.problem, self.model = problem, model(problem)
+        self.system = s = system(problem)
+        self._seen = np.flatnonzero(s.weight > 0.0)
+        self._root = np.sqrt(s.weight[self._seen])
+        self._phi = dense(s.phi[self._seen]) * self._root[:, None]
+        rng = np.random.default_rng(0)
+        self._tests = rng.standard_normal((2, problem.n_states))
+        self._coefficients = rng.standard_normal(problem.d)
+        self._known: list[tuple[Floats, float]] = []
+        for trace in traces:
+            for X in directions(problem, trace).values():
+                self._known.append(self._land(X))
+
+    def __call__(self, land: Callable[[Floats], Floats | None]) -> tuple[float | None, str]:
+        expected = self._phi @ self._coefficients
+        there = land(np.asarray(self.system.delta @ self._coefficients))
+        if there is None or not _near(self._phi @ there, expected):
+            return None, "it has no direction X: it misses values that the features can express"
+        landed = [land(reward) for reward in self._tests]
+        if any(theta is None for theta in landed):
+            return None, "it has no direction X: for some rewards it lands nowhere"
+        signature = np.concatenate([self._phi @ theta for theta in landed])
+        for known, worst in self._known:
+            if _near(signature, known):
+                return worst, ""
+        if len(self._seen) > _PROBED:
+            return None, f"its direction X is not tabulated, and over {_PROBED} states not searched"
+        return self._probe(land), ""
+
+    def rewarded(self, reward: Floats) -> Any:
+        """The model with a reward for each state."""
+        return replace(self.model, reward=reward[self.model.state])
+
+    def _land(self, X: Floats) -> tuple[Floats, float]:
+        try:
+            thetas = [solve_direction(self.system, X, reward) for reward in self._tests]
+            worst = amplification(self.problem, X)
+        except O2TDError:
+            return np.full(2 * len(self._seen), np.nan), np.nan
+        return np.concatenate([self._phi @ theta for theta in thetas]), worst
+
+    def _probe(self, land: Callable[[Floats], Floats | None]) -> float:
+        """`|Phi G L|_xi` for the map G from rewards to theta, column by column."""
+        landed = [land(_unit(self.problem.n_states, int(s))) for s in self._seen]
+        G = self._phi @ np.column_stack(landed)  # type: ignore[arg-type]
+        P = dense(self.system.P_gamma[self._seen][:, self._seen])
+        projection = (G - G @ P) / self._root
+        return max(1.0, float(np.linalg.norm(projection, 2)))
+
+
+def _near(one: Floats, other: Floats) -> bool:
+    return bool(np.linalg.norm(one - other) <= _SAME * np.linalg.norm(other))
+
+
+def _unit(n: int, k: int) -> Floats:
+    unit = np.zeros(n)
+    unit[k] = 1.0
+    return unit
