@@ -1,0 +1,270 @@
+"""A model of the behaviour where the log does not say how likely its actions were.
+
+With observations, `b(a|x) = softmax_a(W z(x))`, multinomial logistic regression on the
+standardised observations with squares and products, penalised by `ridge/2 ||W||^2`. With states,
+the frequencies of the actions in each state, smoothed by one count at the log's overall
+frequencies (the same model with one weight a state and action). Cross-fitted: the probability of
+an episode's actions comes from a model that never saw that episode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.sources.blocks import Floats, Ints, Keys, mix
+
+if TYPE_CHECKING:
+    from o2td.sources.source import Source
+
+__all__ = ["BehaviorModel", "fit_behavior_model"]
+
+_ELEMENTS = 5_000_000  # entries of the regression's matrix at most
+_MAX_PRODUCTS = 12  # observation variables up to which products enter
+_BINS = 10
+_FLOOR = 1e-6  # no action that was taken gets less
+_MAX_ACTIONS = 1000
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predicted against observed frequency of actions, on episodes that the model never saw."""
+
+    predicted: Floats
+    observed: Floats
+    count: Ints
+    log_loss: float
+    marginal_log_loss: float  # of a model that knows only how often each action occurs
+
+    def __str__(self) -> str:
+        lines = ["predicted  observed      rows"]
+        for row in zip(self.predicted, self.observed, self.count, strict=True):
+            lines.append("{:9.3f} {:9.3f} {:9d}".format(*row))
+        lines.append(f"log loss {self.log_loss:.4f} (without inputs {self.marginal_log_loss:.4f})")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class BehaviorModel:
+    """Estimated probabilities of the logged actions, one model a fold of episodes."""
+
+    n_actions: int
+    keys: Keys  # of all episodes, sorted; the fold is the rank modulo the number of folds
+    models: tuple[Any, ...]
+    calibration: Calibration
+
+    def fold_of(self, key: Keys) -> Ints:
+        """The fold of each row's episode; episodes of another log have fold 0."""
+        return np.searchsorted(self.keys, key) % len(self.models)
+
+    def probabilities(self, inputs: npt.NDArray[Any], key: Keys) -> Floats:
+        """(n, A) probabilities of all actions."""
+        fold = self.fold_of(key)
+        result = np.empty((len(inputs), self.n_actions))
+        for k, model in enumerate(self.models):
+            rows = fold == k
+            if rows.any():
+                result[rows] = model.predict(inputs[rows])
+        return result
+
+    def taken(self, inputs: npt.NDArray[Any], action: npt.NDArray[Any], key: Keys) -> Floats:
+        """Probability of the action taken in each row, at least one in a million."""
+        if len(action) and (action.min() < 0 or action.max() >= self.n_actions):
+            raise InputError(
+                f"action: {action.max()} was not in the log that the behaviour model was fitted on"
+                f" (0 to {self.n_actions - 1}); fit it on this log"
+            )
+        matrix = self.probabilities(inputs, key)
+        return np.maximum(matrix[np.arange(len(action)), action.astype(np.int64)], _FLOOR)
+
+
+@dataclass(frozen=True)
+class _Softmax:
+    mean: Floats
+    scale: Floats
+    weights: Floats  # (p, A)
+
+    def predict(self, inputs: npt.NDArray[Any]) -> Floats:
+        return _softmax(_basis((inputs - self.mean) / self.scale) @ self.weights)
+
+
+@dataclass(frozen=True)
+class _Frequencies:
+    table: Floats  # (S, A)
+    overall: Floats  # (A,), for states that were never seen
+
+    def predict(self, inputs: npt.NDArray[Any]) -> Floats:
+        inside = inputs < len(self.table)
+        found = self.table[np.where(inside, inputs, 0)]
+        return np.where(inside[:, None], found, self.overall)
+
+
+def fit_behavior_model(
+    source: Source, folds: int = 5, ridge: float = 1.0, max_rows: int = 200_000
+) -> BehaviorModel:
+    """Estimate `b(a|x)` from a log with discrete actions, cross-fitted by episodes.
+
+    Parameters
+    ----------
+    source
+        A log with a column of whole actions.
+    folds
+        Number of models; each is fitted without one fold of the episodes.
+    ridge
+        Penalty on the squared weights of the regression.
+    max_rows
+        Rows that the fit uses; of a longer log an even sample, drawn by hashing.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from o2td import sources
+    >>> rng = np.random.default_rng(0)
+    >>> log = pd.DataFrame({"episode": np.repeat(np.arange(200), 5), "obs_0": rng.normal(size=1000)})
+    >>> log["action"] = (rng.random(1000) < 1 / (1 + np.exp(-log.obs_0))).astype(int)
+    >>> log["reward"], log["terminated"], log["target_prob"] = 0.0, False, 0.5
+    >>> source = sources.open_logs(log, discount=0.9)
+    >>> model = sources.fit_behavior_model(source)
+    >>> model.probabilities(np.array([[0.0]]), model.keys[:1]).round(1)
+    array([[0.5, 0.5]])
+    """
+    if folds < 1 or max_rows < 1 or not ridge > 0:
+        raise InputError("fit_behavior_model: folds and max_rows must be >= 1, and ridge above 0")
+    sample = _sample(source, max_rows)
+    n_actions = int(sample.action.max()) + 1
+    if n_actions > _MAX_ACTIONS:
+        raise InputError(
+            f"action: numbered up to {n_actions - 1}; the behaviour can be estimated for at most"
+            f" {_MAX_ACTIONS} actions: add a column behavior_prob"
+        )
+    folds = min(folds, len(sample.keys))
+    fold = np.searchsorted(sample.keys, sample.key) % folds
+    models = []
+    for k in range(folds):
+        train = fold != k if folds > 1 else fold == k
+        models.append(_fit(sample.inputs[train], sample.action[train], n_actions, ridge))
+    blank = Calibration(*(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64), 0.0, 0.0))
+    model = BehaviorModel(n_actions, sample.keys, tuple(models), blank)
+    predicted = model.probabilities(sample.inputs, sample.key)
+    calibration = _calibrate(predicted, sample.action)
+    return BehaviorModel(n_actions, sample.keys, tuple(models), calibration)
+
+
+@dataclass
+class _Sample:
+    inputs: npt.NDArray[Any]
+    action: Ints
+    key: Keys
+    keys: Keys
+
+
+def _sample(source: Source, max_rows: int) -> _Sample:
+    """An even sample of the rows: those whose hashed number is below a sinking threshold."""
+    parts: list[tuple[Any, ...]] = []
+    keys: list[Keys] = []
+    threshold, number, held, limit = 1.0, 0, 0, max_rows
+    for chunk in source.unweighted_chunks():
+        if chunk.action is None or chunk.action.ndim != 1:
+            raise InputError("logs: a behaviour model needs one column of whole actions")
+        if chunk.observation is not None:
+            limit = min(max_rows, _ELEMENTS // _width(chunk.observation.shape[1]))
+        draw = mix(np.arange(number, number + len(chunk))) / 2.0**64
+        number += len(chunk)
+        keys.append(chunk.key[chunk.start])
+        low = draw < threshold
+        parts.append((draw[low], chunk.input[low], chunk.action[low], chunk.key[low]))
+        held += int(low.sum())
+        while held > 4 * limit:
+            threshold /= 2.0
+            parts = [tuple(a[p[0] < threshold] for a in p) for p in parts]
+            held = sum(len(part[0]) for part in parts)
+    if not parts or not held:
+        raise InputError("logs: no transitions to estimate the behaviour from")
+    draw, inputs, action, key = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    best = np.sort(np.argsort(draw, kind="stable")[:limit])
+    action = action[best].astype(np.int64)
+    if action.min() < 0:
+        raise InputError(f"action: {action.min()} is negative; number the actions from 0")
+    return _Sample(inputs[best], action, key[best], np.unique(np.concatenate(keys)))
+
+
+def _width(k: int) -> int:
+    return 1 + 2 * k + (k * (k - 1) // 2 if k <= _MAX_PRODUCTS else 0)
+
+
+def _basis(z: Floats) -> Floats:
+    """1, the variables, their squares and (of up to 12 variables) products."""
+    z = np.clip(z, -10.0, 10.0)
+    parts = [np.ones((len(z), 1)), z, z * z]
+    k = z.shape[1]
+    if k <= _MAX_PRODUCTS:
+        parts += [z[:, i : i + 1] * z[:, i + 1 :] for i in range(k - 1)]
+    return np.hstack(parts)
+
+
+def _softmax(scores: Floats) -> Floats:
+    scores = scores - scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+def _fit(inputs: npt.NDArray[Any], action: Ints, n_actions: int, ridge: float) -> Any:
+    counts = np.bincount(action, minlength=n_actions)
+    overall = (counts + 1.0) / (len(action) + n_actions)
+    if inputs.ndim == 1:
+        n_states = int(inputs.max()) + 1 if len(inputs) else 1
+        joint = np.bincount(inputs * n_actions + action, minlength=n_states * n_actions)
+        table = joint.reshape(n_states, n_actions) + overall
+        return _Frequencies(table / table.sum(axis=1, keepdims=True), overall)
+    return _fit_softmax(inputs, action, n_actions, ridge)
+
+
+def _fit_softmax(inputs: Floats, action: Ints, n_actions: int, ridge: float) -> _Softmax:
+    """Minimise `-sum_t log b(a_t|x_t) + ridge/2 ||W||^2` (intercepts free) by L-BFGS."""
+    from scipy.optimize import minimize
+
+    mean = inputs.mean(axis=0)
+    spread = inputs.std(axis=0)
+    scale = np.where(spread > 0.0, spread, 1.0)
+    Z = _basis((inputs - mean) / scale)
+    n, p = Z.shape
+    penalty = np.full((p, 1), ridge / n)
+    penalty[0] = 1e-8  # keeps the intercepts of actions never taken finite
+    rows = np.arange(n)
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        W = flat.reshape(p, n_actions)
+        P = _softmax(Z @ W)
+        value = -np.log(np.maximum(P[rows, action], 1e-300)).mean()
+        P[rows, action] -= 1.0
+        gradient = Z.T @ P / n + penalty * W
+        return float(value + 0.5 * (penalty * W * W).sum()), gradient.ravel()
+
+    found = minimize(
+        *(loss, np.zeros(p * n_actions)),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-6},
+    )
+    return _Softmax(mean, scale, found.x.reshape(p, n_actions))
+
+
+def _calibrate(predicted: Floats, action: Ints) -> Calibration:
+    """Bins of equal width over all actions' predicted probabilities; empty bins are left out."""
+    n, A = predicted.shape
+    hit = np.zeros((n, A))
+    hit[np.arange(n), action] = 1.0
+    place = np.minimum((predicted * _BINS).astype(np.int64), _BINS - 1).ravel()
+    count = np.bincount(place, minlength=_BINS)
+    full = count > 0
+    mean = np.bincount(place, predicted.ravel(), _BINS)[full] / count[full]
+    observed = np.bincount(place, hit.ravel(), _BINS)[full] / count[full]
+    share = np.bincount(action, minlength=A) / n
+    loss = -np.log(np.maximum(predicted[np.arange(n), action], _FLOOR)).mean()
+    marginal = -np.log(share[action]).mean()
+    return Calibration(mean, observed, count[full], float(loss), float(marginal))

@@ -1,0 +1,125 @@
+"""What a source yields: chunks of transitions as arrays, and an account of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.sources.blocks import Bools, Floats, Ints, Keys
+
+__all__ = ["LogChunk", "LogInfo"]
+
+NO_FINAL = "no final observation"
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Consecutive transitions of a log, in order. Row t is one transition, whatever the file held.
+
+    `reward[t]` is what followed `action[t]`. `discount` is 0 where the row terminates, else gamma;
+    a truncated row keeps gamma. Where it terminates nothing is read from the successor, so
+    `next_observation` repeats the observation, `next_state` is -1 and `next_target_probs` is 0.
+    An episode whose last row does not terminate was cut there.
+
+    `next_target_probs` is NaN in the last row of a cut episode where the log does not give it.
+
+    `episode` counts from 0 in the order of the log, `step` from 0 in each episode; `key` is a hash
+    of the episode's name. `drop` counts the rows left out since the chunk before, by reason.
+    """
+
+    reward: Floats
+    terminated: Bools
+    truncated: Bools
+    discount: Floats
+    start: Bools
+    episode: Ints
+    step: Ints
+    rho: Floats
+    key: Keys
+    observation: Floats | None = None
+    next_observation: Floats | None = None
+    state: Ints | None = None
+    next_state: Ints | None = None
+    action: npt.NDArray[Any] | None = None
+    behavior_prob: Floats | None = None
+    target_prob: Floats | None = None
+    target_probs: Floats | None = None
+    next_target_probs: Floats | None = None
+    drop: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    @property
+    def input(self) -> npt.NDArray[Any]:
+        """What policies and feature maps see: observations, or states where there are none."""
+        return inputs_of(self.observation, self.state)
+
+    @property
+    def next_input(self) -> npt.NDArray[Any]:
+        """The same of the successors; the row's own where it terminates."""
+        if self.next_observation is not None:
+            return self.next_observation
+        return successors_of(self.state, self.next_state)
+
+
+def inputs_of(observation: Floats | None, state: Ints | None) -> npt.NDArray[Any]:
+    """Observations, or states where there are none."""
+    inputs = state if observation is None else observation
+    if inputs is None:
+        raise InputError("logs: neither observations nor states")
+    return inputs
+
+
+def successors_of(state: Ints | None, next_state: Ints | None) -> Ints:
+    """Next states, with the row's own in place of the -1 of a terminated row."""
+    if state is None or next_state is None:
+        raise InputError("logs: neither observations nor states")
+    return np.where(next_state < 0, state, next_state)
+
+
+@dataclass(frozen=True)
+class LogInfo:
+    """What a source is and what a pass over it found; counts are complete after one whole pass.
+
+    `dropped` counts rows left out, `notes` what was seen and handled, both by reason.
+    """
+
+    files: tuple[str, ...]
+    mapping: Mapping[str, str | tuple[str, ...]]
+    ratio: str
+    verified: bool
+    unverified: tuple[str, ...] = ()
+    complete: bool = False
+    rows: int = 0
+    transitions: int = 0
+    episodes: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [
+            f"files: {len(self.files)} ({', '.join(self.files[:3])}{', …' * (len(self.files) > 3)})"
+        ]
+        for role, found in self.mapping.items():
+            names = (found,) if isinstance(found, str) else found
+            shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
+            lines.append(f"{role}: {shown}")
+        lines.append(f"ratio: {self.ratio}")
+        if self.complete:
+            lines.append(
+                f"rows: {self.rows}, transitions: {self.transitions}, episodes: {self.episodes}"
+            )
+        lines += [f"dropped, {reason}: {count}" for reason, count in self.dropped.items()]
+        lines += [f"{reason}: {count}" for reason, count in self.notes.items()]
+        if not self.verified:
+            lines.append(
+                f"no checksums, read unverified: {len(self.unverified)} of {len(self.files)} files"
+            )
+        return "\n".join([*lines, *self.remarks])

@@ -1,0 +1,363 @@
+"""From Arrow record batches to blocks of NumPy arrays, every cell checked.
+
+The decoder remembers the last row of the batch before, so that episodes, steps and their order are
+checked across batches and files as if there were no boundary.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import import_extra
+from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where, mix, padded
+from o2td.sources.columns import Mapped
+
+SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
+_MISSING = "fill it in, or leave the episode out"
+
+
+class Decoder:
+    """Turns the record batches of one log into blocks, in order."""
+
+    def __init__(
+        self, mapped: Mapped, discrete: bool, from_flags: bool, middle: bool = False
+    ) -> None:
+        self.mapped = mapped
+        self.discrete = discrete  # whether actions have to be whole numbers
+        self.from_flags = from_flags  # episodes end where the flags say so, and nowhere else
+        self._middle = middle  # the first row may be anywhere in its episode
+        self._seen = Seen()
+        self._last_episode: Any = None
+        self._last_step: int | None = None
+        self._base: int | None = None
+        self._last_time: Any = None
+        self._last_end = True
+        self._count = 0
+
+    def decode(self, batch: Any, where: Where) -> Block:
+        """One block of a batch that has at least one row."""
+        reward, bare = self._reward(batch, where)
+        terminated, truncated = self._ends(batch, where, bare)
+        new, key = self._episodes(batch, where, terminated | truncated)
+        self._order(batch, where, new)
+        block = Block(where, new, key, reward, terminated, truncated, bare=bare)
+        self._observations(batch, where, block)
+        block.action = self._action(batch, where, bare)
+        for role in ("rho", "behavior_prob", "target_prob", "discount"):
+            setattr(block, role, self._optional(batch, role, where, bare))
+        for role in ("behavior_logprob", "target_logprob"):
+            setattr(block, role, self._optional(batch, role, where, bare, low=True))
+        self._per_action(batch, where, block)
+        return block
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _reward(self, batch: Any, where: Where) -> tuple[Floats, Bools | None]:
+        """Rewards, and the rows at which reward and action are missing: final observations."""
+        name = self.mapped.one("reward") or ""
+        reward = as_floats(batch.column(name))
+        if all_finite(reward):
+            return reward, None
+        bare = np.isnan(reward)
+        for action in self.mapped.many("action"):
+            bare &= _nulls(batch.column(action))
+        check_finite(reward, name, where, bare)
+        if not bare.any():
+            return reward, None
+        return np.where(bare, 0.0, reward), bare
+
+    def _ends(self, batch: Any, where: Where, bare: Bools | None) -> tuple[Bools, Bools]:
+        flags = {role: self._flag(batch, role, where, bare) for role in ("terminated", "truncated")}
+        terminated, truncated = flags["terminated"], flags["truncated"]
+        done = self._flag(batch, "done", where, bare)
+        if truncated is None:
+            truncated = np.zeros(batch.num_rows, dtype=np.bool_)
+        if terminated is None:
+            terminated = truncated & False if done is None else done & ~truncated
+        return terminated, truncated
+
+    def _flag(self, batch: Any, role: str, where: Where, bare: Bools | None) -> Bools | None:
+        name = self.mapped.one(role)
+        if name is None:
+            return None
+        column = batch.column(name)
+        if pa_bool(column):
+            known: Bools = column.to_numpy(zero_copy_only=False)
+            return known
+        values = as_floats(column)
+        bad = (values != 0.0) & (values != 1.0)
+        if bare is not None:
+            bad &= ~(bare & np.isnan(values))
+        if bad.any():
+            row = int(np.argmax(bad))
+            value = column[row].as_py()
+            if value is None:
+                where.refuse(row, name, "is missing", "write true or false")
+            where.refuse(row, name, f"is {value!r}", "write true or false")
+        marks: Bools = values == 1.0
+        return marks
+
+    # -- episodes and order ------------------------------------------------------------------------
+
+    def _episodes(self, batch: Any, where: Where, ended: Bools) -> tuple[Bools, Keys]:
+        name = self.mapped.one("episode")
+        if name is not None:
+            return self._named_episodes(batch.column(name), name, where)
+        if self.from_flags:
+            new = np.concatenate([[self._last_end], ended[:-1]])
+            self._last_end = bool(ended[-1])
+        else:
+            marks = self._flag(batch, "start", where, None)
+            new = np.zeros(len(ended), dtype=np.bool_) if marks is None else marks.copy()
+            new[0] |= self._count == 0
+        count = int(new.sum())
+        key = mix(np.arange(self._count, self._count + count))
+        self._count += count
+        return new, key
+
+    def _named_episodes(self, column: Any, name: str, where: Where) -> tuple[Bools, Keys]:
+        pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count:
+            where.refuse(int(np.argmax(_nulls(column))), name, "is missing", _MISSING)
+        new = np.empty(len(column), dtype=np.bool_)
+        whole = pa.types.is_integer(column.type)
+        values = column.to_numpy(zero_copy_only=False) if whole else None
+        if values is not None:
+            new[1:] = values[1:] != values[:-1]
+        elif len(column) > 1:
+            changed = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+            new[1:] = changed.to_numpy(zero_copy_only=False)
+        first = column[0].as_py()
+        new[0] = self._count == 0 or first != self._last_episode
+        self._last_episode = column[len(column) - 1].as_py()
+        rows = np.flatnonzero(new)
+        self._count += len(rows)
+        if values is not None:
+            key = mix(values[rows])
+        else:
+            names = column.take(pa.array(rows)).to_pylist()
+            key = np.array([_hash(one) for one in names], dtype=np.uint64)
+        again = self._seen.add(key)
+        if again is not None:
+            row = int(rows[again])
+            value = column[row].as_py()
+            where.refuse(row, name, f"is {value!r}, whose rows ended before", SORT)
+        return new, key
+
+    def _order(self, batch: Any, where: Where, new: Bools) -> None:
+        name = self.mapped.one("step")
+        if name is not None:
+            self._steps(whole_numbers(batch.column(name), name, where), name, where, new)
+        name = self.mapped.one("time")
+        if name is None or self.mapped.one("step") is not None:
+            return
+        column = batch.column(name)
+        if column.null_count:
+            where.refuse(int(np.argmax(_nulls(column))), name, "is missing", _MISSING)
+        times = column.to_numpy(zero_copy_only=False)
+        before = np.concatenate([[times[0] if new[0] else self._last_time], times[:-1]])
+        late = ~new & (times <= before)
+        if late.any():
+            row = int(np.argmax(late))
+            where.refuse(row, name, f"is {times[row]}, not after the row before", SORT)
+        self._last_time = times[-1]
+
+    def _steps(self, steps: Ints, name: str, where: Where, new: Bools) -> None:
+        before = np.concatenate([[self._last_step or 0], steps[:-1]])
+        self._last_step = int(steps[-1])
+        if self._middle:
+            self._middle, new = False, new.copy()
+            before[0], new[0] = steps[0] - 1, False
+        firsts = steps[new]
+        if self._base is None and len(firsts):
+            self._base = int(firsts[0]) if firsts[0] in (0, 1) else 0
+        bad = np.where(new, steps != self._base, steps != before + 1)
+        if not bad.any():
+            return
+        row = int(np.argmax(bad))
+        step, last = int(steps[row]), int(before[row])
+        if new[row]:
+            where.refuse(
+                *(row, name, f"is {step} in the first row of an episode"),
+                f"episodes begin at step {self._base}: restore the rows before, or {SORT}",
+            )
+        if step == last:
+            where.refuse(row, name, f"is {step} twice in one episode", "remove the duplicate")
+        if step < last:
+            where.refuse(row, name, f"is {step} after {last}", SORT)
+        where.refuse(
+            *(row, name, f"is {step} after {last}"),
+            "rows are missing between: restore them, or leave the episode out",
+        )
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def _observations(self, batch: Any, where: Where, block: Block) -> None:
+        names = self.mapped.many("observation")
+        if names:
+            columns = [as_floats(batch.column(name)) for name in names]
+            for name, column in zip(names, columns, strict=True):
+                check_finite(column, name, where)
+            block.observation = padded(columns)
+        state = self.mapped.one("state")
+        if state is not None:
+            block.state = whole_numbers(batch.column(state), state, where)
+            if block.state.min() < 0:
+                row = int(np.argmax(block.state < 0))
+                where.refuse(row, state, f"is {block.state[row]}", "number the states from 0")
+        self._successors(batch, where, block)
+
+    def _successors(self, batch: Any, where: Where, block: Block) -> None:
+        names = self.mapped.many("next_observation")
+        missing: Bools | None = None
+        if names and self.mapped.many("observation"):
+            columns = [as_floats(batch.column(name)) for name in names]
+            missing = np.isnan(columns[0])
+            for name, column in zip(names, columns, strict=True):
+                check_finite(column, name, where, missing | block.terminated)
+            block.next_observation = padded(columns)[1:]
+        state = self.mapped.one("next_state")
+        if state is not None and block.state is not None:
+            column = batch.column(state)
+            unknown = _nulls(column)
+            values = as_floats(column) if unknown.any() else None
+            filled = column if values is None else np.where(np.isnan(values), -1.0, values)
+            block.next_state = whole_numbers(filled, state, where)
+            unknown |= block.next_state < 0
+            missing = unknown if missing is None else missing | unknown
+        if missing is not None and missing.any():
+            block.next_known = ~missing
+
+    def _action(self, batch: Any, where: Where, bare: Bools | None) -> npt.NDArray[Any] | None:
+        names = self.mapped.many("action")
+        if not names:
+            return None
+        columns = []
+        for name in names:
+            values = as_floats(batch.column(name))
+            check_finite(values, name, where, bare)
+            columns.append(values if bare is None else np.where(bare, 0.0, values))
+        if len(names) > 1:
+            return np.ascontiguousarray(padded(columns)[1:])
+        pa = import_extra("pyarrow", "logs")
+        whole = not pa.types.is_floating(batch.column(names[0]).type)
+        if whole or self.discrete:
+            return whole_numbers(columns[0], names[0], where)
+        return columns[0]
+
+    def _optional(
+        self, batch: Any, role: str, where: Where, bare: Bools | None, low: bool = False
+    ) -> Floats | None:
+        name = self.mapped.one(role)
+        if name is None:
+            return None
+        values = as_floats(batch.column(name))
+        if not all_finite(values):
+            minus = (values == -np.inf) if low else np.zeros(len(values), dtype=np.bool_)
+            check_finite(values, name, where, minus if bare is None else minus | bare)
+        return values if bare is None else np.where(bare, 0.0, values)
+
+    def _per_action(self, batch: Any, where: Where, block: Block) -> None:
+        for role in ("target_probs", "next_target_probs"):
+            names = self.mapped.many(role)
+            if not names:
+                continue
+            columns = [as_floats(batch.column(name)) for name in names]
+            skip = block.bare if role == "target_probs" else ~np.isfinite(sum(columns))
+            for name, column in zip(names, columns, strict=True):
+                check_finite(column, name, where, skip)
+            rows = padded(columns)
+            setattr(block, role, rows if role == "target_probs" else rows[1:])
+
+
+class Seen:
+    """The episodes that were there before, 8 bytes each, to notice one that comes back."""
+
+    def __init__(self) -> None:
+        self._sorted: list[Keys] = []
+
+    def add(self, keys: Keys) -> int | None:
+        """Remember the keys; return the position of the first that was known already."""
+        order = np.argsort(keys, kind="stable")
+        fresh = keys[order]
+        bad = np.zeros(len(keys), dtype=np.bool_)
+        bad[order[1:]] = fresh[1:] == fresh[:-1]
+        for known in self._sorted:
+            place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            bad |= known[place] == keys
+        if bad.any():
+            return int(np.argmax(bad))
+        if len(fresh):
+            self._sorted.append(fresh)
+        # Arrays of similar size merge, so that there are only logarithmically many.
+        while len(self._sorted) > 1 and len(self._sorted[-2]) <= 2 * len(self._sorted[-1]):
+            last = self._sorted.pop()
+            self._sorted[-1] = np.sort(np.concatenate([self._sorted[-1], last]))
+        return None
+
+
+def _hash(name: Any) -> int:
+    digest = hashlib.blake2b(repr(name).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _nulls(column: Any) -> Bools:
+    """Missing cells: null, or NaN among numbers."""
+    pc = import_extra("pyarrow.compute", "logs")
+    missing: Bools = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
+    return missing
+
+
+def pa_bool(column: Any) -> bool:
+    """Whether an Arrow column holds booleans and nothing is missing."""
+    pa = import_extra("pyarrow", "logs")
+    return bool(pa.types.is_boolean(column.type)) and not column.null_count
+
+
+def as_floats(column: Any) -> Floats:
+    """An Arrow column of numbers or booleans as float64, null as NaN; not copied if it can be."""
+    pa = import_extra("pyarrow", "logs")
+    if column.type != pa.float64():
+        column = column.cast(pa.float64())
+    values: Floats = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def all_finite(values: Floats) -> bool:
+    """Whether no value is NaN or infinite, by one sum: it is finite only if all are."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
+
+
+def check_finite(values: Floats, name: str, where: Where, skip: Bools | None = None) -> None:
+    """Refuse the first missing or infinite value outside the rows to skip."""
+    if all_finite(values):
+        return
+    bad = ~np.isfinite(values)
+    if skip is not None:
+        bad &= ~skip
+    if bad.any():
+        row = int(np.argmax(bad))
+        said = "is missing or not a number" if np.isnan(values[row]) else f"is {values[row]}"
+        where.refuse(row, name, said, _MISSING)
+
+
+def whole_numbers(column: Any, name: str, where: Where) -> Ints:
+    """A column of whole numbers (as integers, or as floats without a fraction) as int64."""
+    if not isinstance(column, np.ndarray) and not column.null_count:
+        pa = import_extra("pyarrow", "logs")
+        if pa.types.is_integer(column.type):
+            return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+    values = column if isinstance(column, np.ndarray) else as_floats(column)
+    check_finite(values, name, where)
+    bad = values != np.floor(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where.refuse(row, name, f"is {values[row]:g}", "write a whole number")
+    return values.astype(np.int64)

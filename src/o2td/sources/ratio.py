@@ -1,0 +1,263 @@
+"""The ratio `rho = pi(a|s) / b(a|s)` of each row, from whatever the log and the user give.
+
+The target's probability comes from a policy passed in Python, else from per-action columns, one
+column of probabilities, or of log-probabilities. The behaviour's comes from a policy or a fitted
+model, else from its column, else from a model estimated from the log. A column of ratios is used
+as it is, unless a target policy is passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.sources.blocks import Floats, Keys, Where
+from o2td.sources.chunk import inputs_of, successors_of
+from o2td.sources.columns import Mapped
+
+Policy = Callable[[Any], Any]
+Place = Callable[[int], tuple[Where, int]]
+_ROUNDING = 1e-6  # how far a probability may stray outside [0, 1] before it is refused
+_SUM_ROUNDING = 1e-4  # how far probabilities of all actions may sum from 1 (float32 logs)
+NEEDED = (
+    "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …;"
+    ' or pass target=policy, or target="behavior" to evaluate the policy that made the log'
+)
+
+
+class TakenProbability(Protocol):
+    """A model of the behaviour: the probability of the action taken in each row."""
+
+    def taken(self, inputs: npt.NDArray[Any], action: npt.NDArray[Any], key: Keys) -> Floats:
+        """Probability of `action` in each row; `key` names the row's episode."""
+        ...
+
+
+@dataclass
+class Ratio:
+    """How ratios are obtained from one log."""
+
+    mapped: Mapped
+    target: Any = None  # policy, (S, A) array, "behavior" or None
+    behavior: Any = None  # policy, (S, A) array, model or None
+    densities: bool = False
+
+    def __post_init__(self) -> None:
+        has = self.mapped.roles.__contains__
+        if isinstance(self.target, str) and self.target != "behavior":
+            raise InputError(f'target: {self.target!r} is unknown; pass a policy or "behavior"')
+        self.given = self.target is None and has("rho")
+        self.on_policy = isinstance(self.target, str)
+        self.policy = None if self.on_policy else self.target
+        wants = self.policy is not None or any(
+            has(role) for role in ("target_probs", "target_prob", "target_logprob")
+        )
+        if not (self.given or self.on_policy or wants):
+            raise InputError(f"logs: nothing says how likely the target's actions are; {NEEDED}")
+        known = self.behavior is not None or has("behavior_prob") or has("behavior_logprob")
+        self.estimate = not (self.given or self.on_policy or known)
+        self.discrete = not (self.given or self.on_policy) and (
+            self.estimate or self.policy is not None or has("target_probs")
+        )
+        if (self.discrete or self._matrix(self.behavior)) and not has("action"):
+            raise InputError("logs: no column for action, which the ratio needs; add or name it")
+        if self.estimate and len(self.mapped.many("action")) > 1:
+            raise InputError(
+                "logs: no behaviour probabilities, and only those of discrete actions can be"
+                " estimated; add a column behavior_logprob"
+            )
+
+    @staticmethod
+    def _matrix(policy: Any) -> bool:
+        return policy is not None and not hasattr(policy, "taken")
+
+    def __str__(self) -> str:
+        if self.on_policy:
+            return "1 (the target is the policy that made the log)"
+        if self.given:
+            return f"column {self.mapped.one('rho')}"
+        return f"{self._target_name()} / {self._behavior_name()}"
+
+    def _target_name(self) -> str:
+        if self.policy is not None:
+            return "target policy"
+        names = self.mapped.many("target_probs")
+        if names:
+            return f"column {names[0]} …"
+        return f"column {self.mapped.one('target_prob') or self.mapped.one('target_logprob')}"
+
+    def _behavior_name(self) -> str:
+        if self.estimate or hasattr(self.behavior, "taken"):
+            return "behaviour estimated from the log"
+        if self.behavior is not None:
+            return "behaviour policy"
+        return f"column {self.mapped.one('behavior_prob') or self.mapped.one('behavior_logprob')}"
+
+    # -- one chunk ---------------------------------------------------------------------------------
+
+    def apply(self, rows: dict[str, Any], place: Place, notes: Any) -> None:
+        """Fill in `rho` and the probabilities of a chunk's rows; remove the raw columns."""
+        n = len(rows["reward"])
+        self._target_matrix(rows, place)
+        target_log, behavior_log = rows.pop("target_logprob"), rows.pop("behavior_logprob")
+        if self.on_policy or self.given:
+            ratio = np.ones(n) if self.on_policy else rows["rho"]
+            self._range(ratio, "rho", place, low=0.0, high=np.inf, log=False)
+            rows["rho"] = ratio
+            if self.on_policy:
+                rows["target_prob"] = rows["behavior_prob"]
+            else:
+                self._probabilities(rows, target_log, behavior_log, place)
+            return
+        self._probabilities(rows, target_log, behavior_log, place)
+        logs = self.policy is None and self.behavior is None and rows["target_probs"] is None
+        if logs and rows["target_prob"] is None and rows["behavior_prob"] is None:
+            rows["rho"] = self._log_ratio(target_log, behavior_log, place)
+            return
+        rows["rho"] = self._quotient(rows, target_log, behavior_log, place, notes)
+        if self.densities:
+            rows["target_prob"] = rows["behavior_prob"] = None
+
+    def _target_matrix(self, rows: dict[str, Any], place: Place) -> None:
+        """pi(.|s) of the rows and of their successors, where a policy or columns give it."""
+        if self.policy is not None:
+            inputs = inputs_of(rows["observation"], rows["state"])
+            rows["target_probs"] = evaluate(self.policy, inputs, "target")
+            if rows["next_observation"] is not None:
+                successors = rows["next_observation"]
+            else:
+                successors = successors_of(rows["state"], rows["next_state"])
+            following = evaluate(self.policy, successors, "target")
+            rows["next_target_probs"] = np.where(rows["terminated"][:, None], 0.0, following)
+        elif rows["target_probs"] is not None:
+            _check_rows(rows["target_probs"], self.mapped.many("target_probs")[0], place)
+        if rows["target_probs"] is not None and not (self.on_policy or self.given):
+            rows["target_prob"] = self._take(rows["target_probs"], rows["action"], place)
+
+    def _take(self, matrix: Floats, action: npt.NDArray[Any], place: Place) -> Floats:
+        bad = (action < 0) | (action >= matrix.shape[1])
+        if bad.any():
+            name = self.mapped.many("action")[0]
+            remedy = f"the policy has {matrix.shape[1]} actions; number them from 0"
+            _refuse(place, int(np.argmax(bad)), name, f"is {action[np.argmax(bad)]}", remedy)
+        taken: Floats = matrix[np.arange(len(matrix)), action.astype(np.int64)]
+        return taken
+
+    def _probabilities(
+        self, rows: dict[str, Any], target_log: Any, behavior_log: Any, place: Place
+    ) -> None:
+        """Check both probabilities, and take the behaviour's from a policy or model if given."""
+        if hasattr(self.behavior, "taken"):
+            inputs = inputs_of(rows["observation"], rows["state"])
+            rows["behavior_prob"] = self.behavior.taken(inputs, rows["action"], rows["key"])
+        elif self.behavior is not None:
+            inputs = inputs_of(rows["observation"], rows["state"])
+            matrix = evaluate(self.behavior, inputs, "behavior")
+            rows["behavior_prob"] = self._take(matrix, rows["action"], place)
+        top = np.inf if self.densities else 1.0
+        for role in ("target_prob", "behavior_prob"):
+            if rows[role] is not None:
+                rows[role] = self._range(rows[role], role, place, 0.0, top, log=False)
+        for role, values in (("target_logprob", target_log), ("behavior_logprob", behavior_log)):
+            if values is not None and not self.densities:
+                self._range(values, role, place, -np.inf, 0.0, log=True)
+
+    def _range(
+        self, values: Floats, role: str, place: Place, low: float, high: float, log: bool
+    ) -> Floats:
+        bad = (values < low - _ROUNDING) | (values > high + _ROUNDING)
+        if bad.any():
+            row = int(np.argmax(bad))
+            remedy = "a ratio is zero or more" if role == "rho" else "a probability is in [0, 1]"
+            if log:
+                remedy = "the logarithm of a probability is at most 0"
+            if role != "rho" and values[row] > high:
+                remedy += "; pass densities=True if actions are continuous"
+            _refuse(place, row, self.mapped.one(role) or role, f"is {values[row]:g}", remedy)
+        if (values < low).any() or (values > high).any():
+            return np.clip(values, low, high)
+        return values
+
+    def _log_ratio(self, target: Floats, behavior: Floats, place: Place) -> Floats:
+        impossible = (behavior == -np.inf) & (target > -np.inf)
+        if impossible.any():
+            self._zero(int(np.argmax(impossible)), "behavior_logprob", "-inf", place)
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = np.where(target == -np.inf, 0.0, np.exp(target - behavior))
+        return self._finite(ratio, place, "target_logprob")
+
+    def _quotient(
+        self, rows: dict[str, Any], target_log: Any, behavior_log: Any, place: Place, notes: Any
+    ) -> Floats:
+        for role, values in (("target_prob", target_log), ("behavior_prob", behavior_log)):
+            if rows[role] is None:
+                rows[role] = np.exp(values)
+        target, behavior = rows["target_prob"], rows["behavior_prob"]
+        zero = behavior <= 0.0
+        if zero.any():
+            if (zero & (target > 0.0)).any():
+                row = int(np.argmax(zero & (target > 0.0)))
+                self._zero(row, "behavior_prob", "0", place)
+            notes["behaviour and target probability are both 0, ratio read as 0"] += int(zero.sum())
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(zero, 0.0, target / behavior)
+        return self._finite(ratio, place, "behavior_prob")
+
+    def _zero(self, row: int, role: str, value: str, place: Place) -> NoReturn:
+        _refuse(
+            *(place, row, self.mapped.one(role) or role),
+            f"is {value} for the action taken, which the target may take",
+            "correct the probability, or leave the episode out",
+        )
+
+    def _finite(self, ratio: Floats, place: Place, role: str) -> Floats:
+        bad = ~np.isfinite(ratio)
+        if bad.any():
+            row = int(np.argmax(bad))
+            name = self.mapped.one(role) or role
+            _refuse(place, row, name, "gives a ratio that overflows", "correct the probabilities")
+        return ratio
+
+
+def evaluate(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
+    """The (n, A) probabilities of a policy: a callable on a batch, or an (S, A) array."""
+    n = len(inputs)
+    if callable(policy):
+        matrix = np.asarray(policy(inputs), dtype=np.float64)
+    else:
+        table = np.asarray(policy, dtype=np.float64)
+        if inputs.ndim != 1 or table.ndim != 2:
+            raise InputError(f"{name}: an array of probabilities needs a log with states")
+        if n and inputs.max() >= len(table):
+            raise InputError(
+                f"{name}: state {inputs.max()} is in the log, the array has {len(table)} rows"
+            )
+        matrix = table[inputs]
+    if matrix.ndim != 2 or len(matrix) != n:
+        raise InputError(
+            f"{name}: the policy returned shape {matrix.shape} for {n} rows; return (rows, actions)"
+        )
+    off = ~(np.abs(matrix.sum(axis=1) - 1.0) <= _SUM_ROUNDING) | (matrix < 0.0).any(axis=1)
+    if off.any():
+        shown = np.round(matrix[int(np.argmax(off))], 4).tolist()
+        raise InputError(f"{name}: the policy returned {shown}; return probabilities that sum to 1")
+    return matrix
+
+
+def _check_rows(matrix: Floats, name: str, place: Place) -> None:
+    off = np.abs(matrix.sum(axis=1) - 1.0) > _SUM_ROUNDING
+    low = (matrix < -_ROUNDING).any(axis=1)
+    if (off | low).any():
+        row = int(np.argmax(off | low))
+        said = f"and its fellows are {np.round(matrix[row], 4).tolist()}"
+        _refuse(place, row, name, said, "write probabilities of all actions, which sum to 1")
+
+
+def _refuse(place: Place, row: int, name: str, said: str, remedy: str) -> NoReturn:
+    where, index = place(row)
+    where.refuse(index, name, said, remedy)

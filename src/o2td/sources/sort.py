@@ -1,0 +1,128 @@
+"""Sorting a log by episode and step in bounded memory.
+
+Rows are scattered into ranges of episodes, each small enough to sort in memory, and the sorted
+ranges are written one after the other to a temporary parquet file. Every row carries the file and
+row that it came from, so that messages name the original place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError, import_extra
+from o2td.sources.readers import Reader
+
+PART, ROW = "__o2td_part", "__o2td_row"
+_RANGE_ROWS = 1_000_000
+_MAX_RANGES = 200
+_SAMPLE = 100_000
+
+
+def sorted_file(
+    reader: Reader, kinds: Mapping[str, str], episode: str, order: str | None, folder: Path
+) -> Path:
+    """Write all rows of the reader, sorted by episode, then `order`, then as they were."""
+    pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
+    schema = _common_schema(reader, kinds)
+    bounds = _bounds(reader, episode, kinds[episode])
+    keys = [name for name in (episode, order, PART, ROW) if name]
+    target = folder / "sorted.parquet"
+    files = _scatter(reader, kinds, schema, episode, bounds, folder)
+    with pq.ParquetWriter(
+        target, schema, compression="lz4", write_page_checksum=True, write_statistics=False
+    ) as writer:
+        for file in files:
+            with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stream:
+                table = stream.read_all()
+            writer.write_table(
+                table.sort_by([(key, "ascending") for key in keys]), row_group_size=1 << 17
+            )
+            file.unlink()
+    return target
+
+
+def _common_schema(reader: Reader, kinds: Mapping[str, str]) -> Any:
+    """One schema for all parts: numbers widen to float64, names keep the first part's type."""
+    pa = import_extra("pyarrow", "logs")
+    first = reader.schema(0)
+    fields = []
+    for name, kind in kinds.items():
+        found = first.field(name).type
+        if pa.types.is_dictionary(found):
+            found = found.value_type
+        wide = kind == "float" or pa.types.is_null(found)
+        fields.append((name, pa.float64() if wide else found))
+    return pa.schema([*fields, (PART, pa.int32()), (ROW, pa.int64())])
+
+
+def _placed(reader: Reader, kinds: Mapping[str, str], schema: Any) -> Iterator[Any]:
+    """All batches in the common schema, with the place of each row."""
+    pa = import_extra("pyarrow", "logs")
+    for part, name in enumerate(reader.names):
+        first = 0
+        for batch in reader.batches(part, kinds, 1 << 16):
+            n = batch.num_rows
+            try:
+                columns = [batch.column(one).cast(schema.field(one).type) for one in kinds]
+            except pa.ArrowException as error:
+                raise InputError(
+                    f"{name}: a column's type differs from that of {reader.names[0]}"
+                    f" ({error}); write all files with the same types"
+                ) from None
+            place = [pa.array(np.full(n, part, np.int32)), pa.array(np.arange(first, first + n))]
+            first += n
+            yield pa.RecordBatch.from_arrays([*columns, *place], schema=schema)
+
+
+def _bounds(reader: Reader, episode: str, kind: str) -> Any:
+    """Episodes that cut the log into ranges of about a million rows, from an even sample."""
+    sample: list[Any] = []
+    rows, every = 0, 1
+    for part, name in enumerate(reader.names):
+        for batch in reader.batches(part, {episode: kind}, 1 << 16):
+            column = batch.column(episode)
+            if column.null_count:
+                raise InputError(
+                    f"{name}: column {episode} has missing values, so it cannot be sorted; fill them in"
+                )
+            sample += _names(column)[(-rows) % every :: every].tolist()
+            rows += batch.num_rows
+            while len(sample) > 2 * _SAMPLE:
+                sample, every = sample[::2], 2 * every
+    ranges = min(_MAX_RANGES, 1 + rows // _RANGE_ROWS)
+    ordered = np.sort(np.array(sample))
+    cuts = [ordered[len(ordered) * k // ranges] for k in range(1, ranges)]
+    return np.unique(np.array(cuts)) if cuts else ordered[:0]
+
+
+def _names(column: Any) -> Any:
+    pa = import_extra("pyarrow", "logs")
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    values = column.to_numpy(zero_copy_only=False)
+    return values.astype(str) if values.dtype == object else values
+
+
+def _scatter(
+    reader: Reader, kinds: Mapping[str, str], schema: Any, episode: str, bounds: Any, folder: Path
+) -> list[Path]:
+    """One file for each range of episodes, rows in the order in which they came."""
+    pa = import_extra("pyarrow", "logs")
+    files = [folder / f"range-{k}.arrows" for k in range(len(bounds) + 1)]
+    sinks = [pa.OSFile(str(file), "wb") for file in files]
+    writers = [pa.ipc.new_stream(sink, schema) for sink in sinks]
+    try:
+        for batch in _placed(reader, kinds, schema):
+            place = np.searchsorted(bounds, _names(batch.column(episode)), side="right")
+            for k in np.unique(place):
+                rows = pa.array(np.flatnonzero(place == k))
+                writers[k].write_batch(batch.take(rows))
+    finally:
+        for writer, sink in zip(writers, sinks, strict=True):
+            writer.close()
+            sink.close()
+    return files

@@ -1,0 +1,179 @@
+"""What every source of logged data can do: chunks, transitions for a feature map, an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.sources.behavior import BehaviorModel, fit_behavior_model
+from o2td.sources.blocks import Block
+from o2td.sources.chunk import LogChunk, LogInfo
+from o2td.sources.columns import Mapped
+from o2td.sources.ratio import Ratio
+from o2td.sources.stream import Stream, Tally
+from o2td.transitions import Transitions
+
+ROWS = 65_536  # rows of a chunk
+
+
+class Source:
+    """A stream of logged transitions that can be read again and again."""
+
+    def __init__(self, ratio: Ratio, discount: float | None) -> None:
+        if discount is None and ratio.mapped.one("discount") is None:
+            raise InputError("discount: pass it, such as discount=0.99")
+        if discount is not None and not 0.0 <= discount <= 1.0:
+            raise InputError(f"discount: {discount} is not in [0, 1]; pass a number such as 0.99")
+        self.discount = discount
+        self.mapped: Mapped = ratio.mapped
+        self._ratio = ratio
+        self._tally: Tally | None = None
+
+    # -- what a kind of source adds ----------------------------------------------------------------
+
+    def _blocks(self, rows: int) -> Iterator[Block]:
+        raise NotImplementedError
+
+    def _files(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def _unverified(self) -> tuple[str, ...]:
+        return ()
+
+    def _remarks(self) -> tuple[str, ...]:
+        return ()
+
+    # -- for everybody -----------------------------------------------------------------------------
+
+    def chunks(self, rows: int = ROWS) -> Iterator[LogChunk]:
+        """The log in order, in chunks of at most `rows` rows; whatever the size, the same rows."""
+        if self._ratio.estimate and self._ratio.behavior is None:
+            self._ratio.behavior = fit_behavior_model(self)
+        return self._pass(self._ratio, rows)
+
+    def unweighted_chunks(self, rows: int = ROWS) -> Iterator[LogChunk]:
+        """The same rows with ratio 1, which need no probabilities."""
+        return self._pass(Ratio(self.mapped, target="behavior"), rows)
+
+    def _pass(self, ratio: Ratio, rows: int) -> Iterator[LogChunk]:
+        if rows < 1:
+            raise InputError(f"rows: {rows}; a chunk has at least 1 row")
+        tally = Tally()
+        stream = Stream(self.discount, ratio, tally, rows)
+        yield from stream.chunks(self._blocks(rows))
+        stream.account()
+        if ratio is self._ratio:
+            self._tally = tally
+
+    def scan(self) -> LogInfo:
+        """Read the whole log once, checking everything, and return the account."""
+        for _ in self.chunks():
+            pass
+        return self.info
+
+    @property
+    def info(self) -> LogInfo:
+        """Mapping, files, how the ratio is obtained; counts once a whole pass was made."""
+        tally = self._tally or Tally()
+        unverified = self._unverified()
+        return LogInfo(
+            files=self._files(),
+            mapping=dict(self.mapped.roles),
+            ratio=str(self._ratio),
+            verified=not unverified,
+            unverified=unverified,
+            complete=self._tally is not None,
+            rows=tally.rows,
+            transitions=tally.transitions,
+            episodes=tally.episodes,
+            dropped=dict(tally.dropped),
+            notes=dict(tally.notes),
+            remarks=self._remarks(),
+        )
+
+    @property
+    def behavior_model(self) -> BehaviorModel | None:
+        """The model that gives the behaviour's probabilities, if one does."""
+        model = self._ratio.behavior
+        return model if isinstance(model, BehaviorModel) else None
+
+    def transitions(self, features: Any, chunk: LogChunk) -> Transitions:
+        """Transitions of a chunk under a fitted feature map.
+
+        Parameters
+        ----------
+        features
+            A transformer (`transform`, or `state_of` where one feature is active), a callable on
+            rows of observations, or an (S, d) array of the features of each state.
+        chunk
+            One of this source's chunks.
+        """
+        behavior = chunk.behavior_prob
+        shared: dict[str, Any] = {
+            "discount": chunk.discount,
+            "rho": chunk.rho,
+            "start": chunk.start,
+            "target_prob": chunk.target_prob,
+            # Where both probabilities are 0 no method reads the behaviour's.
+            "behavior_prob": None if behavior is None else np.maximum(behavior, 1e-300),
+        }
+        if hasattr(features, "state_of"):
+            table = _identity(features.n_features_out_)
+            state = features.state_of(chunk.input)
+            following = np.where(chunk.terminated, -1, features.state_of(chunk.next_input))
+            return Transitions.from_table(table, state, chunk.reward, following, **shared)
+        if hasattr(features, "shape"):
+            if chunk.state is None or chunk.next_state is None:
+                raise InputError("features: a table of features needs a log with states")
+            return Transitions.from_table(
+                features, chunk.state, chunk.reward, chunk.next_state, **shared
+            )
+        transform = features.transform if hasattr(features, "transform") else features
+        phi, next_phi = _both(transform, chunk)
+        return Transitions(
+            *(phi, chunk.reward, next_phi),
+            **shared,
+            state=chunk.state,
+            next_state=chunk.next_state,
+        )
+
+
+@lru_cache(maxsize=4)
+def _identity(d: int) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(d), np.arange(d, dtype=np.int32), np.arange(d + 1)), shape=(d, d))
+
+
+def _both(transform: Any, chunk: LogChunk) -> tuple[Any, Any]:
+    """Features and next features; a successor that is the chunk's next row is not computed again."""
+    here, after = chunk.input, chunk.next_input
+    n = len(here)
+    index = np.arange(1, n + 1)
+    same = np.zeros(n, dtype=np.bool_)
+    same[:-1] = _equal_rows(after[:-1], here[1:])
+    index[chunk.terminated] = np.flatnonzero(chunk.terminated)
+    other = np.flatnonzero(~same & ~chunk.terminated)
+    phi = transform(here)
+    if not len(other):
+        return phi, phi[index]
+    extra = transform(after[other])
+    if isinstance(phi, np.ndarray):
+        index[other] = 0
+        next_phi = phi[index]
+        next_phi[other] = extra
+        return phi, next_phi
+    from scipy.sparse import vstack
+
+    index[other] = n + np.arange(len(other))
+    return phi, vstack([phi, extra], format="csr")[index]
+
+
+def _equal_rows(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> Any:
+    equal = one == two
+    return equal if equal.ndim == 1 else equal.all(axis=1)

@@ -1,0 +1,278 @@
+"""From blocks of rows to chunks of transitions: successors, truncation, what is dropped.
+
+A row needs the row after it, so the last row of each block waits for the next block; chunk
+boundaries inside an episode do not matter. With `last` the final row of an episode:
+
+- its successor is its own next observation where the log gives one, else the row after it,
+- a terminated row needs none (discount 0); a truncated one keeps gamma and needs one,
+- a row that needs a successor and has none is dropped and counted; nothing is invented.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where
+from o2td.sources.chunk import NO_FINAL, LogChunk
+from o2td.sources.decode import all_finite
+from o2td.sources.ratio import Ratio
+
+_JOINED = (
+    *("new", "key", "reward", "terminated", "truncated", "state", "action", "next_observation"),
+    *("next_state", "next_known", "bare", "rho", "behavior_prob", "target_prob"),
+    *("behavior_logprob", "target_logprob", "next_target_probs", "discount"),
+)
+_PADDED = ("observation", "target_probs")
+_AFTER = "give the next episode another number, or remove the rows after the end"
+
+
+@dataclass
+class Tally:
+    """Counts of one pass."""
+
+    rows: int = 0
+    transitions: int = 0
+    episodes: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+class Window:
+    """The rows of a block, behind the row that waited for it (`lead` is then 1)."""
+
+    def __init__(self, block: Block, waiting: Block | None) -> None:
+        self.block, self.waiting = block, waiting
+        self.lead = 0 if waiting is None else 1
+        self.n = len(block) + self.lead
+        for name in _PADDED:
+            rows, first = getattr(block, name), getattr(waiting, name, None)
+            if rows is not None and first is not None:
+                rows[0] = first[-1]
+
+    def get(self, name: str) -> Any:
+        """A field of all rows of the window, None where the log does not give it."""
+        value = getattr(self.block, name)
+        if name in _PADDED:
+            return None if value is None else value[1 - self.lead :]
+        if self.waiting is None:
+            return value
+        first = getattr(self.waiting, name)
+        if value is None and first is None:
+            return None
+        # A mask that is absent in one block says "all known" or "none bare".
+        blank = name == "next_known"
+        first = np.full(1, blank) if first is None else first
+        value = np.full(len(self.block), blank) if value is None else value
+        return np.concatenate([first, value])
+
+    def place(self, row: int) -> tuple[Where, int]:
+        """Where a row of the window stands in its file."""
+        if row < self.lead and self.waiting is not None:
+            return self.waiting.where, 0
+        return self.block.where, row - self.lead
+
+    def tail(self) -> Block:
+        """The last row alone, which waits for the next block."""
+        block = self.block
+        values: dict[str, Any] = {}
+        for name in _JOINED:
+            array = getattr(block, name)
+            values[name] = None if array is None else array[-1:].copy()
+        values["key"] = block.key[-1:] if block.new[-1] else block.key[:0]
+        for name in _PADDED:
+            array = getattr(block, name)
+            values[name] = None if array is None else np.repeat(array[-1:], 2, axis=0)
+        name, row = block.where.of(len(block) - 1)
+        return replace(block, where=Where([name], 0, row - 1), **values)
+
+
+class Stream:
+    """Chunks of one pass over a log."""
+
+    def __init__(self, discount: float | None, ratio: Ratio, tally: Tally, rows: int) -> None:
+        self.discount = discount
+        self.rows = rows
+        self.ratio = ratio
+        self.tally = tally
+        self._episode, self._step, self._key = -1, 0, np.uint64(0)
+        self._drop: Counter[str] = Counter()
+
+    def chunks(self, blocks: Iterator[Block]) -> Iterator[LogChunk]:
+        """One chunk for each block that completes a row."""
+        waiting: Block | None = None
+        block = next(blocks, None)
+        while block is not None:
+            following = next(blocks, None)
+            self.tally.rows += len(block)
+            window = Window(block, waiting)
+            end = following is None and window.n <= self.rows
+            yield from self._chunk(window, end)
+            waiting = None if end else window.tail()
+            block = following
+        if waiting is not None:
+            yield from self._chunk(Window(waiting, None), end=True)
+
+    def _chunk(self, window: Window, end: bool) -> Iterator[LogChunk]:
+        """The rows of the window that are complete: all but the last, or all at the end."""
+        count = window.n if end else window.n - 1
+        if count == 0:
+            return
+        new = window.get("new")
+        last = np.append(new[1:], True) if end else new[1:]
+        bare = window.get("bare")
+        terminated, truncated = window.get("terminated")[:count], window.get("truncated")[:count]
+        self._check_ends(window, terminated | truncated, last, bare)
+        known = _known(window, count)
+        keep = terminated | known | ~last
+        if bare is not None:
+            keep &= ~bare[:count]
+        lost = count - int(keep.sum()) - (0 if bare is None else int(bare[:count].sum()))
+        if lost:
+            self._drop[NO_FINAL] += lost
+        rows = self._rows(window, count, known, last)
+        rows |= self._labels(window, new[:count], keep)
+        everything = bool(keep.all())
+        kept = None if everything else np.flatnonzero(keep)
+        if kept is not None:
+            rows = {k: v if v is None or k in _LABELS else v[kept] for k, v in rows.items()}
+        if not len(rows["reward"]):
+            return
+
+        def place(row: int) -> tuple[Where, int]:
+            return window.place(row if kept is None else int(kept[row]))
+
+        yield self._finish(rows, place)
+
+    def _finish(self, rows: dict[str, Any], place: Any) -> LogChunk:
+        both = int((rows["terminated"] & rows["truncated"]).sum())
+        if both:
+            self.tally.notes["terminated and truncated at once, read as terminated"] += both
+        self.ratio.apply(rows, place, self.tally.notes)
+        rows["discount"] = self._discount(rows, place)
+        drop, self._drop = dict(self._drop), Counter()
+        self.tally.dropped.update(drop)
+        self.tally.transitions += len(rows["reward"])
+        self.tally.episodes = self._episode + 1
+        return LogChunk(**rows, drop=drop)
+
+    def account(self) -> None:
+        """Count what was dropped after the last chunk."""
+        self.tally.dropped.update(self._drop)
+        self._drop = Counter()
+
+    def _check_ends(self, window: Window, ended: Bools, last: Bools, bare: Bools | None) -> None:
+        if bare is not None and (bare[: len(last)] & ~last).any():
+            row = int(np.argmax(bare[: len(last)] & ~last))
+            where, index = window.place(row)
+            name = self.ratio.mapped.one("reward") or "reward"
+            where.refuse(index, name, "is missing", "only an episode's last row may lack it")
+        after = ended & ~last
+        if bare is not None and after.any():
+            after &= ~np.append(bare[1:], False)[: len(after)]
+        if after.any():
+            row = int(np.argmax(after))
+            where, index = window.place(row + 1)
+            role = "terminated" if window.get("terminated")[row] else "truncated"
+            name = self.ratio.mapped.one(role) or self.ratio.mapped.one("done") or role
+            where.refuse(index, name, "comes after the row that ended the episode", _AFTER)
+
+    def _rows(self, window: Window, count: int, known: Bools, last: Bools) -> dict[str, Any]:
+        """All fields of the first `count` rows, with their successors."""
+        rows: dict[str, Any] = {
+            name: None if (value := window.get(name)) is None else value[:count]
+            for name in ("reward", "terminated", "truncated", "action", *_RATIO, "discount")
+        }
+        ends = rows["terminated"]
+        for name in ("observation", "state"):
+            here = window.get(name)
+            given = window.get(f"next_{name}")
+            rows[name] = None if here is None else here[:count]
+            rows[f"next_{name}"] = None
+            if here is not None:
+                following = _successors(
+                    here, None if given is None else given[:count], known, count
+                )
+                filler = here[:count] if name == "observation" else np.full(count, -1)
+                following[ends] = filler[ends]
+                rows[f"next_{name}"] = following
+        rows["target_probs"] = rows["next_target_probs"] = None
+        probs = window.get("target_probs")
+        if probs is not None:
+            rows["target_probs"] = probs[:count]
+            rows["next_target_probs"] = self._next_probs(window, probs, count, last, ends)
+        return rows
+
+    def _next_probs(
+        self, window: Window, probs: Floats, count: int, last: Bools, ends: Bools
+    ) -> Floats:
+        """pi(.|s') as given, else from the row after; NaN where neither is known."""
+        given = window.get("next_target_probs")
+        if given is None:
+            following: Floats = _successors(probs, None, np.zeros(count, dtype=np.bool_), count)
+            following[last] = np.nan
+        else:
+            following = np.array(given[:count])
+            if not all_finite(following):
+                empty = ~np.isfinite(following).all(axis=1) & ~last
+                following[empty] = probs[1:][np.flatnonzero(empty)]
+        following[ends] = 0.0
+        unknown = int(np.isnan(following).any(axis=1).sum())
+        if unknown:
+            self.tally.notes["next_target_prob unknown in the last row of an episode"] += unknown
+        return following
+
+    def _labels(self, window: Window, new: Bools, keep: Bools) -> dict[str, Any]:
+        """Start marks, episode, step and key of the rows that are kept."""
+        start = (new & keep)[keep]
+        position = np.arange(len(start), dtype=np.int64)
+        episode: Ints = self._episode + np.cumsum(start)
+        step: Ints = position - np.maximum.accumulate(np.where(start, position, -self._step))
+        names: Keys = np.concatenate([[self._key], window.get("key")])
+        key = names[np.cumsum(new)][keep]
+        if len(start):
+            self._episode, self._step = int(episode[-1]), int(step[-1]) + 1
+        self._key = names[int(new.sum())]
+        return {"start": start, "episode": episode, "step": step, "key": key}
+
+    def _discount(self, rows: dict[str, Any], place: Any) -> Floats:
+        given = rows["discount"]
+        if given is None:
+            return np.where(rows["terminated"], 0.0, self.discount or 0.0)
+        bad = (given < 0.0) | (given > 1.0)
+        if bad.any():
+            where, index = place(int(np.argmax(bad)))
+            name = self.ratio.mapped.one("discount") or "discount"
+            where.refuse(index, name, f"is {given[np.argmax(bad)]:g}", "a discount is in [0, 1]")
+        return np.where(rows["terminated"], 0.0, given)
+
+
+_LABELS = ("start", "episode", "step", "key")
+_RATIO = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
+
+
+def _known(window: Window, count: int) -> Bools:
+    """Rows whose own successor is written in the log."""
+    for name in ("observation", "state"):
+        if getattr(window.block, name) is not None and window.get(f"next_{name}") is None:
+            return np.zeros(count, dtype=np.bool_)
+    known = window.get("next_known")
+    everywhere: Bools = np.ones(count, dtype=np.bool_) if known is None else known[:count]
+    return everywhere
+
+
+def _successors(here: Any, given: Any, known: Bools, count: int) -> Any:
+    """The successor written in the row where known, else the row after (the row itself at the end)."""
+    if given is not None and known.all():
+        return np.array(given)
+    following = np.empty((count, *here.shape[1:]), dtype=here.dtype)
+    inner = min(count, len(here) - 1)
+    following[:inner] = here[1 : 1 + inner]
+    following[inner:] = here[inner:count]
+    if given is not None:
+        following[known] = given[known]
+    return following

@@ -1,0 +1,121 @@
+"""The first cell of a text file that cannot be read, found the slow way after Arrow has refused.
+
+Arrow names neither the file nor, where it reads with several threads, the row. A file that is
+refused is read again here, line by line, only to write a sentence that helps.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+_NULLS = frozenset(["", "NA", "N/A", "NULL", "null", "NaN", "nan", "#N/A", "n/a", "-nan", "-NaN"])
+_FLAGS = frozenset(["0", "1", "0.0", "1.0"])
+_WORDS = frozenset(["true", "false"])
+ROWS = "rows of data count from 1"
+
+
+def first_bad_cell(file: Path, kind: str, kinds: Mapping[str, str]) -> str | None:
+    """A sentence on the first line or cell that does not fit `kinds`, None where all fit."""
+    try:
+        with _open(file) as lines:
+            found = _csv_cell(file, lines, kinds) if kind == "csv" else _json_cell(lines, kinds)
+    except (OSError, EOFError, ImportError) as error:
+        return f"{file}: cannot be read to its end ({error}); restore it from a copy"
+    return None if found is None else f"{file}: {found}"
+
+
+def _open(file: Path) -> IO[str]:
+    ending = file.suffix.lower()
+    if ending == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="")
+    if ending == ".bz2":
+        return bz2.open(file, "rt", encoding="utf-8", errors="replace", newline="")
+    return file.open(encoding="utf-8", errors="replace", newline="")
+
+
+def _csv_cell(file: Path, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
+    delimiter = "\t" if ".tsv" in [suffix.lower() for suffix in file.suffixes] else ","
+    rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
+    header = next(rows, [])
+    wanted = [(header.index(name), name, kind) for name, kind in kinds.items() if name in header]
+    firsts: dict[str, bool] = {}
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            return (
+                f"row {number} ({ROWS}) has {len(row)} fields, the header has {len(header)};"
+                " repair or remove the line"
+            )
+        for index, name, kind in wanted:
+            cell = row[index].strip()
+            why = _misfit(cell, kind, name, firsts)
+            if why:
+                return _sentence(name, number, cell, why)
+    return None
+
+
+def _misfit(cell: str, kind: str, name: str, firsts: dict[str, bool]) -> str | None:
+    if cell in _NULLS:
+        return None
+    if kind == "flag":
+        fits = cell in _FLAGS or cell.lower() in _WORDS
+        return None if fits else "write true or false"
+    try:
+        number = float(cell)
+    except ValueError:
+        if kind == "any":
+            numeric = firsts.setdefault(name, False)
+            return "make the whole column numbers, or none of it" if numeric else None
+        return "write a number"
+    firsts.setdefault(name, True)
+    return "write a whole number" if kind == "int" and number != int(number) else None
+
+
+def _json_cell(lines: IO[str], kinds: Mapping[str, str]) -> str | None:
+    firsts: dict[str, type] = {}
+    for number, line in _numbered(lines):
+        try:
+            record = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            return f"row {number} ({ROWS}) is not JSON ({error}); repair or remove the line"
+        if not isinstance(record, dict):
+            return f"row {number} ({ROWS}) is not a JSON object; write one object a line"
+        for name, kind in (kinds or dict.fromkeys(record, "any")).items():
+            value = record.get(name)
+            why = None if value is None else _json_misfit(value, kind, firsts, name)
+            if why:
+                return _sentence(name, number, value, why)
+    return None
+
+
+def _json_misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> str | None:
+    if isinstance(value, (list, dict)):
+        return "write one number a column"
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == "float":
+        return None if number else "write a number"
+    if kind == "int" and not (number and value == int(value)):
+        return "write a whole number"
+    sort = float if number else type(value)
+    same = firsts.setdefault(name, sort) is sort
+    return None if same else "make the whole column one type"
+
+
+def _numbered(lines: IO[str]) -> Iterator[tuple[int, str]]:
+    number = 0
+    for line in lines:
+        if line.strip():
+            number += 1
+            yield number, line
+
+
+def _sentence(name: str, row: int, value: Any, why: str) -> str:
+    shown = repr(value)
+    shown = shown if len(shown) <= 40 else shown[:37] + "…"
+    return f"column {name}, row {row} ({ROWS}) is {shown}; {why}"

@@ -1,0 +1,100 @@
+"""Writing a log: one parquet file with the default column names and page checksums."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError, import_extra
+from o2td.sources.chunk import LogChunk
+from o2td.sources.source import Source
+
+__all__ = ["write_logs"]
+
+_SUFFIX = ".o2td-tmp"
+
+
+def write_logs(chunks: Source | Iterable[LogChunk], path: str | os.PathLike[str]) -> Path:
+    """Write chunks to a parquet file that `open_logs` reads without any mapping.
+
+    The file appears complete or not at all. Successors are written, and left empty where a row
+    terminates; discounts are not, they are given at reading.
+
+    >>> import tempfile, numpy as np
+    >>> from o2td import sources
+    >>> even = lambda x: np.full((len(x), 2), 0.5)
+    >>> played = sources.rollouts("CartPole-v1", even, discount=0.99, episodes=2)
+    >>> file = sources.write_logs(played, Path(tempfile.mkdtemp()) / "log.parquet")
+    >>> again = sources.open_logs(file, discount=0.99, target="behavior").scan()
+    >>> again.episodes, again.verified
+    (2, True)
+    """
+    pq = import_extra("pyarrow.parquet", "logs")
+    target = Path(path)
+    if target.suffix.lower() not in (".parquet", ".pq"):
+        raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent}: there is no such folder; make it first")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
+    writer: Any = None
+    try:
+        with temporary.open("xb") as file:
+            for chunk in chunks.chunks() if isinstance(chunks, Source) else chunks:
+                table = _table(chunk)
+                if writer is None:
+                    writer = pq.ParquetWriter(
+                        file, table.schema, compression="zstd", write_page_checksum=True
+                    )
+                writer.write_table(table)
+            if writer is None:
+                raise InputError(f"{target}: there are no rows to write")
+            writer.close()
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _table(chunk: LogChunk) -> Any:
+    pa = import_extra("pyarrow", "logs")
+    columns: dict[str, Any] = {"episode": chunk.episode, "step": chunk.step}
+    ends = chunk.terminated
+    if chunk.observation is not None:
+        columns |= _numbered("obs", chunk.observation)
+    if chunk.state is not None:
+        columns["state"] = chunk.state
+    if chunk.action is not None:
+        single = chunk.action.ndim == 1
+        columns |= {"action": chunk.action} if single else _numbered("action", chunk.action)
+    for name in ("reward", "terminated", "truncated"):
+        columns[name] = getattr(chunk, name)
+    if chunk.next_observation is not None:
+        columns |= _numbered("next_obs", chunk.next_observation, ends)
+    if chunk.next_state is not None:
+        columns["next_state"] = pa.array(chunk.next_state, mask=ends)
+    if chunk.behavior_prob is not None:
+        columns["behavior_prob"] = chunk.behavior_prob
+    if chunk.target_probs is not None:
+        columns |= _numbered("target_prob", chunk.target_probs)
+    elif chunk.target_prob is not None:
+        columns["target_prob"] = chunk.target_prob
+    if chunk.next_target_probs is not None:
+        unknown = ends | np.isnan(chunk.next_target_probs).any(axis=1)
+        columns |= _numbered("next_target_prob", chunk.next_target_probs, unknown)
+    if chunk.behavior_prob is None or (chunk.target_prob is None and chunk.target_probs is None):
+        columns["rho"] = chunk.rho
+    return pa.table(columns)
+
+
+def _numbered(name: str, matrix: Any, mask: Any = None) -> dict[str, Any]:
+    """One column for each column of the matrix; empty where the mask is set."""
+    pa = import_extra("pyarrow", "logs")
+    return {f"{name}_{j}": pa.array(matrix[:, j], mask=mask) for j in range(matrix.shape[1])}
