@@ -1,0 +1,274 @@
+"""Rows summed up by state: what SOTD, the plug-in optimum and Bellman residuals are computed from.
+
+For each state s that was visited: the number of visits, and the sums over them of `rho`, `rho r` and
+`rho (phi - gamma phi')`. Divided by the visits ("ordinary") or by the sum of `rho` ("normalized")
+they estimate `R_s` and `Delta_s = (L Phi)_s`. Nothing here is larger than states by features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.solvers import kernels
+from o2td.solvers.base import Arrays, Statistics, refuse_overflow
+from o2td.solvers.linear import Floats
+from o2td.solvers.system import scale_rows
+from o2td.transitions import Ints, Transitions, freeze
+
+_BLOCK = 1 << 20  # numbers in a block of rows that is made dense at a time
+
+
+@dataclass(eq=False)
+class StateSums(Statistics):
+    """Sums by state; `state` is sorted, all else in its order.
+
+    `phi` holds the sum of the features over visits, or is None where `table` has each state's own.
+    """
+
+    state: Ints
+    visits: Floats
+    rho: Floats
+    reward: Floats
+    delta: Any
+    phi: Any
+    table: Any
+    rows: int
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return int(self.delta.shape[1])
+
+    def features(self) -> Any:
+        """Mean features of each state over its visits: its own where they never differ."""
+        if self.table is not None:
+            return self.table[self.state]
+        return divide_rows(self.phi, self.visits)
+
+    def then(self, other: Self) -> Self:
+        """Sums over both."""
+        state = np.union1d(self.state, other.state)
+        mine, others = (np.searchsorted(state, part.state) for part in (self, other))
+        phi, table = self._joined_features(other, len(state), mine, others)
+        joined = type(self)(
+            state,
+            _place(self.visits, mine, len(state)) + _place(other.visits, others, len(state)),
+            _place(self.rho, mine, len(state)) + _place(other.rho, others, len(state)),
+            _place(self.reward, mine, len(state)) + _place(other.reward, others, len(state)),
+            _sum_rows(self.delta, mine, other.delta, others, len(state)),
+            phi,
+            table,
+            self.rows + other.rows,
+        )
+        refuse_overflow(joined.arrays(features=False))
+        return joined
+
+    def _joined_features(self, other: Self, size: int, mine: Ints, others: Ints) -> tuple[Any, Any]:
+        if self.table is not None and other.table is self.table:
+            return None, self.table
+        one, two = (scale_features(part) for part in (self, other))
+        return _sum_rows(one, mine, two, others, size), None
+
+    def arrays(self, features: bool = True) -> Arrays:
+        """All sums by name; sparse ones as their three arrays."""
+        arrays = {
+            "state": self.state,
+            "visits": self.visits,
+            "rho": self.rho,
+            "reward": self.reward,
+            "rows": np.asarray(self.rows),
+            "d": np.asarray(self.d),
+            **_parts("delta", self.delta),
+        }
+        if features:
+            arrays.update(_parts("phi", scale_features(self)))
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The inverse of `arrays`, shapes checked."""
+        state, d = arrays["state"], int(arrays["d"])
+        if state.ndim != 1 or (np.diff(state) <= 0).any():
+            raise ValueError("states are not sorted")
+        visits, rho, reward = (arrays[name] for name in ("visits", "rho", "reward"))
+        if {visits.shape, rho.shape, reward.shape} != {state.shape}:
+            raise ValueError("sums have the wrong shape")
+        delta, phi = (_whole(name, arrays, (len(state), d)) for name in ("delta", "phi"))
+        return cls(state, visits, rho, reward, delta, phi, None, int(arrays["rows"]))
+
+
+def collect(batch: Transitions, weight: Floats | None = None, who: str = "SOTD") -> StateSums:
+    """The sums of one batch; `weight` stands for how often each row occurs."""
+    if batch.state is None:
+        raise InputError(
+            f"{who} sums up rows by state and these have none; pass state= (the number of the state,"
+            " or of its cell if states are continuous) to Transitions, or use Transitions.from_table"
+        )
+    weight = np.ones(batch.n) if weight is None else weight
+    state, where = np.unique(batch.state, return_inverse=True)
+    size, each = len(state), weight * batch.rho
+    visits, rho, reward = (
+        _by_group(where, value, size) for value in (weight, each, each * batch.reward)
+    )
+    table = batch.table if batch.layout == "table" else None
+    delta = _summed(batch, where, each, batch.discount, size)
+    phi = None if table is not None else _summed(batch, where, weight, None, size)
+    return StateSums(state, visits, rho, reward, delta, phi, table, batch.n)
+
+
+@dataclass(eq=False)
+class Aggregate:
+    """Estimates by state: `Delta`, `R`, features `phi` and visit shares `xi`.
+
+    States whose ratios sum to zero carry no information about the target: they are `left_out`.
+    """
+
+    delta: Any
+    reward: Floats
+    phi: Any
+    xi: Floats
+    left_out: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """States and features."""
+        return (int(self.delta.shape[0]), int(self.delta.shape[1]))
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Dense blocks of the rows of `Delta` with `R` as last column."""
+        size = max(64, _BLOCK // self.shape[1])
+        for low in range(0, self.shape[0], size):
+            part = slice(low, low + size)
+            yield part, np.column_stack([_dense(self.delta[part]), self.reward[part]])
+
+    def gram(self) -> Floats:
+        """`C = Phi^T Xi Phi`."""
+        return self.weighted(self.phi)
+
+    def weighted(self, rows: Any) -> Floats:
+        """`Phi^T Xi rows`, block by block."""
+        d = self.shape[1]
+        C = np.zeros((d, rows.shape[1]))
+        size = max(64, _BLOCK // d)
+        for low in range(0, self.shape[0], size):
+            part = slice(low, low + size)
+            phi = scaled(self.phi[part], self.xi[part])
+            C += _dense(phi.T @ rows[part])
+        return C
+
+
+def estimates(sums: StateSums, weighting: str) -> Aggregate:
+    """Means over visits (`"ordinary"`) or over ratios (`"normalized"`) by state.
+
+    The shares `xi` are those of all visits, also where states are left out.
+    """
+    informative = sums.rho > 0.0
+    if informative.all():
+        delta, rho, reward, visits = sums.delta, sums.rho, sums.reward, sums.visits
+        phi = sums.features()
+    else:
+        kept = np.flatnonzero(informative)
+        delta, rho, reward, visits = (
+            part[kept] for part in (sums.delta, sums.rho, sums.reward, sums.visits)
+        )
+        phi = sums.features()[kept]
+    by = rho if weighting == "normalized" else visits
+    xi = visits / sums.visits.sum()
+    left_out = int((~informative).sum())
+    return Aggregate(divide_rows(delta, by), reward / by, phi, xi, left_out)
+
+
+def divide_rows(rows: Any, by: Floats) -> Any:
+    """Each row divided by its number."""
+    if isinstance(rows, np.ndarray):
+        return rows / by[:, None]
+    quotient = rows.copy()
+    quotient.data = rows.data / np.repeat(by, np.diff(rows.indptr))
+    return quotient
+
+
+def scaled(rows: Any, weight: Floats) -> Any:
+    """Each row times its number."""
+    return rows * weight[:, None] if isinstance(rows, np.ndarray) else scale_rows(rows, weight)
+
+
+def scale_features(sums: StateSums) -> Any:
+    """The sum of the features over visits."""
+    return sums.phi if sums.table is None else scaled(sums.table[sums.state], sums.visits)
+
+
+def _summed(batch: Transitions, where: Ints, weight: Floats, step: Floats | None, size: int) -> Any:
+    """`out[where_t] += weight_t (phi_t - step_t phi'_t)`, sparse where the features are."""
+    if not batch.sparse:
+        out = np.zeros((size, batch.d))
+        phi = batch.rows("phi")
+        later = phi if step is None else batch.rows("next_phi")
+        each = np.zeros(batch.n) if step is None else step
+        vectors = (freeze(where), freeze(weight), freeze(each))
+        kernels.aggregate(*phi, *later, *vectors, out)
+        return out
+    from scipy.sparse import csr_array
+
+    position = (where, np.arange(batch.n))
+    shape = (size, batch.n)
+    total = csr_array((weight, position), shape=shape) @ batch.phi
+    if step is not None:
+        ahead = scale_rows(batch.next_phi, weight * step)
+        total = total - csr_array((np.ones(batch.n), position), shape=shape) @ ahead
+    return csr_array(total)
+
+
+def _by_group(where: Ints, value: Floats, size: int) -> Floats:
+    return np.bincount(where, value, minlength=size).astype(np.float64, copy=False)
+
+
+def _place(values: Floats, position: Ints, size: int) -> Floats:
+    placed = np.zeros(size)
+    placed[position] = values
+    return placed
+
+
+def _sum_rows(one: Any, position: Ints, two: Any, position_2: Ints, size: int) -> Any:
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        # Where no state is new the sum could be taken in place; a copy keeps failures harmless.
+        out = np.zeros((size, one.shape[1]))
+        out[position] = one
+        out[position_2] += two
+        return out
+    from scipy.sparse import csr_array
+
+    total: Any = csr_array((size, one.shape[1]))
+    for rows, where in ((csr_array(one), position), (csr_array(two), position_2)):
+        length = np.zeros(size, dtype=np.int64)
+        length[where] = np.diff(rows.indptr)
+        indptr = np.concatenate([[0], np.cumsum(length)])
+        total = total + csr_array((rows.data, rows.indices, indptr), shape=total.shape)
+    return csr_array(total)
+
+
+def _dense(rows: Any) -> Floats:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+
+
+def _parts(name: str, rows: Any) -> Arrays:
+    if isinstance(rows, np.ndarray):
+        return {name: rows}
+    return {f"{name}.{part}": getattr(rows, part) for part in ("data", "indices", "indptr")}
+
+
+def _whole(name: str, arrays: Arrays, shape: tuple[int, int]) -> Any:
+    if name in arrays:
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the wrong shape")
+        return arrays[name]
+    from scipy.sparse import csr_array
+
+    triple = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    rows = csr_array(triple, shape=shape)
+    rows.check_format(full_check=True)
+    return rows

@@ -1,0 +1,95 @@
+"""Averager: `theta_j <- sum_t phi_tj rho_t (r + gamma phi'_t·theta) / sum_t phi_tj rho_t`.
+
+With row-stochastic features the map is a contraction in the largest norm whatever the data's
+distribution, so its fixed point exists off-policy as well: `(N - B) theta = b` with
+`N = diag(sum_t rho_t phi_t)`, `B = sum_t rho_t gamma_{t+1} phi_t phi_{t+1}^T`, solved directly.
+Gordon (1995).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.model import Model
+from o2td.solvers.base import Solver, model_rows
+from o2td.solvers.linear import Floats, Solution, solve
+from o2td.solvers.system import Side, System, product
+from o2td.transitions import Transitions
+
+_ROUNDING = 1e-8
+
+
+class Averager(Solver):
+    """Fitted value iteration with averaging features, at its fixed point.
+
+    Features must be weights: not negative, each row summing to one (`next_phi` where the discount
+    is not 0 as well). Weights of features that no row with a positive ratio has touched are 0 and
+    counted in the solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from o2td import Averager, Transitions
+    >>> phi = np.array([[1.0, 0.0], [0.5, 0.5]])
+    >>> Averager().fit(Transitions(phi, [0.0, 1.0], phi[[1, 0]], discount=0.5)).theta.round(12)
+    array([0.85714286, 1.42857143])
+    """
+
+    statistics = (System,)
+
+    def _collect(self, batch: Transitions) -> System:
+        return self._weighted(batch, np.ones(batch.n))
+
+    def _weighted(self, batch: Transitions, weight: Floats) -> System:
+        _check(batch)
+        rho = weight * batch.rho
+        mass = np.zeros(batch.d)
+        for low in range(0, batch.n, 4096):
+            mass += np.asarray(batch[low : low + 4096].phi.T @ rho[low : low + 4096])
+        right = Side(np.ones(batch.n), 0.0, batch.discount)
+        return product(batch, Side(rho), right, batch.reward, mass)
+
+    def _solve(self, sums: System) -> Solution:
+        seen = sums.extra > 0.0
+        diagonal = np.where(seen, sums.extra, 1.0)
+        A: Any = sums.A
+        if isinstance(A, np.ndarray):
+            A = A + np.diag(diagonal)
+        else:
+            from scipy.sparse import diags_array
+
+            A = A + diags_array(diagonal)
+        return solve(A, sums.b, 0.0, {"features never touched": int((~seen).sum())})
+
+    def _limit(self, model: Model) -> Solution:
+        return self._solve(self._weighted(*model_rows(model)))
+
+
+def _check(batch: Transitions) -> None:
+    if batch.layout == "table":
+        used = np.zeros(batch.table.shape[0], dtype=np.bool_)
+        used[batch.state] = True
+        used[batch.next_state[batch.discount > 0.0]] = True  # type: ignore[index]
+        _check_rows("table", batch.table, used, 0)
+        return
+    for low in range(0, batch.n, 4096):
+        part = batch[low : low + 4096]
+        _check_rows("phi", part.phi, np.ones(part.n, dtype=np.bool_), low)
+        _check_rows("next_phi", part.next_phi, part.discount > 0.0, low)
+
+
+def _check_rows(name: str, rows: Any, used: Any, low: int) -> None:
+    with np.errstate(invalid="ignore"):
+        total = np.asarray(rows.sum(axis=1)).ravel()
+        least = rows.min(axis=1)
+        least = np.asarray(least.toarray() if hasattr(least, "toarray") else least).ravel()
+        bad = used & ~((np.abs(total - 1.0) <= _ROUNDING) & (least >= -_ROUNDING))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{name} is not a row of weights in row {low + row} (sum {total[row]:g}, least"
+            f" {least[row]:g}); Averager needs features that are not negative and sum to 1"
+        )

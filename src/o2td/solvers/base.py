@@ -1,0 +1,236 @@
+"""What every batch solver shares: accumulate statistics, merge them, solve, report.
+
+A solver reduces rows to `Statistics` whose size does not depend on their number. `update` turns a
+batch into statistics of its own and appends them, so one pass, many chunks and merged machines run
+the same code; where there are traces, order matters and `merge(other)` means that the rows of
+`other` come after. Nothing is changed unless all of a batch is good.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import archive
+from o2td.errors import FormatError, InputError
+from o2td.model import Model
+from o2td.solvers.linear import Floats, Solution, conclude
+from o2td.transitions import Transitions, as_rows, check_finite
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Statistics(ABC):
+    """Sums over rows, from which a solver computes its answer."""
+
+    d: int
+    rows: int
+
+    @abstractmethod
+    def then(self, other: Self) -> Self:
+        """Statistics of these rows followed by those of `other`; may reuse the memory of `self`.
+
+        Raises before anything is changed.
+        """
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """All numbers, by name, as `from_arrays` reads them."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """Statistics from what `arrays` gave."""
+
+
+class Solver(ABC):
+    """Base of the batch solvers; a subclass says how to collect statistics and how to solve them."""
+
+    statistics: ClassVar[tuple[type[Statistics], ...]]
+
+    _sums: Statistics | None = None
+    _solution: Solution | None = None
+
+    # -- data --------------------------------------------------------------------------------------
+
+    def fit(self, transitions: Transitions) -> Self:
+        """Forget everything, take in `transitions`, solve."""
+        sums = self._collected(transitions)
+        self._sums, self._solution = sums, None
+        return self.solve()
+
+    def update(self, transitions: Transitions) -> Self:
+        """Take in more rows, which follow the earlier ones."""
+        return self._append(self._collected(transitions))
+
+    def merge(self, other: Self) -> Self:
+        """Take in the rows that `other` has seen, as if they came after this solver's own."""
+        if type(other) is not type(self) or other.parameters() != self.parameters():
+            raise InputError(
+                f"cannot merge {other!r} into {self!r}: solver and parameters must agree"
+            )
+        if other is self:
+            raise InputError("cannot merge a solver into itself: its rows would count twice")
+        return self if other._sums is None else self._append(other._sums)
+
+    def reset(self) -> Self:
+        """Forget all rows."""
+        self._sums = self._solution = None
+        return self
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def solve(self) -> Self:
+        """Compute `theta` and `solution` from the statistics."""
+        if self._sums is None:
+            raise InputError(f"{type(self).__name__} has seen no data; call fit or update first")
+        if self._sums.rows == 0:
+            self._solution = conclude(np.zeros(self._sums.d), "no data", 0, np.inf, 0.0)
+        else:
+            self._solution = self._solve(self._sums)
+        return self
+
+    @property
+    def solution(self) -> Solution:
+        """The last answer with status, rank, condition, residual; solved anew after new rows."""
+        if self._solution is None:
+            self.solve()
+        assert self._solution is not None  # noqa: S101
+        return self._solution
+
+    @property
+    def theta(self) -> Floats:
+        """Weights of the features."""
+        return self.solution.theta
+
+    @property
+    def rows(self) -> int:
+        """Number of rows taken in."""
+        return 0 if self._sums is None else self._sums.rows
+
+    def predict(self, phi: Any) -> Floats:
+        """`phi theta` for features (n, d), dense or sparse, or one row (d,)."""
+        single = not hasattr(phi, "tocsr") and np.ndim(phi) == 1
+        rows = as_rows("phi", np.asarray(phi)[None] if single else phi)
+        check_finite("phi", rows)
+        if rows.shape[1] != len(self.theta):
+            raise InputError(f"phi has {rows.shape[1]} features, theta has {len(self.theta)}")
+        values = np.asarray(rows @ self.theta)
+        return values[0] if single else values
+
+    def limit(self, model: Model) -> Floats:
+        """`theta` from infinitely many rows of `model`; without ridge where that is a sum."""
+        return self._limit(model).theta
+
+    # -- parameters and files ----------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({arguments})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and statistics to `path`, at once or not at all."""
+        header: dict[str, Any] = {"parameters": self.parameters(), "statistics": None}
+        arrays: Arrays = {}
+        if self._sums is not None:
+            header["statistics"] = type(self._sums).__name__
+            arrays = self._sums.arrays()
+        archive.save(path, f"solver {type(self).__name__}", header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The solver that `save` wrote: it goes on as if it had never stopped."""
+        header, arrays = archive.load(path, f"solver {cls.__name__}")
+        try:
+            solver = cls(**header["parameters"])
+            kinds = {kind.__name__: kind for kind in cls.statistics}
+            name = header["statistics"]
+            if name is not None:
+                solver._sums = kinds[name].from_arrays(arrays)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise FormatError(f"{path}: does not hold a {cls.__name__} ({error})") from None
+        return solver
+
+    # -- for subclasses ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _collect(self, batch: Transitions) -> Statistics:
+        """Statistics of one batch."""
+
+    @abstractmethod
+    def _solve(self, sums: Any) -> Solution:
+        """The answer from statistics of at least one row."""
+
+    @abstractmethod
+    def _limit(self, model: Model) -> Solution:
+        """The answer from the expectations of a finite problem."""
+
+    def _collected(self, batch: Transitions) -> Statistics:
+        if not isinstance(batch, Transitions):
+            raise InputError(f"pass Transitions, not {type(batch).__name__}")
+        # Overflow is reported below with what to do, not as a warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = self._collect(batch)
+        refuse_overflow(sums.arrays())
+        return sums
+
+    def _append(self, sums: Statistics) -> Self:
+        if self._sums is None or (self._sums.rows == 0 and self._sums.d == sums.d):
+            self._sums = sums
+        elif type(sums) is not type(self._sums):
+            raise InputError(
+                "this batch has another kind of successors or states than earlier ones"
+            )
+        elif sums.d != self._sums.d:
+            raise InputError(f"this batch has {sums.d} features, earlier ones had {self._sums.d}")
+        else:
+            self._sums = self._sums.then(sums)
+        self._solution = None
+        return self
+
+
+def refuse_overflow(arrays: Arrays) -> None:
+    """Refuse sums that left the range of floating point."""
+    for array in arrays.values():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(
+                "the sums over this batch overflow; scale the features or rewards, or clip rho"
+            )
+
+
+def check_number(name: str, value: Any, low: float = 0.0, high: float = np.inf) -> None:
+    """Refuse a parameter that is not a number in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"{name} must be a number, got {value!r}")
+    if not low <= value <= high or not np.isfinite(value):
+        upper = "" if high == np.inf else f" and at most {high:g}"
+        raise InputError(f"{name} is {value}; it must be finite, at least {low:g}{upper}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse a parameter that is not one of `choices`."""
+    if value not in choices:
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        raise InputError(f"{name} is {value!r}; choose from {listed}")
+
+
+def model_rows(model: Model) -> tuple[Transitions, Floats]:
+    """Every transition of a model as one row of a table, and its long-run probability."""
+    rows = Transitions.from_table(
+        model.phi,
+        model.state.astype(np.int64),
+        model.reward,
+        np.where(model.discount > 0.0, model.next_state, -1).astype(np.int64),
+        model.discount,
+        rho=model.rho,
+    )
+    return rows, model.probability

@@ -1,0 +1,180 @@
+"""Compiled row loops of the batch solvers. Everything cubic is left to BLAS; these are linear in d.
+
+Features arrive as a matrix and an index (row t is `matrix[index[t]]`), so dense batches and tables
+share each loop. Rows of the successor with discount 0 are never read: they may hold anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+_OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
+
+
+@njit(**_OPTIONS)
+def combine(
+    matrix: Any,
+    index: Any,
+    later: Any,
+    later_index: Any,
+    weight: Any,
+    own: Any,
+    step: Any,
+    out: Any,
+) -> None:
+    """`out_t = weight_t (own_t phi_t - step_t phi'_t)` into the first d columns."""
+    d = matrix.shape[1]
+    for t in range(len(index)):
+        a, g = weight[t] * own[t], weight[t] * step[t]
+        row = out[t]
+        if a == 0.0:
+            row[:d] = 0.0
+        else:
+            phi = matrix[index[t]]
+            for j in range(d):
+                row[j] = a * phi[j]
+        if g != 0.0:
+            ahead = later[later_index[t]]
+            for j in range(d):
+                row[j] -= g * ahead[j]
+
+
+@njit(**_OPTIONS)
+def aggregate(
+    matrix: Any,
+    index: Any,
+    later: Any,
+    later_index: Any,
+    where: Any,
+    weight: Any,
+    step: Any,
+    out: Any,
+) -> None:
+    """`out[where_t] += weight_t (phi_t - step_t phi'_t)`."""
+    d = matrix.shape[1]
+    for t in range(len(index)):
+        a, g = weight[t], weight[t] * step[t]
+        if a == 0.0:
+            continue
+        row, phi = out[where[t]], matrix[index[t]]
+        for j in range(d):
+            row[j] += a * phi[j]
+        if g != 0.0:
+            ahead = later[later_index[t]]
+            for j in range(d):
+                row[j] -= g * ahead[j]
+
+
+@njit(**_OPTIONS)
+def traces(
+    matrix: Any,
+    index: Any,
+    rho: Any,
+    discount: Any,
+    start: Any,
+    interest: Any,
+    trace: float,
+    decay: float,
+    emphatic: bool,
+    carry: Any,
+    slope: Any,
+    scalars: Any,
+    out: Any,
+) -> None:
+    """Rows `z_t`, `dz_t/dc` (scalar) and, if emphatic, `dz_t/df` of the traces, side by side.
+
+    `z_t = rho_t (c_t + M_t phi_t)` with the carried `c_{t+1} = lambda gamma_{t+1} z_t`, and
+    `F_t = i_t + f_t`, `f_{t+1} = rho_t gamma_{t+1} F_t` (`decay` for gamma where it is not
+    negative). `carry`, `slope`, `scalars = [dc/dc_0, f, df/df_0]` go in and out.
+    """
+    d = matrix.shape[1]
+    through, follow, grow = scalars[0], scalars[1], scalars[2]
+    for t in range(len(index)):
+        if start[t]:
+            carry[:] = 0.0
+            slope[:] = 0.0
+            through = follow = grow = 0.0
+        phi, row = matrix[index[t]], out[t]
+        emphasis = 1.0
+        if emphatic:
+            emphasis = trace * interest[t] + (1.0 - trace) * (interest[t] + follow)
+        keep = trace * discount[t]
+        for j in range(d):
+            z = rho[t] * (carry[j] + emphasis * phi[j])
+            row[j] = z
+            carry[j] = keep * z
+        row[d] = rho[t] * through
+        through = keep * row[d]
+        if emphatic:
+            gain = (1.0 - trace) * grow
+            for j in range(d):
+                z = rho[t] * (slope[j] + gain * phi[j])
+                row[d + 1 + j] = z
+                slope[j] = keep * z
+            factor = rho[t] * discount[t]
+            if decay >= 0.0 and discount[t] > 0.0:
+                factor = rho[t] * decay
+            follow = factor * (interest[t] + follow)
+            grow = factor * grow
+        # Far below the last digit of anything it is added to; subnormal numbers are slow.
+        if abs(through) < 1e-290:
+            through = 0.0
+        if abs(grow) < 1e-290:
+            grow = 0.0
+    scalars[0], scalars[1], scalars[2] = through, follow, grow
+
+
+@njit(**_OPTIONS)
+def scatter(rows: Any, index: Any, later_index: Any, discount: Any, out: Any) -> None:
+    """`out[s_t] += z_t` and `out[s'_t] -= gamma_t z_t`: then `Z^T (Phi - gamma Phi') = out^T table`."""
+    p = rows.shape[1]
+    for t in range(len(index)):
+        row, here, g = rows[t], out[index[t]], discount[t]
+        for j in range(p):
+            here[j] += row[j]
+        if g != 0.0:
+            there = out[later_index[t]]
+            for j in range(p):
+                there[j] -= g * row[j]
+
+
+@njit(**_OPTIONS)
+def returns(
+    reward: Any, discount: Any, rho: Any, start: Any, whole: bool, y: Any, w: Any, kind: Any
+) -> None:
+    """Importance-weighted returns backwards: `y[t] = (1, Y, W)` coefficients, and so `w[t]`.
+
+    `(Y, W)` belong to the first row after the batch. Per decision: `y = rho (r + gamma y')`,
+    `w = rho ((1 - gamma) + gamma w')`; whole trajectories: `w = rho w'`, `y = rho (r w' + gamma y')`.
+    `kind[t]`: 0 the trajectory terminates, 1 it is cut by a start, 2 it leaves the batch unfinished.
+    """
+    n = len(reward)
+    y1, yy, yw = 0.0, 1.0, 0.0
+    w1, ww = 0.0, 1.0
+    state = 2
+    for t in range(n - 1, -1, -1):
+        if discount[t] == 0.0:
+            y1, yy, yw, w1, ww, state = 0.0, 0.0, 0.0, 1.0, 0.0, 0
+        elif t + 1 < n and start[t + 1]:
+            y1, yy, yw, w1, ww, state = 0.0, 0.0, 0.0, 1.0, 0.0, 1
+        r, g, p = reward[t], discount[t], rho[t]
+        if whole:
+            y1, yy, yw = p * (r * w1 + g * y1), p * g * yy, p * (r * ww + g * yw)
+            w1, ww = p * w1, p * ww
+        else:
+            y1, yy, yw = p * (r + g * y1), p * g * yy, p * g * yw
+            w1, ww = p * ((1.0 - g) + g * w1), p * g * ww
+        y[t, 0], y[t, 1], y[t, 2] = y1, yy, yw
+        w[t, 0], w[t, 1] = w1, ww
+        kind[t] = state
+
+
+@njit(**_OPTIONS)
+def gather_csr(data: Any, indices: Any, indptr: Any, index: Any, out: Any) -> None:
+    """Rows `index` of a CSR triple into a dense block."""
+    out[:] = 0.0
+    for t in range(len(index)):
+        for k in range(indptr[index[t]], indptr[index[t] + 1]):
+            out[t, indices[k]] = data[k]

@@ -1,0 +1,236 @@
+"""One robust way to solve `A theta = b`, with an account of how it went.
+
+The system is equilibrated by powers of two (exact in floating point), so that features in any units,
+and matrices near under- or overflow, are solved alike. A well-posed system is solved by LU with one
+step of refinement. Where the condition number leaves no digit, the rank is taken from the singular
+values of the equilibrated matrix, and the answer is the minimum-norm least-squares one in the
+*original* variables: `theta = A^+ b` for the nearest matrix of that rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+_POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer
+_SINGULAR = 10.0 * EPS
+
+MESSAGES = {
+    "ok": "solved",
+    "ill-conditioned": "solved, but the condition number leaves few digits: add ridge or drop"
+    " features that nearly repeat others",
+    "minimum norm": "the system is singular: of all least-squares answers this is the smallest;"
+    " more data, fewer features or ridge would make it unique",
+    "no data": "no informative rows were seen: theta is zero",
+    "not converged": "the iteration limit came before the tolerance: raise max_iterations",
+    "infeasible": "no theta satisfies the constraint: this one comes nearest",
+    "overflow": "theta is too large for floating point: scale the features or rewards",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An answer and how it was come by.
+
+    `status` is one of "ok", "ill-conditioned", "minimum norm", "no data", "not converged",
+    "infeasible", "overflow". `rank` and `condition` are of the equilibrated system, `residual` is
+    `||b - A theta|| / (||A|| ||theta|| + ||b||)`. `iterations` counts those of an iterative solver,
+    `counts` what was left out or filled in, by name.
+    """
+
+    theta: Floats
+    status: str
+    rank: int
+    condition: float
+    residual: float
+    message: str
+    iterations: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def conclude(
+    theta: Floats,
+    status: str,
+    rank: int,
+    condition: float,
+    residual: float,
+    iterations: int = 0,
+    counts: Mapping[str, int] | None = None,
+) -> Solution:
+    """A `Solution` with the sentence that belongs to its status and counts."""
+    if not np.isfinite(theta).all():
+        status = "overflow"
+    counts = {name: number for name, number in (counts or {}).items() if number}
+    notes = "".join(f"; {number} {name}" for name, number in counts.items())
+    message = MESSAGES[status] + notes
+    return Solution(theta, status, rank, condition, residual, message, iterations, counts)
+
+
+def solve(
+    A: Any, b: Floats, ridge: float = 0.0, counts: Mapping[str, int] | None = None
+) -> Solution:
+    """`theta` with `(A + ridge I) theta = b`, in the least-squares sense where there is no such.
+
+    >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).theta
+    array([1. , 0.5])
+    >>> answer = solve(np.ones((2, 2)), np.ones(2))
+    >>> answer.status, answer.rank, answer.theta.round(12)
+    ('minimum norm', 1, array([0.5, 0.5]))
+    """
+    if not isinstance(A, np.ndarray):
+        from o2td.solvers.sparse import solve_sparse
+
+        return solve_sparse(A, b, ridge, counts)
+    if ridge:
+        A = A + ridge * np.eye(A.shape[0])
+    if A.shape[1] == 0:
+        return conclude(np.zeros(0), "ok", 0, 1.0, 0.0, 0, counts)
+    if not A.any():
+        return conclude(np.zeros(A.shape[1]), "no data", 0, np.inf, float(bool(b.any())), 0, counts)
+    scaled, rows, columns = _equilibrate(A)
+    shift = int(np.max((_exponent(b) - rows)[b != 0.0], initial=-4000)) if b.any() else 0
+    right = np.ldexp(b, -rows - shift)
+    rcond, y = _lu(scaled, right)
+    if rcond > _SINGULAR:
+        theta = np.ldexp(y, shift - columns)
+        status = "ok" if rcond >= _POOR else "ill-conditioned"
+        answer = (status, A.shape[1], 1.0 / rcond)
+    else:
+        theta, *answer = _minimum_norm(scaled, rows, columns, b, shift)  # type: ignore[assignment]
+    return conclude(theta, *answer, backward_error(A, theta, b), 0, counts)
+
+
+def triangle(blocks: Iterable[Floats], width: int) -> Floats:
+    """`R` of the QR factorisation of all rows in `blocks`, one block in memory at a time.
+
+    `||R x|| = ||D x||` for the matrix `D` of all rows, without squaring its condition number.
+    """
+    R = np.zeros((0, width))
+    for block in blocks:
+        R = np.asarray(np.linalg.qr(np.concatenate([R, block]), mode="r"))
+    return R
+
+
+def pseudo_inverse(R: Floats) -> tuple[Floats, Floats, Floats, float]:
+    """`U, s, V` of the singular triples of `R` that are not rounding error, and its condition."""
+    if not R.any():
+        return np.zeros((R.shape[0], 0)), np.zeros(0), np.zeros((R.shape[1], 0)), np.inf
+    U, s, Vt = _svd(R)
+    rank = int(np.count_nonzero(s > max(R.shape) * EPS * s[0]))
+    smallest = s[-1] if rank == R.shape[1] else 0.0
+    condition = float(s[0] / smallest) if smallest > 0.0 else np.inf
+    return U[:, :rank], s[:rank], Vt[:rank].T, condition
+
+
+def backward_error(A: Any, theta: Floats, b: Floats) -> float:
+    """`||b - A theta|| / (||A|| ||theta|| + ||b||)`, in the largest norm, safe from overflow."""
+    if not np.isfinite(theta).all():
+        return np.inf
+    data = A if isinstance(A, np.ndarray) else A.data
+    a, t, c = (_top(x) for x in (data, theta, b))
+    level = max(a + t, c)
+    if isinstance(A, np.ndarray):
+        scaled = np.ldexp(A, -a)
+    else:
+        scaled = A.copy()
+        scaled.data = np.ldexp(A.data, -a)
+    product = np.ldexp(scaled @ np.ldexp(theta, -t), max(a + t - level, -2000))
+    target = np.ldexp(np.ldexp(b, -c), max(c - level, -2000))
+    norm = float(np.max(np.asarray(abs(scaled).sum(axis=1)))) if data.size else 0.0
+    scale = norm * float(np.abs(np.ldexp(theta, -t)).max(initial=0.0))
+    scale = float(np.ldexp(scale, max(a + t - level, -2000))) + float(
+        np.abs(target).max(initial=0.0)
+    )
+    return float(np.abs(target - product).max(initial=0.0)) / scale if scale > 0.0 else 0.0
+
+
+def _top(x: Floats) -> int:
+    """The exponent of the largest entry, 0 where all are zero."""
+    largest = float(np.abs(x).max(initial=0.0))
+    return int(np.frexp(largest)[1]) if largest > 0.0 else 0
+
+
+def _exponent(x: Floats) -> npt.NDArray[np.int64]:
+    return np.frexp(x)[1].astype(np.int64)
+
+
+def _equilibrate(A: Floats) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """`B = 2^-r A 2^-c` with the largest entry of each row and column near one."""
+    top = _top(A)
+    B = np.ldexp(A, -top)
+    # Entries that are subnormal after scaling the largest to one are below the last digit anyway.
+    rows = np.full(A.shape[0], top, dtype=np.int64)
+    columns = np.zeros(A.shape[1], dtype=np.int64)
+    for _ in range(3):
+        step = _exponent(np.abs(B).max(axis=1))
+        B, rows = np.ldexp(B, -step[:, None]), rows + step
+        step = _exponent(np.abs(B).max(axis=0))
+        B, columns = np.ldexp(B, -step), columns + step
+    return B, rows, columns
+
+
+def _lu(A: Floats, b: Floats) -> tuple[float, Floats]:
+    """Reciprocal condition number (0 where singular or not square) and the refined solution."""
+    from scipy.linalg import lapack
+
+    if A.shape[0] != A.shape[1]:
+        return 0.0, b
+    lu, pivots, info = lapack.dgetrf(A)
+    if info:
+        return 0.0, b
+    rcond = float(lapack.dgecon(lu, float(np.abs(A).sum(axis=0).max()))[0])
+    y = lapack.dgetrs(lu, pivots, b)[0]
+    y = y + lapack.dgetrs(lu, pivots, b - A @ y)[0]
+    return rcond, y
+
+
+def _minimum_norm(
+    A: Floats,
+    rows: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int64],
+    b: Floats,
+    shift: int,
+) -> tuple[Floats, str, int, float]:
+    U, s, Vt = _svd(A, full=True)
+    rank = int(np.count_nonzero(s > max(A.shape) * EPS * s[0]))
+    # Null spaces of the original matrix, from those of the equilibrated one.
+    left = _basis(np.ldexp(U[:, rank:], -(rows - rows.min())[:, None]))
+    null = _basis(np.ldexp(Vt[rank:].T, -(columns - columns.min())[:, None]))
+    top = _top(b)
+    target = np.ldexp(b, -top)
+    target = target - left @ (left.T @ target)
+    y = Vt[:rank].T @ ((U[:, :rank].T @ np.ldexp(target, top - rows - shift)) / s[:rank])
+    theta = np.ldexp(y, shift - columns)
+    large = _top(theta)
+    unit = np.ldexp(theta, -large)
+    theta = np.ldexp(unit - null @ (null.T @ unit), large)
+    full = rank == min(A.shape)
+    condition = float(s[0] / s[-1]) if full else np.inf
+    status = "minimum norm" if rank < A.shape[1] else "ill-conditioned"
+    if status == "ill-conditioned" and condition * _POOR < 1.0:
+        status = "ok"
+    return theta, status, rank, condition
+
+
+def _basis(N: Floats) -> Floats:
+    """Orthonormal columns with the span of those of `N`."""
+    if N.shape[1] == 0:
+        return N
+    largest = np.abs(N).max(axis=0)
+    return np.linalg.qr(N / np.where(largest > 0.0, largest, 1.0))[0]
+
+
+def _svd(A: Floats, full: bool = False) -> tuple[Floats, Floats, Floats]:
+    from scipy.linalg import svd
+
+    try:
+        return svd(A, full_matrices=full, check_finite=False)
+    except np.linalg.LinAlgError:
+        return svd(A, full_matrices=full, check_finite=False, lapack_driver="gesvd")

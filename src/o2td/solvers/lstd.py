@@ -1,0 +1,81 @@
+"""LSTD(lambda): `theta` with `sum_t z_t (r_{t+1} + gamma_{t+1} phi_{t+1}·theta - phi_t·theta) = 0`.
+
+`z_t = rho_t (lambda gamma_t z_{t-1} + phi_t)`, `A = sum_t z_t (phi_t - gamma_{t+1} phi_{t+1})^T`,
+`b = sum_t z_t r_{t+1}`, `theta = A^-1 b`. Direction `X = (I - lambda P_gamma^T)^-1 Xi Phi`, the limit
+of TD(lambda). Bradtke and Barto (1996), Boyan (1999); off-policy with traces Yu (2010).
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.model import Model
+from o2td.solvers.base import Solver, check_choice, check_number, model_rows
+from o2td.solvers.linear import Floats, Solution, solve
+from o2td.solvers.system import Side, System, expected, product, traced
+from o2td.transitions import Transitions
+
+
+class LSTD(Solver):
+    """Least-squares temporal differences, off-policy, with traces.
+
+    Parameters
+    ----------
+    trace
+        lambda in [0, 1].
+    ridge
+        Added to the diagonal of `A` (a sum over rows, not a mean).
+    rho_on
+        "difference": the ratio multiplies all of `phi - gamma phi'`. "target": only the successor and
+        the reward, `A = sum phi (phi - rho gamma phi')^T`, `b = sum rho phi r`, as some codes do;
+        its variance is far larger, and it exists without traces only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from o2td import LSTD, Transitions
+    >>> batch = Transitions(np.eye(2), [0.0, 1.0], np.eye(2)[[1, 0]], discount=0.5)
+    >>> solver = LSTD().fit(batch)
+    >>> solver.theta.round(12), solver.solution.status
+    (array([0.66666667, 1.33333333]), 'ok')
+    """
+
+    statistics = (System,)
+
+    def __init__(self, trace: float = 0.0, ridge: float = 0.0, rho_on: str = "difference") -> None:
+        check_number("trace", trace, 0.0, 1.0)
+        check_number("ridge", ridge)
+        check_choice("rho_on", rho_on, ("difference", "target"))
+        if rho_on == "target":
+            if trace > 0.0:
+                raise InputError('rho_on="target" exists without traces only; pass trace=0')
+            warnings.warn(
+                'rho_on="target" has a far larger variance than rho_on="difference"', stacklevel=2
+            )
+        self.trace, self.ridge, self.rho_on = float(trace), float(ridge), rho_on
+
+    def _collect(self, batch: Transitions) -> System:
+        if self.trace > 0.0:
+            return traced(batch, self.trace)
+        return self._untraced(batch, np.ones(batch.n))
+
+    def _untraced(self, batch: Transitions, weight: Floats) -> System:
+        rho, ones = batch.rho, np.ones(batch.n)
+        if self.rho_on == "target":
+            right = Side(ones, 1.0, rho * batch.discount)
+            return product(batch, Side(weight), right, rho * batch.reward)
+        right = Side(ones, 1.0, batch.discount)
+        return product(batch, Side(weight * rho), right, batch.reward)
+
+    def _solve(self, sums: System) -> Solution:
+        return solve(sums.A, sums.b, self.ridge)
+
+    def _limit(self, model: Model) -> Solution:
+        if self.trace > 0.0:
+            sums = expected(model, model.visits, self.trace)
+        else:
+            sums = self._untraced(*model_rows(model))
+        return solve(sums.A, sums.b)

@@ -1,0 +1,31 @@
+"""Weighted linear regression of values by state, without squaring the condition number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from o2td.solvers.linear import Floats, Solution, solve, triangle
+
+
+def regress(
+    phi: Any, value: Floats, weight: Floats, counts: Mapping[str, int] | None = None
+) -> Solution:
+    """`argmin_theta sum_s weight_s (value_s - phi_s·theta)^2`.
+
+    >>> regress(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), np.array([0.5, 0.5])).theta
+    array([1.])
+    """
+    d = phi.shape[1]
+    R = triangle(_blocks(phi, value, np.sqrt(weight)), d + 1)[:d]
+    return solve(R[:, :d], R[:, d], 0.0, counts)
+
+
+def _blocks(phi: Any, value: Floats, root: Floats) -> Iterator[Floats]:
+    size = max(64, (1 << 20) // phi.shape[1])
+    for low in range(0, phi.shape[0], size):
+        rows = phi[low : low + size]
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
+        yield root[low : low + size, None] * np.column_stack([dense, value[low : low + size]])

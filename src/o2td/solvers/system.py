@@ -1,0 +1,302 @@
+"""The statistics `A = sum_t z_t Delta_t^T`, `b = sum_t z_t r_t`, and how they depend on the past.
+
+Blocks of rows `[z, ...]` and `[Delta, r]` are filled by compiled loops and multiplied by one call of
+BLAS. A segment that starts inside a trajectory has traces that depend on what came in: `z_t` is
+affine in the incoming trace `c` (a vector) and the incoming follow-on weight `f` (a number), hence so
+are the sums. A segment keeps both parts,
+
+    A = A_0 + c g^T + f H,    c_out = c_0 + u c + f y,    f_out = f_0 + k f,
+
+so two segments compose exactly and in any grouping. A start sets u = k = 0, y = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.model import Model
+from o2td.solvers import kernels
+from o2td.solvers.base import Arrays, Statistics, refuse_overflow
+from o2td.solvers.linear import Floats
+from o2td.transitions import DenseRows, Transitions, freeze
+
+SPARSE_FEATURES = 4096  # sparse features beyond this number give a sparse A
+_BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
+_REPEATS = 4  # rows a state from which a table's transitions are summed up first
+
+
+class Side(NamedTuple):
+    """Rows `weight_t (own_t phi_t - step_t phi'_t)`; `step` None: no successor."""
+
+    weight: Floats
+    own: float = 1.0
+    step: Floats | None = None
+    which: str = "next_phi"
+
+
+@dataclass(eq=False)
+class Past:
+    """How a segment depends on what came in; `follow` is None where the weights are uniform."""
+
+    carry: Floats  # c_0
+    slope: Floats  # y
+    scalars: Floats  # u, f_0, k
+    through: Floats  # g, with b's part last
+    follow: Floats | None  # H, with b's part as last column
+
+    def then(self, other: Past) -> Past:
+        """Both segments as one."""
+        (u, f, k), (u2, f2, k2) = self.scalars, other.scalars
+        follow = None
+        if self.follow is not None and other.follow is not None:
+            follow = self.follow + k * other.follow + np.outer(self.slope, other.through)
+        return Past(
+            other.carry + u2 * self.carry + f * other.slope,
+            u2 * self.slope + k * other.slope,
+            np.array([u * u2, f2 + k2 * f, k * k2]),
+            self.through + u * other.through,
+            follow,
+        )
+
+    def inflow(self, other: Past) -> Floats:
+        """What `other`'s `[A, b]` gain from these rows before them."""
+        gain = np.outer(self.carry, other.through)
+        return gain if other.follow is None else gain + self.scalars[1] * other.follow
+
+
+@dataclass(eq=False)
+class System(Statistics):
+    """`A` (d, d), `b` (d,), sums that need no matrix and, with traces, the dependence on the past."""
+
+    A: Any
+    b: Floats
+    rows: int
+    extra: Floats
+    past: Past | None = None
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return len(self.b)
+
+    def then(self, other: Self) -> Self:
+        """`self` followed by `other`, as one pass over both would give."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            A, b = self.A + other.A, self.b + other.b
+            joined = type(self)(A, b, self.rows + other.rows, self.extra + other.extra)
+            if self.past is not None and other.past is not None:
+                gain = self.past.inflow(other.past)
+                joined.A, joined.b = A + gain[:, :-1], b + gain[:, -1]
+                joined.past = self.past.then(other.past)
+        refuse_overflow(joined.arrays())
+        return joined
+
+    def arrays(self) -> Arrays:
+        """All sums by name; a sparse `A` as its three arrays."""
+        arrays = {"b": self.b, "rows": np.asarray(self.rows), "extra": self.extra}
+        if self.past is not None:
+            arrays |= {name: v for name, v in vars(self.past).items() if v is not None}
+        if isinstance(self.A, np.ndarray):
+            return {"A": self.A, **arrays}
+        parts = {f"A.{part}": getattr(self.A, part) for part in ("data", "indices", "indptr")}
+        return {**parts, **arrays}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The inverse of `arrays`, shapes checked."""
+        d = len(arrays["b"])
+        shapes = {"A": (d, d), "b": (d,), "carry": (d,), "slope": (d,), "scalars": (3,)}
+        shapes |= {"through": (d + 1,), "follow": (d, d + 1)}
+        for name, shape in shapes.items():
+            if name in arrays and arrays[name].shape != shape:
+                raise ValueError(f"{name} has the wrong shape")
+        A: Any = arrays.get("A")
+        if A is None:
+            from scipy.sparse import csr_array
+
+            triple = tuple(arrays[f"A.{part}"] for part in ("data", "indices", "indptr"))
+            A = csr_array(triple, shape=(d, d))
+            A.check_format(full_check=True)
+        past = None
+        if "carry" in arrays:
+            carry, slope, scalars, through = (
+                arrays[name] for name in ("carry", "slope", "scalars", "through")
+            )
+            past = Past(carry, slope, scalars, through, arrays.get("follow"))
+        return cls(A, arrays["b"], int(arrays["rows"]), arrays["extra"], past)
+
+
+def product(
+    batch: Transitions, left: Side, right: Side, reward: Floats, extra: Floats | None = None
+) -> System:
+    """`A = sum_t left_t right_t^T`, `b = sum_t left_t reward_t`, without traces."""
+    if batch.layout == "table" and batch.n >= _REPEATS * batch.table.shape[0]:
+        A, b = _by_pairs(batch, left, right, reward)
+    elif batch.sparse:
+        A, b = _by_products(batch, left, right, reward)
+    else:
+        A, b = _by_blocks(batch, left, right, reward)
+    return System(A, b, batch.n, np.zeros(0) if extra is None else extra)
+
+
+def traced(
+    batch: Transitions,
+    trace: float,
+    emphatic: bool = False,
+    decay: float | None = None,
+) -> System:
+    """`A = sum_t z_t Delta_t^T` with `z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`."""
+    d, n = batch.d, batch.n
+    if batch.sparse and d > SPARSE_FEATURES:
+        raise InputError(
+            f"phi has {d} sparse features: traces fill a dense matrix of that size;"
+            f" pass trace=0, or at most {SPARSE_FEATURES} features"
+        )
+    p = 2 * d + 1 if emphatic else d + 1
+    sums: Any = np.zeros((p, d + 1))
+    table: Any = batch.table
+    dense_table = isinstance(table, np.ndarray) and n >= table.shape[0]
+    spread = np.zeros((table.shape[0], p)) if dense_table else None
+    carry, slope, scalars = np.zeros(d), np.zeros(d), np.array([1.0, 0.0, 1.0])
+    interest = freeze(np.ones(n)) if batch.interest is None else batch.interest
+    beta = -1.0 if decay is None else decay
+    size = max(16, min(n, _BLOCK // p))
+    Z, D = np.empty((size, p)), np.empty((size, d + 1))
+    for low in range(0, n, size):
+        part = batch[low : low + size]
+        phi, m = _dense_rows(part, "phi"), part.n
+        vectors = (part.rho, part.discount, part.start, interest[low : low + m])
+        kernels.traces(*phi, *vectors, trace, beta, emphatic, carry, slope, scalars, Z[:m])
+        if spread is not None:
+            kernels.scatter(Z[:m], part.state, part.next_state, part.discount, spread)
+            sums[:, d] += part.reward @ Z[:m]
+        else:
+            later, ones = _dense_rows(part, "next_phi"), freeze(np.ones(m))
+            kernels.combine(*phi, *later, ones, ones, part.discount, D[:m])
+            D[:m, d] = part.reward
+            sums += Z[:m].T @ D[:m]
+    if spread is not None:
+        sums[:, :d] = spread.T @ table
+    past = Past(carry, slope, scalars, sums[d].copy(), sums[d + 1 :].copy() if emphatic else None)
+    return System(sums[:d, :d].copy(), sums[:d, d].copy(), n, np.zeros(0), past)
+
+
+def expected(model: Model, inflow: Floats, trace: float) -> System:
+    """`A = Y^T L Phi`, `b = Y^T R` with `Y = (I - lambda P_gamma^T)^-1 diag(inflow) Phi`."""
+    phi = model.phi.toarray() if hasattr(model.phi, "toarray") else model.phi
+    Y = model.traced(inflow[:, None] * phi, trace * model.rho * model.discount)
+    share = Y / np.where(model.visits > 0.0, model.visits, 1.0)[:, None]
+    delta = model.by_state(model.rho)[:, None] * phi
+    delta = delta - model.flow(model.rho * model.discount) @ phi
+    b = share.T @ model.by_state(model.rho * model.reward)
+    return System(share.T @ delta, b, 1, np.zeros(0))
+
+
+def _dense_rows(part: Transitions, which: str) -> DenseRows:
+    rows = part.rows(which)
+    if isinstance(rows, DenseRows):
+        return rows
+    block = np.empty((part.n, part.d))
+    needed = np.flatnonzero(part.discount > 0.0) if which == "next_phi" else np.arange(part.n)
+    held = np.zeros((len(needed), part.d))
+    kernels.gather_csr(rows.data, rows.indices, rows.indptr, rows.at[needed], held)
+    block[:] = 0.0
+    block[needed] = held
+    return DenseRows(freeze(block), freeze(np.arange(part.n)))
+
+
+def _by_blocks(
+    batch: Transitions, left: Side, right: Side, reward: Floats
+) -> tuple[Floats, Floats]:
+    d, n = batch.d, batch.n
+    size = max(64, min(n, _BLOCK // d))
+    Z, D, out = np.empty((size, d)), np.empty((size, d + 1)), np.empty((d, d + 1))
+    sums = np.zeros((d, d + 1))
+    for low in range(0, n, size):
+        part = batch[low : low + size]
+        m = part.n
+        _fill(part, left, low, Z[:m])
+        _fill(part, right, low, D[:m])
+        D[:m, d] = reward[low : low + m]
+        np.matmul(Z[:m].T, D[:m], out=out)
+        sums += out
+    return sums[:, :d].copy(), sums[:, d].copy()
+
+
+def _fill(part: Transitions, side: Side, low: int, out: Floats) -> None:
+    m = part.n
+    phi = part.rows("phi")
+    later = phi if side.step is None else part.rows(side.which)
+    step = np.zeros(m) if side.step is None else side.step[low : low + m]
+    vectors = (side.weight[low : low + m], np.full(m, side.own), step)
+    kernels.combine(*phi, *later, *(freeze(vector) for vector in vectors), out)
+
+
+def _by_products(batch: Transitions, left: Side, right: Side, reward: Floats) -> tuple[Any, Floats]:
+    """Sparse rows: one sparse product a block; `A` stays sparse where it is large."""
+    A: Any = 0.0
+    b = np.zeros(batch.d)
+    for low in range(0, batch.n, _BLOCK):
+        part = batch[low : low + _BLOCK]
+        Z, D = (sparse_rows(part, side, low) for side in (left, right))
+        A = A + (Z.T @ D)
+        b += Z.T @ reward[low : low + part.n]
+    if batch.n == 0:
+        from scipy.sparse import csr_array
+
+        A = csr_array((batch.d, batch.d))
+    return (A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray()), b
+
+
+def sparse_rows(part: Transitions, side: Side, low: int = 0) -> Any:
+    """The rows of one side as a CSR array; successors with step 0 are not read."""
+    weight = side.weight[low : low + part.n]
+    rows = scale_rows(part.phi, weight * side.own)
+    if side.step is None:
+        return rows
+    return rows - scale_rows(getattr(part, side.which), weight * side.step[low : low + part.n])
+
+
+def scale_rows(rows: Any, weight: Floats) -> Any:
+    """`diag(weight) rows` for CSR rows; those of weight zero vanish whatever they hold."""
+    from scipy.sparse import csr_array
+
+    each = np.repeat(weight, np.diff(rows.indptr))
+    data = np.where(each == 0.0, 0.0, rows.data) * each
+    return csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _by_pairs(batch: Transitions, left: Side, right: Side, reward: Floats) -> tuple[Any, Floats]:
+    """A table that is visited often: `A = table^T W table` with `W` summed up by pairs of states."""
+    from scipy.sparse import coo_array
+
+    S = batch.table.shape[0]
+    W: Any = coo_array((S, S))
+    first = np.zeros(S)
+    for low in range(0, batch.n, 1 << 20):
+        part = batch[low : low + (1 << 20)]
+        ends = [_entries(part, side, low) for side in (left, right)]
+        joined = [(i, j, v * w) for i, v in ends[0] for j, w in ends[1]]
+        i, j, v = (np.concatenate(values) for values in zip(*joined, strict=True))
+        W = W + coo_array((v, (i, j)), shape=(S, S)).tocsr()
+        for i, v in ends[0]:
+            first += np.bincount(i, v * reward[low : low + part.n], minlength=S)
+    A = batch.table.T @ (W.tocsr() @ batch.table)
+    if hasattr(A, "toarray"):
+        A = A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray()
+    return A, np.asarray(batch.table.T @ first)
+
+
+def _entries(part: Transitions, side: Side, low: int) -> list[tuple[Any, Floats]]:
+    """Where the rows of a side sit in the table, and with which coefficients."""
+    weight = side.weight[low : low + part.n]
+    entries = [(part.state, weight * side.own)] if side.own else []
+    if side.step is not None:
+        name = {"next_phi": "next_state", "next_phi_2": "next_state_2"}[side.which]
+        step = weight * side.step[low : low + part.n]
+        entries.append((np.maximum(getattr(part, name), 0), -step))
+    return entries
