@@ -29,6 +29,7 @@ Bools = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-8  # how far from one probabilities may sum
 _NEGLIGIBLE = 1e-8  # a return ends where the discount has fallen to this
+_FOREVER = int(np.iinfo(np.int64).max)
 _ENDLESS = 100_000  # steps after which an undiscounted run counts as one that never ends
 
 
@@ -163,9 +164,7 @@ class SimulatedProblem:
         self.behavior, self.target, self.features = behavior, target, features
         self.discount, self.horizon = float(discount), horizon
         self.bounds = None if bounds is None else np.asarray(bounds, dtype=np.float64)
-        self.initial_theta = (
-            None if initial_theta is None else np.asarray(initial_theta, dtype=np.float64)
-        )
+        self.initial_theta = None if initial_theta is None else np.asarray(initial_theta, float)
         self.stateful = stateful
         self._fill = rollout
         self._returns = returns
@@ -268,21 +267,19 @@ class SimulatedProblem:
             raise InputError(f"runs must be at least 2, for a standard error; got {runs}")
         first = np.ascontiguousarray(observations, dtype=np.float64)
         if first.ndim != 2 or first.shape[1] != len(self._probe):
-            raise InputError(
-                f"observations must have shape (n, {len(self._probe)}), got {first.shape}"
-            )
+            k = len(self._probe)
+            raise InputError(f"observations must have shape (n, {k}), got {first.shape}")
         limit = _steps(self.discount) if steps is None else steps
         out = np.empty((len(first), runs))
         rng = _generators(seed, 4)[3]
         simulate = self._returns or self._plain_returns
-        unfinished = int(simulate(rng, first, limit, self.discount, out))
+        unfinished = simulate(rng, first, limit, self.discount, out)
         if unfinished and steps is None and self.discount == 1.0:
             raise NoAnswerError(
                 f"{unfinished} undiscounted runs of the target had not ended after {limit} steps;"
                 " pass steps= to cut them there, or a discount below 1"
             )
-        spread = out.std(axis=1, ddof=1) / np.sqrt(runs)
-        return ValueEstimate(out.mean(axis=1), spread)
+        return ValueEstimate(out.mean(axis=1), out.std(axis=1, ddof=1) / np.sqrt(runs))
 
     # -- the simulator -----------------------------------------------------------------------------
 
@@ -290,8 +287,7 @@ class SimulatedProblem:
         if n < 0:
             raise InputError(f"n must not be negative, got {n}")
         rows = Rollout.empty(n, len(self._probe))
-        horizon = np.iinfo(np.int64).max if self.horizon is None else self.horizon
-        (self._fill or self._plain_rollout)(rng, horizon, False, rows.columns)
+        (self._fill or self._plain_rollout)(rng, self.horizon or _FOREVER, False, rows.columns)
         return rows
 
     def _branch(self, observations: Floats, rng: np.random.Generator) -> Rollout:
@@ -299,8 +295,7 @@ class SimulatedProblem:
         self._needs_states("double sampling")
         rows = Rollout.empty(*observations.shape)
         rows.observation[:] = observations
-        horizon = np.iinfo(np.int64).max
-        (self._fill or self._plain_rollout)(rng, horizon, True, rows.columns)
+        (self._fill or self._plain_rollout)(rng, _FOREVER, True, rows.columns)
         return rows
 
     def _needs_states(self, what: str) -> None:
@@ -402,7 +397,7 @@ def _observation(name: str, value: Any, k: int | None) -> Floats:
 def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
     p = np.asarray(value, dtype=np.float64)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
-        raise InputError(f"{name} returned shape {p.shape}; it must give one probability an action")
+        raise InputError(f"{name} returned shape {p.shape}; give one probability an action")
     if not (p >= 0.0).all() or abs(p.sum() - 1.0) > _ROUNDING:
         raise InputError(f"{name} returned {p}; probabilities are not negative and sum to 1")
     return p

@@ -5,8 +5,8 @@ below are ours. Energy is in units of what the battery moves in a step at full p
 relative to their mean.
 
 - Capacity 10. A step moves `0.75 + 0.5 u` units, u uniform, as far as there is room or charge.
-- Efficiency 0.9 each way: storing m units costs `p m / 0.9`, selling m earns `0.9 p m`.
-- Wear `0.05 m (1 + 8 (2c - 1)^4)`, c the mean of the charge before and after as a share of the
+- Efficiency 0.95 each way: storing m units costs `p m / 0.95`, selling m earns `0.95 p m`.
+- Wear `0.02 m (1 + 8 (2c - 1)^4)`, c the mean of the charge before and after as a share of the
   capacity: nine times dearer at the ends than in the middle.
 - Price 0.4, 0.6, …, 1.6. It moves one level towards the mean with 0.25, away from it with 0.15
   (from the mean itself 0.2 each way), else it stays.
@@ -25,7 +25,7 @@ from o2td.errors import InputError
 from o2td.features import Fourier
 from o2td.simulated import SimulatedProblem
 
-CAPACITY, EFFICIENCY, WEAR = 10.0, 0.9, 0.05
+CAPACITY, EFFICIENCY, WEAR = 10.0, 0.95, 0.02
 LOWEST, GAP, LEVELS = 0.4, 0.2, 7
 BOUNDS = ((0.0, 1.0), (LOWEST, LOWEST + GAP * (LEVELS - 1)))  # charge, price
 ACTIONS = 3  # sell, hold, buy
