@@ -1,0 +1,159 @@
+"""``o2td run SPEC.toml``: compute what the store does not hold yet, and say what came out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from o2td.experiments.running import RunReport
+
+__all__ = ["command"]
+
+INTERRUPTED = 130
+
+
+def command(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; results/NAME if left out.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores if left out.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Compute on this Dask scheduler's workers."),
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Use a profile of the spec.")] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Tune as the spec says, then run each at its best.")
+    ] = False,
+    progress: Annotated[
+        bool | None, typer.Option(help="Show a progress bar, on a terminal by default.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Run the experiment that a TOML file describes.
+
+    What is finished is kept: after an interruption the same command continues. Exit code 0: all
+    runs are there; 1: some failed three times; 2: the spec, the folder or the cluster cannot be
+    used; 130: interrupted.
+    """
+    from o2td.experiments.spec import load_spec
+
+    chosen = load_spec(spec).profile(profile)
+    folder = out if out is not None else Path("results") / chosen.name
+    options: dict[str, Any] = {"workers": workers, "dask": dask, "progress": progress}
+    try:
+        reports = _compute(chosen, folder, tune, options)
+    except KeyboardInterrupt:
+        print(
+            f"o2td: interrupted; run the same command again to go on in {folder}", file=sys.stderr
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print(json.dumps(_document(chosen.name, folder, reports), indent=2))
+    else:
+        _show(folder, reports)
+    if not all(report.complete for report in reports):
+        raise typer.Exit(1)
+
+
+def _compute(spec: Any, folder: Path, tuned: bool, options: dict[str, Any]) -> list[RunReport]:
+    from o2td.experiments.running import run
+    from o2td.experiments.tuning import tune
+
+    reports = [run(spec, folder, **options)]
+    if tuned:
+        result = tune(spec, folder, **options)
+        reports += [result.tried, *([result.shown] if result.shown is not None else [])]
+    return reports
+
+
+def _document(name: str, folder: Path, reports: list[RunReport]) -> dict[str, Any]:
+    """One object for machines; an infinite number is written as null."""
+    return {
+        "experiment": name,
+        "store": str(folder),
+        "complete": all(report.complete for report in reports),
+        "parts": [
+            {
+                "experiment": report.experiment,
+                "shards": report.planned,
+                "found": report.found,
+                "computed": report.computed,
+                "damaged": report.damaged,
+                "failed": [{"id": f.id, "error": f.error} for f in report.failed],
+                "seconds": round(report.seconds, 3),
+            }
+            for report in reports
+        ],
+        "final": _final(folder, reports),
+    }
+
+
+def _final(folder: Path, reports: list[RunReport]) -> list[dict[str, Any]]:
+    """The last error of every setting that was run, mean and interval."""
+    from o2td.experiments.records import results, scores, summary
+
+    rows: list[dict[str, Any]] = []
+    for report in reports:
+        if report.experiment.endswith(":tuning") or not report.found + report.computed:
+            continue
+        table = results(folder, report.experiment, ids=report.ids)
+        for row in summary(scores(table)).iter_rows(named=True):
+            row["parameters"] = json.loads(row["parameters"])
+            finite = {k: None if v in (_INF, -_INF) else v for k, v in row.items() if k != "series"}
+            rows.append(finite)
+    return rows
+
+
+_INF = float("inf")
+_INTERVAL = ("mean", "low", "high")
+
+
+def _show(folder: Path, reports: list[RunReport]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    rows = _final(folder, reports)
+    shared = [k for k in ("experiment", "domain", "scheme") if len({row[k] for row in rows}) == 1]
+    shown = [k for k in ("experiment", "domain", "scheme") if k not in shared]
+    table = Table(title=" · ".join(rows[0][k] for k in shared) if rows else None)
+    for column in (*shown, "algorithm", "metric"):
+        table.add_column(column)
+    for column in ("final mean [95 %]", "diverged"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        settings = ", ".join(f"{k}={_brief(v)}" for k, v in row["parameters"].items())
+        mean, low, high = ("∞" if row[k] is None else f"{row[k]:.4g}" for k in _INTERVAL)
+        table.add_row(
+            *(row[k] for k in shown),
+            f"{row['algorithm']}({settings})",
+            row["metric"],
+            f"{mean} [{low}, {high}]",
+            f"{row['diverged_share']:.0%} of {row['runs']}",
+        )
+    console.print(table)
+    for report in reports:
+        for sentence in report.damaged:
+            print(f"o2td: {sentence} (done)", file=sys.stderr)
+        for failure in report.failed:
+            print(
+                f"o2td: {report.experiment}: failed three times: {failure.error}", file=sys.stderr
+            )
+        console.print(
+            f"{report.experiment}: {report.computed} computed, {report.found} found,"
+            f" {len(report.failed)} failed of {report.planned} shards, {report.seconds:.1f} s"
+        )
+    console.print(f"results in {folder}")
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{:g}·t^-{:g}".format(*value["power"])
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,193 @@
+"""Many tasks on many processes through joblib: loky on this machine, or a Dask cluster.
+
+A task that raises is tried again after the others, three times in all. A task whose worker dies
+takes others down with it, so those that were under way are then run one at a time, until it is
+clear which one it was. Whatever happens to one task, the rest is finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from o2td.errors import O2TDError, import_extra
+
+__all__ = ["TRIES", "Outcome", "compute"]
+
+TRIES = 3
+
+Function = Callable[[str], bytes]
+
+
+class Outcome(NamedTuple):
+    """What became of a task: its result, or the sentence of its last error."""
+
+    name: str
+    data: bytes | None
+    error: str | None = None
+
+
+def compute(
+    function: Function, tasks: Mapping[str, str], workers: int, dask: str | None = None
+) -> Iterator[Outcome]:
+    """Yield `Outcome(name, function(argument))` of all tasks, in the order in which they finish.
+
+    Parameters
+    ----------
+    function
+        A module's function of one string; on a cluster its module must be installed there.
+    tasks
+        Names and arguments.
+    workers
+        Processes on this machine; 1 stays in this one.
+    dask
+        Address of a running Dask scheduler, whose workers are used instead.
+
+    Examples
+    --------
+    >>> sorted(compute(str.encode, {"a": "1", "b": "2"}, workers=1))
+    [Outcome(name='a', data=b'1', error=None), Outcome(name='b', data=b'2', error=None)]
+    """
+    with contextlib.closing(_Cluster(dask)) if dask else contextlib.nullcontext() as cluster:
+        yield from _rounds(function, dict(tasks), workers, cluster)
+
+
+def _rounds(
+    function: Function, left: dict[str, str], workers: int, cluster: _Cluster | None
+) -> Iterator[Outcome]:
+    failures: Counter[str] = Counter()
+    suspects: list[str] = []
+    while left:
+        batch = [name for name in left if name not in suspects] or suspects[:1]
+        started: list[str] = []
+        try:
+            for outcome in _parallel(function, left, batch, started, workers, cluster):
+                name = outcome.name
+                failures[name] += outcome.error is not None
+                if outcome.error is None or failures[name] >= TRIES:
+                    del left[name]
+                    suspects = [other for other in suspects if other != name]
+                    yield outcome
+        except Exception as error:
+            if cluster is not None:
+                cluster.check()
+            under_way = [name for name in started if name in left]
+            if not under_way:
+                raise
+            if len(batch) > 1:
+                suspects += [name for name in under_way if name not in suspects]
+                continue
+            failures[batch[0]] += 1
+            if failures[batch[0]] >= TRIES:
+                del left[batch[0]]
+                suspects.remove(batch[0])
+                yield Outcome(batch[0], None, f"its worker died ({type(error).__name__})")
+
+
+def _parallel(
+    function: Function,
+    arguments: Mapping[str, str],
+    batch: list[str],
+    started: list[str],
+    workers: int,
+    cluster: _Cluster | None,
+) -> Iterator[Outcome]:
+    """One pass over `batch`; `started` collects the names as they are handed out."""
+    joblib = import_extra("joblib", extra="experiments")
+
+    def calls() -> Iterator[Any]:
+        for name in batch:
+            started.append(name)
+            yield joblib.delayed(_attempt)(function, name, arguments[name])
+
+    # One thread in a worker: cores are shared out between processes, and sums keep their order.
+    if cluster is not None:
+        config = joblib.parallel_config(backend=cluster.backend(), n_jobs=-1)
+    elif workers == 1:
+        config = joblib.parallel_config(backend="sequential")
+    else:
+        config = joblib.parallel_config(
+            backend="loky", n_jobs=max(2, workers), inner_max_num_threads=1
+        )
+    with config:
+        parallel = joblib.Parallel(
+            return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+        )
+        yield from parallel(calls())
+
+
+def _attempt(function: Function, name: str, argument: str) -> Outcome:
+    try:
+        return Outcome(name, function(argument))
+    except Exception as error:
+        kind = "" if isinstance(error, O2TDError) else f"{type(error).__name__}: "
+        return Outcome(name, None, f"{kind}{error}")
+
+
+class _Cluster:
+    """A connection to a Dask scheduler, and joblib's backend on it."""
+
+    def __init__(self, address: str) -> None:
+        distributed = import_extra("distributed", extra="dask")
+        self.address = address
+        # What matters is said in one sentence; the loggers would add tracebacks to it.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        try:
+            self.client = distributed.Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise O2TDError(
+                f"--dask {address}: no scheduler answers there ({type(error).__name__});"
+                " start one, or check the address"
+            ) from error
+
+    def backend(self) -> Any:
+        """The backend of joblib, mended to report a task whose workers died (it would wait forever)."""
+        module = import_extra("joblib._dask", extra="dask")
+
+        class Lost(NamedTuple):
+            error: BaseException
+
+        class Backend(module.DaskDistributedBackend):  # type: ignore[misc, name-defined]
+            async def _collect(self) -> None:
+                while self._continue:
+                    async for future, result in self.waiting_futures:
+                        handle, report = self._results.pop(future), self._callbacks.pop(future)
+                        if future.status == "finished":
+                            handle.set_result(result)
+                            report(result)
+                        else:
+                            error = result[1] if isinstance(result, tuple) else result
+                            handle.set_exception(error)
+                            report(Lost(error))
+                    await asyncio.sleep(0.01)
+
+            def retrieve_result_callback(self, out: Any) -> Any:
+                if isinstance(out, Lost):
+                    raise out.error
+                return super().retrieve_result_callback(out)
+
+        return Backend(client=self.client)
+
+    def check(self) -> None:
+        """Raise if the scheduler is gone: then it is not a task's fault."""
+        try:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            alive = self.client.status == "running"
+        except Exception:
+            workers, alive = {}, False
+        if not alive:
+            raise O2TDError(
+                f"--dask {self.address}: the scheduler is gone; what is finished is kept: start it"
+                " and run the same command again"
+            )
+        if not workers:
+            raise O2TDError(f"--dask {self.address}: the cluster has no workers; start some")
+
+    def close(self) -> None:
+        """Leave the cluster as it was found."""
+        with contextlib.suppress(Exception):
+            self.client.close(timeout=2)

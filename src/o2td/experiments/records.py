@@ -1,0 +1,146 @@
+"""Records of a store as tables: all values, one score a run, means with intervals.
+
+A run that diverged has infinite values from that step on, and `diverged` tells the step. Means and
+intervals are over the runs that are finite at that step, with the share of the others beside them:
+nothing is dropped unseen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2td.errors import InputError, import_extra
+from o2td.experiments.planning import plan
+from o2td.experiments.spec import Spec
+from o2td.experiments.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["results", "scores", "sensitivity", "summary"]
+
+CELL = ("experiment", "series", "domain", "scheme", "algorithm", "parameters")
+
+
+def results(
+    store: Store | str | os.PathLike[str],
+    experiment: str | None = None,
+    spec: Spec | None = None,
+    ids: Collection[str] | None = None,
+) -> pl.DataFrame:
+    """All stored values: one row a run, setting, metric and recorded step.
+
+    Parameters
+    ----------
+    store
+        A store or its folder.
+    experiment
+        Only this experiment. `NAME:tuning` and `NAME:tuned` are those that :func:`tune` adds.
+    spec
+        Only the runs of this spec as it is now; a store may also hold those of its earlier forms,
+        which differ in `series`.
+    ids
+        Only these shards, such as `RunReport.ids`.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters` (JSON), `run`,
+        `metric`, `step`, `value` and `diverged` (the step, or null).
+    """
+    polars = import_extra("polars", extra="experiments")
+    opened = store if isinstance(store, Store) else Store(store)
+    if spec is not None:
+        ids, experiment = {shard.id for shard in plan(spec)}, spec.name
+    frames = [
+        file.frame().with_columns(series=polars.lit(file.series))
+        for file in opened.files("runs", experiment)
+        if ids is None or file.id in ids
+    ]
+    if not frames:
+        what = f"of {experiment} " if experiment else ""
+        raise InputError(f"{opened.path}: holds no results {what}yet; run the experiment first")
+    columns = [*CELL, "run", "metric", "step", "value", "diverged"]
+    table: pl.DataFrame = polars.concat(frames).select(columns)
+    return table
+
+
+def sensitivity(
+    store: Store | str | os.PathLike[str], experiment: str | None = None
+) -> pl.DataFrame:
+    """What tuning found: score and share of diverged runs of every setting tried, `chosen` marked.
+
+    Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters`, `metric`, `score`
+    (`final` or `area`), `runs`, `mean`, `low`, `high`, `diverged_share`, `chosen`.
+    """
+    polars = import_extra("polars", extra="experiments")
+    opened = store if isinstance(store, Store) else Store(store)
+    frames = [
+        file.frame().with_columns(series=polars.lit(file.series))
+        for file in opened.files("tuning", experiment)
+    ]
+    if not frames:
+        raise InputError(f"{opened.path}: nothing was tuned there yet; run with --tune")
+    joined: pl.DataFrame = polars.concat(frames)
+    return joined.select(*CELL, polars.exclude(*CELL))
+
+
+def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:
+    """One number a run, setting and metric: the last value (`final`) or the mean one (`area`)."""
+    polars = import_extra("polars", extra="experiments")
+    if how not in ("final", "area"):
+        raise InputError(f'how: {how!r}; choose "final" or "area"')
+    value = polars.col("value")
+    best = value.sort_by("step").last() if how == "final" else value.mean()
+    keys = [*CELL, "metric", "run"]
+    grouped: pl.DataFrame = table.group_by(keys, maintain_order=True).agg(
+        value=best, diverged=polars.col("diverged").first()
+    )
+    return grouped
+
+
+def summary(table: pl.DataFrame) -> pl.DataFrame:
+    """Mean over runs with a 95 % interval, at every step (of `results`) or in all (of `scores`).
+
+    The interval is Student's t: `mean ± t(0.975, n-1) s / sqrt(n)` over the n finite runs.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row a setting, metric (and step): `runs`, `finite`, `mean`, `low`, `high`, `median` (over
+        all runs, a diverged one counting as infinite) and `diverged_share`. Where no run is finite
+        all of them are infinite; with one run the interval is infinite too.
+    """
+    polars = import_extra("polars", extra="experiments")
+    keys = [*CELL, "metric", *(["step"] if "step" in table.columns else [])]
+    value = polars.col("value")
+    finite = value.filter(value.is_finite())
+    grouped = table.group_by(keys, maintain_order=True).agg(
+        runs=polars.len().cast(polars.Int64),
+        finite=finite.len().cast(polars.Int64),
+        mean=finite.mean(),
+        spread=finite.std(ddof=1),
+        median=value.median(),
+    )
+    half = _half_width(grouped["spread"].to_numpy(), grouped["finite"].to_numpy())
+    mean = grouped["mean"].fill_null(float("inf"))
+    low = np.where(np.isfinite(half), mean.to_numpy() - half, -np.inf)
+    full: pl.DataFrame = grouped.with_columns(
+        mean=mean,
+        low=polars.Series(np.where(np.isfinite(mean.to_numpy()), low, np.inf)),
+        high=polars.Series(mean.to_numpy() + half),
+        diverged_share=1.0 - polars.col("finite") / polars.col("runs"),
+    )
+    return full.select(*keys, "runs", "finite", "mean", "low", "high", "median", "diverged_share")
+
+
+def _half_width(spread: Any, n: Any) -> Any:
+    from scipy.special import stdtrit
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = stdtrit(np.maximum(n - 1, 1), 0.975) * spread / np.sqrt(n)
+    return np.where(n >= 2, half, np.inf)

@@ -1,0 +1,281 @@
+"""One shard computed: a pure function from its key to the bytes of its file.
+
+This is what a worker runs, here or on a cluster. Everything it needs is in the key, and nothing but
+the key decides the result: one stream of transitions a run, every learner a lane on it, every
+solver fitted to its first rows, errors measured against the problem's truth.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import exact, metrics
+from o2td.errors import InputError, import_extra
+from o2td.experiments.files import Labels, encode, records_of
+from o2td.experiments.planning import canonical
+from o2td.learners import PowerDecay, sweep
+from o2td.problem import Problem
+from o2td.registry import DOMAINS, FEATURES, LEARNERS, SOLVERS
+from o2td.simulated import SimulatedProblem
+from o2td.transitions import Transitions
+
+__all__ = ["build_problem", "execute", "make_algorithm"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Recorded(NamedTuple):
+    """What one cell gave in one run: `values` (metrics, records), the step of divergence or -1."""
+
+    steps: Sequence[int]
+    values: Floats
+    diverged: int
+
+
+def execute(key_text: str) -> bytes:
+    """Compute the shard of this key and return its file's bytes."""
+    limits = import_extra("threadpoolctl", extra="experiments")
+    key = json.loads(key_text)
+    with limits.threadpool_limits(1):
+        runs = [(run, _one_run(key, run)) for run in range(*key["runs"])]
+    return encode(key_text, _columns(key, runs))
+
+
+def build_problem(key: dict[str, Any], run: int) -> Any:
+    """The problem of a run, from the registry."""
+    return _setup(*_setup_key(key, run))[0]
+
+
+def make_algorithm(cell: dict[str, Any], problem: Any = None) -> Any:
+    """The learner or solver of a cell; a learner begins at the problem's `initial_theta`."""
+    options = {name: _value(value) for name, value in cell["parameters"].items()}
+    if cell["kind"] == "solver":
+        return SOLVERS[cell["name"]](**options)
+    first = getattr(problem, "initial_theta", None)
+    if first is not None:
+        options.setdefault("initial_theta", first)
+    return LEARNERS[cell["name"]](**options)
+
+
+def _one_run(key: dict[str, Any], run: int) -> list[Recorded]:
+    problem, measures = _setup(*_setup_key(key, run))
+    batch = problem.sample(
+        key["steps"], seed=(key["seed"], run), scheme=key["scheme"], double=key["double"]
+    )
+    recorded: dict[int, Recorded] = {}
+    for starts in ("kept", "ignored"):
+        lanes = [
+            k
+            for k, cell in enumerate(key["cells"])
+            if cell["kind"] == "learner" and cell["starts"] == starts
+        ]
+        stream = batch if starts == "kept" else _without_starts(batch)
+        recorded.update(_learn(key, lanes, problem, stream, measures))
+    for k, cell in enumerate(key["cells"]):
+        if cell["kind"] == "solver":
+            recorded[k] = _solve(cell, key["sizes"], batch, measures)
+    return [recorded[k] for k in range(len(key["cells"]))]
+
+
+def _learn(
+    key: dict[str, Any], lanes: list[int], problem: Any, batch: Transitions, measures: Any
+) -> dict[int, Recorded]:
+    """All learners on one stream, recorded every so many steps."""
+    if not lanes:
+        return {}
+    learners = [make_algorithm(key["cells"][k], problem) for k in lanes]
+    result = sweep(learners, batch, metrics=measures, every=key["every"])
+    wanted = np.asarray(records_of(key["steps"], key["every"]))
+    at = np.searchsorted(result.steps, wanted)
+    return {
+        k: Recorded(
+            wanted.tolist(),
+            np.stack([result.values[name][lane][at] for name in measures]),
+            int(result.diverged[lane]),
+        )
+        for lane, k in enumerate(lanes)
+    }
+
+
+def _solve(
+    cell: dict[str, Any], sizes: list[int], batch: Transitions, measures: dict[str, Any]
+) -> Recorded:
+    """A solver on the first n rows of the stream, for each n; no solution counts as infinite."""
+    values = np.full((len(measures), len(sizes)), np.inf)
+    diverged, first = -1, 0
+    solver = make_algorithm(cell)
+    for j, n in enumerate(sizes):
+        theta = np.asarray(solver.update(batch[first:n]).theta)
+        first = n
+        if np.isfinite(theta).all():
+            values[:, j] = [metric.value(theta) for metric in measures.values()]
+        elif diverged < 0:
+            diverged = n
+    values[~np.isfinite(values)] = np.inf
+    return Recorded(sizes, values, diverged)
+
+
+def _columns(key: dict[str, Any], runs: list[tuple[int, list[Recorded]]]) -> dict[str, Any]:
+    """Long form: one row a run, cell, metric and recorded step, in that order."""
+    arrow = import_extra("pyarrow", extra="experiments")
+    cells, names = key["cells"], key["metrics"]
+    parts = [(run, k, recorded) for run, row in runs for k, recorded in enumerate(row)]
+    counts = [recorded.values.size for _, _, recorded in parts]
+
+    def repeated(numbers: list[int], dtype: Any) -> npt.NDArray[Any]:
+        return np.repeat(np.asarray(numbers, dtype=dtype), counts)
+
+    cell = repeated([k for _, k, _ in parts], np.int32)
+    constant = np.zeros(len(cell), dtype=np.int32)
+    labels = list(dict.fromkeys(entry["label"] for entry in cells))
+    texts = [canonical(entry["parameters"]) for entry in cells]
+    settings = list(dict.fromkeys(texts))
+    diverged = repeated([recorded.diverged for _, _, recorded in parts], np.int64)
+    return {
+        "experiment": Labels(constant, [key["experiment"]]),
+        "domain": Labels(constant, [_domain_label(key["domain"])]),
+        "scheme": Labels(constant, [key["scheme"]]),
+        "algorithm": _labels(cell, [entry["label"] for entry in cells], labels),
+        "parameters": _labels(cell, texts, settings),
+        "run": repeated([run for run, _, _ in parts], np.int32),
+        "metric": Labels(
+            np.concatenate(
+                [np.repeat(np.arange(len(names)), len(r.steps)) for _, _, r in parts]
+            ).astype(np.int32),
+            names,
+        ),
+        "step": np.concatenate([np.tile(r.steps, len(names)) for _, _, r in parts]),
+        "value": np.concatenate([r.values.ravel() for _, _, r in parts]),
+        "diverged": arrow.array(diverged, mask=diverged < 0),
+    }
+
+
+def _labels(cell: npt.NDArray[np.int32], texts: list[str], words: list[str]) -> Labels:
+    place = np.asarray([words.index(text) for text in texts], dtype=np.int32)
+    return Labels(place[cell], words)
+
+
+def _domain_label(domain: dict[str, Any]) -> str:
+    inside = ", ".join(f"{name}={value}" for name, value in sorted(domain["parameters"].items()))
+    return f"{domain['name']}({inside})"
+
+
+# -- problem and truth, built once in a worker and used for all its runs ---------------------------
+
+
+def _setup_key(key: dict[str, Any], run: int) -> tuple[str, str, str]:
+    domain = dict(key["domain"])
+    if domain["seed"] == "run":
+        domain["seed"] = [key["seed"], run]
+    wanted = {"metrics": key["metrics"], "truth": key["truth"]}
+    return canonical(domain), canonical(key["features"]), canonical(wanted)
+
+
+@lru_cache(maxsize=4)
+def _setup(domain_text: str, features_text: str, wanted_text: str) -> tuple[Any, dict[str, Any]]:
+    domain, features, wanted = (
+        json.loads(text) for text in (domain_text, features_text, wanted_text)
+    )
+    options = dict(domain["parameters"])
+    if domain["seed"] is not None:
+        seed = domain["seed"]
+        options["seed"] = tuple(seed) if isinstance(seed, list) else seed
+    problem = DOMAINS[domain["name"]](**options)
+    if features is not None:
+        if not isinstance(problem, SimulatedProblem):
+            raise InputError(f"features: the domain {domain['name']} has its own; leave them out")
+        chosen = _features(features, problem, wanted["truth"])
+        problem = DOMAINS[domain["name"]](**options, features=chosen)
+    return problem, _measures(problem, wanted["metrics"], wanted["truth"])
+
+
+def _features(features: dict[str, Any], problem: SimulatedProblem, truth: dict[str, Any]) -> Any:
+    """Features scaled by the domain's bounds, or by observations from a seed that no run uses."""
+    maker, options = FEATURES[features["name"]], dict(features["parameters"])
+    if problem.bounds is not None and "bounds" in inspect.signature(maker).parameters:
+        options["bounds"] = problem.bounds
+    chosen = maker(**options)
+    seen = problem.observations(max(1000, truth["states"]), seed=(truth["seed"], 2))
+    return chosen.fit(seen)
+
+
+def _measures(problem: Any, names: list[str], truth: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(problem, SimulatedProblem):
+        return {name: _simulated(name, problem, truth) for name in names}
+    return {name: _EXACT[name](problem) for name in names}
+
+
+_EXACT: dict[str, Callable[[Problem], Any]] = {
+    "rmse": metrics.rmse,
+    "rmspbe": metrics.rmspbe,
+    "rmsbe": metrics.rmsbe,
+    "rmspbe_dann": lambda problem: metrics.rmspbe(problem, "dann"),
+    "rmsbe_dann": lambda problem: metrics.rmsbe(problem, "dann"),
+    "theta_norm": lambda problem: _distance(problem),
+    "theta_max": lambda problem: LargestDifference(exact.best_approximation(problem)),
+}
+
+
+def _simulated(name: str, problem: SimulatedProblem, truth: dict[str, Any]) -> Any:
+    if name == "rmse":
+        seen = problem.observations(truth["states"], seed=(truth["seed"], 0), every=10)
+        value = problem.rollout_value(seen, runs=truth["rollouts"], seed=(truth["seed"], 1))
+        return metrics.held_out(problem.phi(seen), value.mean)
+    if name == "rmspbe":
+        return metrics.held_out_rmspbe(problem.sample(truth["rows"], seed=(truth["seed"], 3)))
+    raise InputError(f"metrics: {name} is not known where the problem is simulated; use rmse")
+
+
+def _distance(problem: Problem) -> metrics.Quadratic:
+    """`|theta - theta*|_2`, theta* the best approximation."""
+    best = exact.best_approximation(problem)
+    return metrics.Quadratic("theta_norm", np.eye(len(best)), best, 0.0)
+
+
+class LargestDifference:
+    """`max_j |theta_j - theta*_j|`, which is not quadratic and so not recorded within a sweep."""
+
+    def __init__(self, best: Floats) -> None:
+        self.best = best
+
+    def value(self, theta: Floats) -> float:
+        """The distance of one theta."""
+        return float(np.abs(theta - self.best).max())
+
+
+def _value(value: Any) -> Any:
+    return PowerDecay(*value["power"]) if isinstance(value, dict) else value
+
+
+def _without_starts(batch: Transitions) -> Transitions:
+    """The same rows as one unbroken trajectory, so that traces run on across them."""
+    common = {
+        name: getattr(batch, name)
+        for name in ("rho", "target_prob", "behavior_prob", "interest", "discount_2", "rho_2")
+    }
+    if batch.layout == "table":
+        return Transitions.from_table(
+            batch.table,
+            batch.state,
+            batch.reward,
+            batch.next_state,
+            batch.discount,
+            **common,
+            next_state_2=batch.next_state_2,
+        )
+    return Transitions(
+        batch.phi,
+        batch.reward,
+        batch.next_phi,
+        batch.discount,
+        **common,
+        next_phi_2=batch.next_phi_2,
+    )
