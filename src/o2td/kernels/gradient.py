@@ -185,10 +185,8 @@ def dense_lane(
         a1, a2, a3, c1, c2, c3, keep = step
         last = t + 1 == hi
         upcoming = phi if last else rows.matrix[rows.at[t + 1]]
-        if last or discount[t + 1] == 0.0:
-            upcoming_next = upcoming
-        else:
-            upcoming_next = following.matrix[following.at[t + 1]]
+        ends = last or discount[t + 1] == 0.0
+        upcoming_next = upcoming if ends else following.matrix[following.at[t + 1]]
         v = 0.0
         next_v = 0.0
         wphi = 0.0

@@ -142,10 +142,8 @@ def dense_lane(
             return t
         last = t + 1 == hi
         upcoming = phi if last else rows.matrix[rows.at[t + 1]]
-        if last or discount[t + 1] == 0.0:
-            next_phi = upcoming
-        else:
-            next_phi = following.matrix[following.at[t + 1]]
+        ends = last or discount[t + 1] == 0.0
+        next_phi = upcoming if ends else following.matrix[following.at[t + 1]]
         v = 0.0
         next_v = 0.0
         if traced:

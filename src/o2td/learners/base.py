@@ -1,7 +1,7 @@
 """What every online learner shares: parameters, state, `partial_fit`, `learn_one`, files.
 
-A learner is a lane. It carries only what the next row needs: `arrays` (theta, traces, w), `carry`
-(the few scalars of the row before) and the memory of its emphasis; `partial_fit` runs one lane and
+A learner is a lane. It carries only what the next row needs: `arrays` (theta, traces, w), `carried`
+(a few scalars of the row before) and the memory of its emphasis; `partial_fit` runs one lane and
 `sweep` runs many through the same compiled driver.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,11 +19,13 @@ import numpy.typing as npt
 from o2td import archive
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
+from o2td.kernels.packing import CARRIED, HEAD, STEPS
 from o2td.learners.step_sizes import PowerDecay
 from o2td.model import Model
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
+Step = Callable[[Floats, Any, Any, float, float, float, bool], int]
 BLOCK = 8192  # rows prepared at a time: their row arrays stay in the processor's cache
 
 
@@ -57,11 +60,16 @@ class Learner:
     def reset(self) -> Self:
         """Forget everything learned; parameters stay."""
         self.arrays: dict[str, npt.NDArray[Any]] = {}
-        self.carry: dict[str, float] = {"discount": 0.0, "decay": 0.0, "largest": 0.0}
+        self.carried: Floats = np.zeros(CARRIED)
         self.memory: Memory = {}
-        self.steps = 0
         self.diverged = np.full(1, -1, dtype=np.int64)
+        self._step: Step | None = None
         return self
+
+    @property
+    def steps(self) -> int:
+        """Rows learned from."""
+        return int(self.carried[STEPS])
 
     # -- learning ----------------------------------------------------------------------------------
 
@@ -74,6 +82,82 @@ class Learner:
             for block in transitions.chunks(BLOCK):
                 group.advance(block, [block], self.steps)
         return self
+
+    def learn_one(
+        self,
+        phi: Any,
+        reward: float,
+        next_phi: Any,
+        discount: float,
+        rho: float = 1.0,
+        start: bool = False,
+        **fields: Any,
+    ) -> Self:
+        """Learn from one row; the same as `partial_fit` on a batch of one, without its overhead.
+
+        `fields`: `target_prob`, `behavior_prob`, `interest`, `state` where the method uses them.
+        """
+        step = self._step
+        if step is None:
+            step = self._bind()
+        if not fields:
+            try:
+                if step(self._packed, phi, next_phi, reward, discount, rho, start) == 1:
+                    return self
+            except TypeError:  # another dtype, read-only or not contiguous: to be converted
+                pass
+        return self._learn_row(phi, reward, next_phi, discount, rho, start, fields)
+
+    def _learn_row(
+        self,
+        phi: Any,
+        reward: float,
+        next_phi: Any,
+        discount: float,
+        rho: float,
+        start: bool,
+        fields: dict[str, Any],
+    ) -> Self:
+        """By way of a batch of one: checks everything, and serves every method."""
+        rows = [x if hasattr(x, "tocsr") else np.atleast_2d(np.asarray(x)) for x in (phi, next_phi)]
+        listed = {name: np.atleast_1d(np.asarray(value)) for name, value in fields.items()}
+        if "target_prob" not in fields or "behavior_prob" not in fields:
+            listed["rho"] = np.atleast_1d(np.asarray(rho))
+        row = Transitions(rows[0], reward, rows[1], discount, start=[bool(start)], **listed)
+        return self.partial_fit(row)
+
+    def _bind(self) -> Step:
+        """Pack the state into one array, of which `arrays` and `carried` become views."""
+        step = self.one_row() if self.arrays and self.diverged[0] < 0 else None
+        if step is None:
+            self._packed = np.empty(0)
+            return _refuse_row
+        d = self.arrays["theta"].shape[1]
+        packed = np.zeros(HEAD + d * len(self.vectors))
+        packed[:CARRIED] = self.carried
+        self.pack(packed)
+        self.carried = packed[:CARRIED]
+        for k, name in enumerate(self.vectors):
+            view = packed[HEAD + k * d : HEAD + (k + 1) * d].reshape(1, d)
+            view[:] = self.arrays[name]
+            self.arrays[name] = view
+        self._packed, self._step = packed, step
+        return step
+
+    def unbind(self) -> None:
+        """The arrays have moved: `learn_one` must pack them again."""
+        self._step = None
+
+    def one_row(self) -> Step | None:
+        """The family's compiled step on a packed state; None: a batch of one must do."""
+        return None
+
+    def pack(self, packed: Floats) -> None:
+        """Put the parameters that `one_row` reads where `kernels.packing` says."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {k: v for k, v in self.__dict__.items() if k != "_packed"}
+        return {**state, "carried": self.carried.copy(), "_step": None}
 
     def fit(self, transitions: Transitions) -> Self:
         """`reset`, then `partial_fit`."""
@@ -206,11 +290,12 @@ class Learner:
         header = {
             "algorithm": type(self).__name__,
             "parameters": given,
-            "carry": self.carry,
-            "steps": self.steps,
         }
         arrays = {f"arrays.{k}": v for k, v in self.arrays.items()}
-        arrays |= {f"memory.{k}": v for k, v in self.memory.items()} | {"diverged": self.diverged}
+        arrays |= {f"memory.{k}": v for k, v in self.memory.items()} | {
+            "diverged": self.diverged,
+            "carried": self.carried,
+        }
         if self.initial_theta is not None:
             arrays["initial_theta"] = np.asarray(self.initial_theta, dtype=np.float64)
         archive.save(path, "learner", header, arrays)
@@ -225,9 +310,7 @@ class Learner:
             kind: Any = LEARNERS[str(header["algorithm"])]
             given = {k: _from_json(v) for k, v in header["parameters"].items()}
             self = kind(**given, initial_theta=arrays.pop("initial_theta", None))
-            self.carry = {k: float(header["carry"][k]) for k in self.carry}
-            self.steps = int(header["steps"])
-            self.diverged = arrays.pop("diverged")
+            self.diverged, self.carried = arrays.pop("diverged"), arrays.pop("carried")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
         if not isinstance(self, cls):
@@ -236,6 +319,10 @@ class Learner:
             home, _, field = name.partition(".")
             (self.arrays if home == "arrays" else self.memory)[field] = array
         return self
+
+
+def _refuse_row(*row: Any) -> int:
+    return 0
 
 
 def initial(value: Any, d: int) -> Floats:

@@ -8,14 +8,15 @@ is the `Member` that says with which coefficients.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from o2td.emphasis import Emphasis, Uniform, as_emphasis
 from o2td.kernels.gradient import Member
-from o2td.learners.base import Learner, fraction
+from o2td.kernels.packing import ALPHA, DISCOUNT, HEAD, MEMBER, MIRROR, SECOND, TRACE
+from o2td.learners.base import Learner, Step, fraction
 from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
 from o2td.learners.step_sizes import PowerDecay, as_step_size, fill
 from o2td.learners.weighted import largest_norms
@@ -76,17 +77,34 @@ class GradientLearner(Learner):
         """Fill both gains, weight and decays for the rows of the block."""
         largest = largest_norms(self, block)
         fill(self.step_size, self.steps, largest, out["gain"])
-        second = self.step_size if self.second_step_size is None else self.second_step_size
-        fill(second, self.steps, largest, out["second_gain"])
+        fill(self._second(), self.steps, largest, out["second_gain"])
         self._weigh(block, out["weight"])
         out["weight"] *= block.rho
         if self.traced:
             into = out["decay_b"]
             np.multiply(block.discount[:-1], self.trace, out=into[1:])
-            into[0] = self.trace * self.carry["discount"]
+            into[0] = self.trace * self.carried[DISCOUNT]
             into[block.start] = 0.0
             np.multiply(into, block.rho, out=out["decay"])
-        self.carry["discount"] = float(block.discount[-1])
+        self.carried[DISCOUNT] = block.discount[-1]
+
+    def one_row(self) -> Step | None:
+        """The compiled step, where the emphasis is uniform and step sizes are numbers."""
+        sizes = (self.step_size, self._second())
+        if not self._emphasis.uniform or not all(isinstance(x, float) for x in sizes):
+            return None
+        from o2td.kernels.one import one_gradient
+
+        return cast(Step, one_gradient)
+
+    def pack(self, packed: Floats) -> None:
+        """Step sizes, lambda, and the member's coefficients."""
+        packed[[ALPHA, SECOND, TRACE]] = self.step_size, self._second(), self.trace
+        packed[MIRROR] = self.mirror
+        packed[MEMBER:HEAD] = self.member()
+
+    def _second(self) -> Any:
+        return self.step_size if self.second_step_size is None else self.second_step_size
 
     def _weigh(self, block: Transitions, out: Floats) -> None:
         self.weighting.weigh(block, self.memory, self.trace, out)
@@ -105,8 +123,7 @@ class GradientLearner(Learner):
         return gradient_dynamics(self.member(), z, zb, features, self._eta())
 
     def _eta(self) -> float:
-        second = self.step_size if self.second_step_size is None else self.second_step_size
-        sizes = [x.c if isinstance(x, PowerDecay) else x for x in (self.step_size, second)]
+        sizes = [x.c if isinstance(x, PowerDecay) else x for x in (self.step_size, self._second())]
         if any(isinstance(x, str) for x in sizes) or sizes[0] == 0.0:
             return 1.0
         return float(sizes[1] / sizes[0])

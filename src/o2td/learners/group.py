@@ -16,6 +16,7 @@ from o2td.kernels.lanes import (
     drive,
     no_metrics,
 )
+from o2td.kernels.packing import STEPS
 from o2td.learners.base import Learner
 from o2td.transitions import Transitions, freeze
 
@@ -44,6 +45,7 @@ class Group:
         for lane, learner in enumerate(learners):
             learner.arrays = {k: v[lane : lane + 1] for k, v in self.arrays.items()}
             learner.diverged = self.diverged[lane : lane + 1]
+            learner.unbind()
 
     def advance(
         self,
@@ -59,7 +61,7 @@ class Group:
         rows = {name: np.empty(shape) for name in ROW_ARRAYS[self.family]}
         for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
             learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
-            learner.steps += block.n
+            learner.carried[STEPS] += block.n
         drive(
             block.rows("phi"),
             block.rows("next_phi"),

@@ -8,13 +8,14 @@ ratio and the two probabilities. The same function serves sampled rows and the e
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from o2td.emphasis import Emphasis, Uniform, as_emphasis
-from o2td.learners.base import Learner, fraction
+from o2td.emphasis import Emphasis, FollowOn, Omega, Uniform, as_emphasis
+from o2td.kernels.packing import ALPHA, BETA, DECAY, FOLLOWED, FOLLOWS, INNER, LARGEST, TRACE
+from o2td.learners.base import Learner, Step, fraction
 from o2td.learners.dynamics import MeanDynamics, trace_moments, weighted_dynamics
 from o2td.learners.step_sizes import as_step_size, fill
 from o2td.model import Model
@@ -43,6 +44,31 @@ class WeightedLearner(Learner):
         self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
         super().__init__(initial_theta)
 
+    def one_row(self) -> Step | None:
+        """The compiled step, where decay and weight are those of TD, ETD or sample O2TD."""
+        known = isinstance(self._emphasis, FollowOn) or self._emphasis == Omega("sample")
+        plain = (
+            type(self).trace_decay is WeightedLearner.trace_decay
+            and type(self).correction is WeightedLearner.correction
+            and (self._emphasis.uniform or known)
+            and isinstance(self.step_size, float)
+        )
+        if not plain:
+            return None
+        from o2td.kernels.one import one_weighted
+
+        return cast(Step, one_weighted)
+
+    def pack(self, packed: Floats) -> None:
+        """Step size, lambda, and what the emphasis is."""
+        packed[[ALPHA, TRACE, INNER]] = self.step_size, self.trace, self._emphasis.inner
+        if isinstance(self._emphasis, FollowOn):
+            beta = self._emphasis.decay
+            packed[[FOLLOWS, BETA]] = 1.0, -1.0 if beta is None else beta
+            followed = packed[FOLLOWED : FOLLOWED + 2]
+            followed[:] = self.memory.get("follow_on", 0.0)
+            self.memory["follow_on"] = followed
+
     @property
     def weighting(self) -> Emphasis:
         """The emphasis in force."""
@@ -70,9 +96,9 @@ class WeightedLearner(Learner):
         if self.traced:
             passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
             np.multiply(passed[:-1], block.discount[:-1], out=out["decay"][1:])
-            out["decay"][0] = self.carry["decay"]
+            out["decay"][0] = self.carried[DECAY]
             out["decay"][block.start] = 0.0
-            self.carry["decay"] = float(passed[-1] * block.discount[-1])
+            self.carried[DECAY] = passed[-1] * block.discount[-1]
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """`A = E[rho z dphi^T]`, `b = E[rho z r]`."""
@@ -91,6 +117,6 @@ def largest_norms(learner: Learner, block: Transitions) -> Floats:
     from o2td.kernels.rows import running_largest
 
     largest = np.empty(block.n)
-    carried = learner.carry["largest"]
-    learner.carry["largest"] = float(running_largest(block.rows("phi"), carried, largest))
+    carried = float(learner.carried[LARGEST])
+    learner.carried[LARGEST] = running_largest(block.rows("phi"), carried, largest)
     return largest

@@ -1,0 +1,138 @@
+"""One row at a time, for systems that learn online: a call costs well under a microsecond.
+
+Most of a compiled call's cost is its arguments, so a learner's whole state is one packed array: the
+scalars of `kernels.packing`, then its vectors, d numbers each. Signatures are fixed: an argument
+of another type is refused (and converted by the caller) instead of compiled for anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import boolean, float64, int64, njit
+
+from o2td.kernels.gradient import directions, gram_dense, mirrored, scaled, size_of
+from o2td.kernels.packing import (
+    ALPHA,
+    BETA,
+    DECAY,
+    DISCOUNT,
+    FOLLOWED,
+    FOLLOWS,
+    HEAD,
+    INNER,
+    MEMBER,
+    MIRROR,
+    SECOND,
+    STEPS,
+    TRACE,
+)
+from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
+
+_ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, boolean)
+
+
+@njit(int64(*_ROW), cache=True, nogil=True, fastmath=FASTMATH)
+def one_weighted(
+    packed: Any,
+    phi: Any,
+    next_phi: Any,
+    reward: float,
+    discount: float,
+    rho: float,
+    start: bool,
+) -> int:
+    """Weighted TD: vectors theta, z. Returns 1 if the row was applied; else nothing changed."""
+    d = len(phi)
+    if len(next_phi) != d or len(packed) != HEAD + 2 * d:
+        return 0
+    if not (0.0 <= rho < HUGE and 0.0 <= discount <= 1.0):
+        return 0
+    theta, z = packed[HEAD : HEAD + d], packed[HEAD + d :]
+    after = next_phi if discount != 0.0 else phi
+    v = 0.0
+    next_v = 0.0
+    for j in range(d):
+        v += theta[j] * phi[j]
+        next_v += theta[j] * after[j]
+    m = quotient(moments_dense(phi, after, discount)) if packed[INNER] != 0.0 else 1.0
+    follows = packed[FOLLOWS] != 0.0
+    followed = 1.0
+    if follows:
+        gamma = packed[FOLLOWED + 1]
+        if not start and gamma != 0.0:
+            followed += (gamma if packed[BETA] < 0.0 else packed[BETA]) * packed[FOLLOWED]
+        m = packed[TRACE] + (1.0 - packed[TRACE]) * followed
+    delta = reward + discount * next_v - v
+    a = packed[ALPHA] * rho * delta
+    if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE):
+        return 0
+    if packed[TRACE] == 0.0:
+        for j in range(d):
+            theta[j] += a * m * phi[j]
+    else:
+        decay = 0.0 if start else packed[DECAY]
+        for j in range(d):
+            trace = decay * z[j] + m * phi[j]
+            z[j] = trace
+            theta[j] += a * trace
+        packed[DECAY] = packed[TRACE] * rho * discount
+    if follows:
+        packed[FOLLOWED], packed[FOLLOWED + 1] = rho * followed, discount
+    packed[STEPS] += 1.0
+    return 1
+
+
+@njit(int64(*_ROW), cache=True, nogil=True, fastmath=FASTMATH)
+def one_gradient(
+    packed: Any,
+    phi: Any,
+    next_phi: Any,
+    reward: float,
+    discount: float,
+    rho: float,
+    start: bool,
+) -> int:
+    """Gradient TD: vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
+    d = len(phi)
+    if len(next_phi) != d or len(packed) != HEAD + 4 * d:
+        return 0
+    if not (0.0 <= rho < HUGE and 0.0 <= discount <= 1.0):
+        return 0
+    member = packed[MEMBER:HEAD]
+    theta, w = packed[HEAD : HEAD + d], packed[HEAD + d : HEAD + 2 * d]
+    z, zb = packed[HEAD + 2 * d : HEAD + 3 * d], packed[HEAD + 3 * d :]
+    after = next_phi if discount != 0.0 else phi
+    traced = packed[TRACE] != 0.0
+    into = 0.0 if start or not traced else packed[TRACE] * packed[DISCOUNT]
+    v = 0.0
+    next_v = 0.0
+    wphi = 0.0
+    wz = 0.0
+    wb = 0.0
+    for j in range(d):
+        v += theta[j] * phi[j]
+        next_v += theta[j] * after[j]
+        wphi += w[j] * phi[j]
+        wz += w[j] * (rho * (into * z[j] + phi[j]))
+        wb += w[j] * (into * zb[j] + phi[j])
+    alpha, second = packed[ALPHA], packed[SECOND]
+    delta = reward + discount * next_v - v
+    if not (abs(delta) < HUGE and abs(wz) < HUGE and abs(wb) < HUGE):
+        return 0
+    for j in range(d):
+        z[j] = rho * (into * z[j] + phi[j])
+        zb[j] = into * zb[j] + phi[j]
+    step = scaled(member, directions(member, delta, discount, wphi, wz, wb), alpha, second)
+    if packed[MIRROR] != 0.0:
+        gram = gram_dense(phi, after, z, rho, True)
+        step = mirrored(member, step, gram, alpha, second, delta, discount, wphi, wz)
+    if not size_of(step, delta) < HUGE:
+        return 0
+    a1, a2, a3, c1, c2, c3, keep = step
+    for j in range(d):
+        theta[j] += a1 * z[j] + a2 * phi[j] + a3 * after[j]
+        w[j] = keep * w[j] + c1 * z[j] + c2 * phi[j] + c3 * after[j]
+    packed[DISCOUNT] = discount
+    packed[STEPS] += 1.0
+    return 1

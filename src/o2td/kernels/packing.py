@@ -1,0 +1,15 @@
+"""Where the scalars of a learner's state stand in its packed array (see `kernels.one`)."""
+
+from __future__ import annotations
+
+STEPS, DECAY, DISCOUNT, LARGEST = range(4)
+"""Carried from row to row: steps taken, `lambda c gamma` and `gamma` of the row before, max |phi|^2."""
+CARRIED = 4
+ALPHA, TRACE, SECOND, INNER, MIRROR, FOLLOWS, BETA = range(4, 11)
+"""Parameters."""
+FOLLOWED = 11
+"""The follow-on trace's memory: rho F and gamma of the row before."""
+MEMBER = 13
+"""Ten coefficients of a gradient-TD member."""
+HEAD = 23
+"""Where the vectors begin."""

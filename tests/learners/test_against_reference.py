@@ -1,0 +1,109 @@
+"""Each learner against the slow, plain reference: 1e-10 relative after 1,000 steps, every layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td.emphasis import FollowOn, Omega
+from o2td.learners import (
+    ABTD,
+    ETD,
+    GTD,
+    GTD2,
+    GTD2MP,
+    HTD,
+    O2TD,
+    TD,
+    TDC,
+    TDCMP,
+    TDRC,
+    PowerDecay,
+    ResidualGradient,
+    TreeBackup,
+    VTrace,
+)
+
+from . import reference
+from .conftest import LAYOUTS, as_dicts
+
+A, W = 0.05, 0.08
+
+
+def nu_pi(zeta, psi_0, psi_max):
+    psi = 2 * zeta * psi_0 + max(0.0, 2 * zeta - 1) * (psi_max - 2 * psi_0)
+    return lambda row: min(psi, 1 / max(row["pi"], row["b"])) * row["pi"]
+
+
+def weighted(**options):
+    return lambda rows: reference.weighted(rows, options.pop("alpha", A), **options)
+
+
+def gradient(name, **options):
+    return lambda rows: reference.gradient(name, rows, A, W, **options)
+
+
+CASES = {
+    "TD": (TD(A), weighted()),
+    "TD 0.9": (TD(A, 0.9), weighted(lam=0.9)),
+    "TD auto": (TD("auto"), weighted(alpha="auto")),
+    "TD decay": (TD(PowerDecay(0.3, 0.6)), weighted(alpha=lambda t: 0.3 * t**-0.6)),
+    "VTrace 0.9": (VTrace(A, 0.9), weighted(coefficient=lambda r: 0.9 * min(1.0, r["rho"]))),
+    "VTrace clipped": (
+        VTrace(A, 0.9, clip=0.7, clip_update=True),
+        weighted(coefficient=lambda r: 0.9 * min(0.7, r["rho"]), clip_update=0.7),
+    ),
+    "TreeBackup 0.9": (TreeBackup(A, 0.9), weighted(coefficient=lambda r: 0.9 * r["pi"])),
+    "ABTD 0.3": (ABTD(A, 0.3), weighted(coefficient=nu_pi(0.3, 1.0, 2.0))),
+    "ABTD 0.9": (ABTD(A, 0.9, 0.8, 3.0), weighted(coefficient=nu_pi(0.9, 0.8, 3.0))),
+    "ETD": (ETD(A / 5), weighted(alpha=A / 5, kind="follow")),
+    "ETD 0.8": (ETD(A / 5, 0.8), weighted(alpha=A / 5, lam=0.8, kind="follow")),
+    "ETD beta": (
+        ETD(A / 5, 0.4, decay=0.3),
+        weighted(alpha=A / 5, lam=0.4, kind="follow", memory={"beta": 0.3}),
+    ),
+    **{
+        f"O2TD {reading} {lam}": (O2TD(A, reading, lam), weighted(lam=lam, kind=f"omega:{reading}"))
+        for reading in ("sample", "printed", "state", "moments")
+        for lam in (0.0, 0.7)
+    },
+    "RG": (ResidualGradient(A, double=False), lambda rows: reference.residual(rows, A)),
+    "RG double": (ResidualGradient(A), lambda rows: reference.residual(rows, A, double=True)),
+    "GTD": (GTD(A, W), gradient("GTD")),
+    "GTD 0.6": (GTD(A, W, 0.6), gradient("GTD", lam=0.6)),
+    "GTD2": (GTD2(A, W), gradient("GTD2")),
+    "GTD2 0.6": (GTD2(A, W, 0.6), gradient("GTD2", lam=0.6)),
+    "GTD2 expanded": (GTD2(A, W, 0.6, form="expanded"), gradient("GTD2 expanded", lam=0.6)),
+    "GTD2 omega": (
+        GTD2(A, W, 0.5, emphasis=Omega("sample")),
+        gradient("GTD2", lam=0.5, kind="omega:sample"),
+    ),
+    "GTD2 state": (GTD2(A, W, emphasis=Omega("state")), gradient("GTD2", kind="omega:state")),
+    "GTD2 follow": (GTD2(A, W, 0.5, emphasis=FollowOn()), gradient("GTD2", lam=0.5, kind="follow")),
+    "TDC": (TDC(A, W), gradient("TDC")),
+    "TDC 0.6": (TDC(A, W, 0.6), gradient("TDC", lam=0.6)),
+    "TDRC": (TDRC(A, W), gradient("TDRC", kappa=1.0)),
+    "TDRC 0.6": (TDRC(A, W, 0.6, regularizer=0.3), gradient("TDRC", lam=0.6, kappa=0.3)),
+    "HTD": (HTD(A, W), gradient("HTD")),
+    "HTD 0.6": (HTD(A, W, 0.6), gradient("HTD", lam=0.6)),
+    "GTD2MP": (GTD2MP(A, W), gradient("GTD2MP")),
+    "GTD2MP 0.6": (GTD2MP(A, W, 0.6), gradient("GTD2MP", lam=0.6)),
+    "GTD2MP omega": (
+        GTD2MP(A, W, emphasis=Omega("moments")),
+        gradient("GTD2MP", kind="omega:moments"),
+    ),
+    "TDCMP": (TDCMP(A, W), gradient("TDCMP")),
+    "TDCMP 0.6": (TDCMP(A, W, 0.6), gradient("TDCMP", lam=0.6)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reference(case, stream):
+    learner, plain = CASES[case]
+    expected = plain(as_dicts(*stream))
+    assert np.isfinite(expected).all()
+    assert np.abs(expected).max() > 1e-3
+    for layout, build in LAYOUTS.items():
+        theta = learner.clone().partial_fit(build(*stream)).theta
+        error = np.linalg.norm(theta - expected) / np.linalg.norm(expected)
+        assert error < 1e-10, (layout, error)

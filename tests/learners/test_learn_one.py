@@ -1,0 +1,118 @@
+"""Row by row is the same as a batch, for every learner, on its fast path and off it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from o2td import learners
+from o2td.errors import InputError
+from o2td.learners import ETD, GTD2, HTD, MEMBERS, O2TD, TD, PowerDecay
+
+from .conftest import as_rows, random_rows
+
+CASES = [
+    *(member(step_size=0.05) for member in MEMBERS),
+    *(TD(0.05, 0.8), TD("auto"), TD(PowerDecay(0.2, 0.5), 0.3), O2TD(0.05, trace=0.6)),
+    *(ETD(0.01, 0.7), ETD(0.01, decay=0.4), O2TD(0.05, "state"), O2TD(0.05, "printed")),
+    *(GTD2(0.05, 0.1, 0.7), HTD(0.05, 0.1, 0.7), learners.GTD2MP(0.05, trace=0.5)),
+    *(learners.TDRC(0.05, trace=0.4), learners.VTrace(0.05, 0.9), learners.ABTD(0.05, 0.9)),
+]
+
+
+def feed(learner, table, batch, rows, interest=False):
+    for t in rows:
+        fields = {"state": batch["state"][t]} if "state" in repr(learner) else {}
+        rho = batch["target_prob"][t] / batch["behavior_prob"][t]
+        if learner.needs:
+            fields |= {k: batch[k][t] for k in ("target_prob", "behavior_prob")}
+        learner.learn_one(
+            table[batch["state"][t]],
+            batch["reward"][t],
+            table[batch["next_state"][t]],
+            batch["discount"][t],
+            rho,
+            bool(batch["start"][t]),
+            **fields,
+        )
+
+
+@pytest.mark.parametrize("learner", CASES, ids=repr)
+def test_learn_one_is_partial_fit(learner):
+    table, batch = random_rows(60, double=False)
+    batch["interest"] = np.ones(60)
+    expected = learner.clone().partial_fit(as_rows(table, batch)).theta
+    one = learner.clone()
+    feed(one, table, batch, range(60))
+    np.testing.assert_allclose(one.theta, expected, rtol=1e-12, atol=1e-14)
+    assert one.steps == 60
+
+    mixed = learner.clone().partial_fit(as_rows(table, batch)[:20])
+    feed(mixed, table, batch, range(20, 40))
+    mixed.partial_fit(as_rows(table, batch)[40:])
+    np.testing.assert_allclose(mixed.theta, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "learner", [TD(0.1, 0.5), ETD(0.1), GTD2(0.1), O2TD(0.1, "moments")], ids=repr
+)
+def test_a_copy_taken_between_rows_is_independent(learner):
+    table, batch = random_rows(20, double=False)
+    feed(learner, table, batch, range(10))
+    before = learner.theta.copy()
+    other = copy.deepcopy(learner)
+    feed(other, table, batch, range(10, 20))
+    np.testing.assert_array_equal(learner.theta, before)
+    feed(learner, table, batch, range(10, 20))
+    np.testing.assert_array_equal(learner.theta, other.theta)
+
+
+@pytest.mark.parametrize(
+    "learner", [TD(0.1), TD(0.1, 0.5), ETD(0.1), GTD2(0.1), GTD2(0.1, trace=0.5)], ids=repr
+)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"phi": [np.nan, 0.0]},
+        {"phi": [1.0, 0.0, 0.0]},
+        {"phi": [1j, 0.0]},
+        {"phi": np.ones((2, 2))},
+        {"next_phi": [np.inf, 0.0]},
+        {"reward": np.nan},
+        {"discount": 1.5},
+        {"rho": -1.0},
+        {"rho": np.nan},
+        {"next_phi": None},
+    ],
+    ids=str,
+)
+def test_bad_rows_are_refused_and_change_nothing(learner, bad):
+    learner = learner.clone()
+    good = {"phi": np.ones(2), "reward": 1.0, "next_phi": np.ones(2), "discount": 0.5, "rho": 1.0}
+    learner.learn_one(**good).learn_one(**good)
+    state = pickle.dumps((learner.arrays, learner.carried, learner.memory))
+    with pytest.raises(InputError):
+        learner.learn_one(**{**good, **bad})
+    assert pickle.dumps((learner.arrays, learner.carried, learner.memory)) == state
+
+
+def test_other_types_are_converted():
+    plain, other = TD(0.1), TD(0.1)
+    for _ in range(3):
+        plain.learn_one(np.array([1.0, 2.0]), 1.0, np.array([0.0, 1.0]), 0.5)
+        frozen = np.array([0.0, 1.0])
+        frozen.flags.writeable = False
+        other.learn_one(np.array([1, 2], dtype=np.int64), 1, frozen[::1], np.float32(0.5))
+    np.testing.assert_array_equal(plain.theta, other.theta)
+
+
+def test_divergence_is_reported_row_by_row():
+    learner = TD(10.0)
+    for _ in range(2000):
+        learner.learn_one(np.array([1.0]), 1.0, np.array([5.0]), 1.0)
+    assert learner.status.kind == "diverged"
+    assert np.isfinite(learner.theta).all()
+    assert 0 < learner.status.step < 2000
