@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError
+from o2td.sources.ahead import ahead
 from o2td.sources.blocks import Block, Where
 from o2td.sources.columns import Columns, Mapped, find_columns
 from o2td.sources.decode import Decoder
@@ -21,6 +22,8 @@ from o2td.sources.readers import FileReader, FrameReader, Reader, frame_kind
 from o2td.sources.schema import check_schema, drop_unreadable, kinds_of
 from o2td.sources.sort import PART, ROW, sorted_file
 from o2td.sources.source import Source
+
+_AHEAD = 1024  # rows of a batch that are worth a thread
 
 __all__ = ["LogSource", "open_logs"]
 
@@ -144,6 +147,8 @@ class LogSource(Source):
         middle = low > 0
         decoder = Decoder(self.mapped, self._ratio.discrete, self._from_flags, middle)
         batches = self._sorted_batches(rows) if self._sort else self._batches(low, files, rows)
+        if rows >= _AHEAD:
+            batches = ahead(batches)
         blocks = ((part, decoder.decode(batch, where)) for part, batch, where in batches)
         found = False
         whole = (low, high) == (0, files)

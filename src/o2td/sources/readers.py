@@ -17,7 +17,8 @@ from o2td.sources.paths import format_of
 from o2td.sources.text import first_bad_cell
 
 TEXT_BLOCK = 16 << 20  # bytes of text parsed at a time
-_READ_BUFFER = 1 << 20
+_READ_BUFFER = 1 << 18
+_LARGE_GROUP = 64 << 20  # bytes
 TRUE = ["1", "1.0", "true", "True", "TRUE"]
 FALSE = ["0", "0.0", "false", "False", "FALSE"]
 _REMEDY = "restore it from a copy, or write it again"
@@ -208,10 +209,16 @@ def _joined(table: Any) -> Any:
 
 @contextlib.contextmanager
 def _parquet(file: Path) -> Iterator[Any]:
-    # Pages are read through a small buffer: a row group may be larger than the memory.
     pq = import_extra("pyarrow.parquet", "logs")
+    metadata = pq.read_metadata(file)
+    sizes = [metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)]
+    # Large row groups are read page by page through a buffer: one may exceed the memory.
     parquet = pq.ParquetFile(
-        file, page_checksum_verification=True, pre_buffer=False, buffer_size=_READ_BUFFER
+        file,
+        metadata=metadata,
+        page_checksum_verification=True,
+        pre_buffer=False,
+        buffer_size=_READ_BUFFER if max(sizes, default=0) > _LARGE_GROUP else 0,
     )
     try:
         yield parquet

@@ -19,7 +19,6 @@ import numpy as np
 
 from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where
 from o2td.sources.chunk import NO_FINAL, LogChunk
-from o2td.sources.decode import all_finite
 from o2td.sources.ratio import Ratio
 
 _JOINED = (
@@ -134,14 +133,12 @@ class Stream:
         lost = count - int(keep.sum()) - (0 if bare is None else int(bare[:count].sum()))
         if lost:
             self._drop[NO_FINAL] += lost
-        rows = self._rows(window, count, known, last)
-        rows |= self._labels(window, new[:count], keep)
-        everything = bool(keep.all())
-        kept = None if everything else np.flatnonzero(keep)
-        if kept is not None:
-            rows = {k: v if v is None or k in _LABELS else v[kept] for k, v in rows.items()}
-        if not len(rows["reward"]):
+        kept = None if keep.all() else np.flatnonzero(keep)
+        labels = self._labels(window, new[:count], keep)
+        if kept is not None and not len(kept):
             return
+        chosen = slice(0, count) if kept is None else kept
+        rows = self._rows(window, chosen, known[chosen], last[chosen]) | labels
 
         def place(row: int) -> tuple[Where, int]:
             return window.place(row if kept is None else int(kept[row]))
@@ -181,45 +178,40 @@ class Stream:
             name = self.ratio.mapped.one(role) or self.ratio.mapped.one("done") or role
             where.refuse(index, name, "comes after the row that ended the episode", _AFTER)
 
-    def _rows(self, window: Window, count: int, known: Bools, last: Bools) -> dict[str, Any]:
-        """All fields of the first `count` rows, with their successors."""
+    def _rows(
+        self, window: Window, chosen: slice | Ints, known: Bools, last: Bools
+    ) -> dict[str, Any]:
+        """All fields of the chosen rows, with their successors."""
         rows: dict[str, Any] = {
-            name: None if (value := window.get(name)) is None else value[:count]
+            name: None if (value := window.get(name)) is None else _take(value, chosen)
             for name in ("reward", "terminated", "truncated", "action", *_RATIO, "discount")
         }
         ends = rows["terminated"]
         for name in ("observation", "state"):
             here = window.get(name)
-            given = window.get(f"next_{name}")
-            rows[name] = None if here is None else here[:count]
-            rows[f"next_{name}"] = None
+            rows[name] = rows[f"next_{name}"] = None
             if here is not None:
-                following = _successors(
-                    here, None if given is None else given[:count], known, count
-                )
-                filler = here[:count] if name == "observation" else np.full(count, -1)
-                following[ends] = filler[ends]
+                rows[name] = _take(here, chosen)
+                following = _successors(here, window.get(f"next_{name}"), known, chosen)
+                following[ends] = rows[name][ends] if name == "observation" else -1
                 rows[f"next_{name}"] = following
         rows["target_probs"] = rows["next_target_probs"] = None
         probs = window.get("target_probs")
         if probs is not None:
-            rows["target_probs"] = probs[:count]
-            rows["next_target_probs"] = self._next_probs(window, probs, count, last, ends)
+            rows["target_probs"] = _take(probs, chosen)
+            given = window.get("next_target_probs")
+            rows["next_target_probs"] = self._next_probs(probs, given, chosen, last, ends)
         return rows
 
     def _next_probs(
-        self, window: Window, probs: Floats, count: int, last: Bools, ends: Bools
+        self, probs: Floats, given: Floats | None, chosen: slice | Ints, last: Bools, ends: Bools
     ) -> Floats:
         """pi(.|s') as given, else from the row after; NaN where neither is known."""
-        given = window.get("next_target_probs")
-        if given is None:
-            following: Floats = _successors(probs, None, np.zeros(count, dtype=np.bool_), count)
-            following[last] = np.nan
-        else:
-            following = np.array(given[:count])
-            if not all_finite(following):
-                empty = ~np.isfinite(following).all(axis=1) & ~last
-                following[empty] = probs[1:][np.flatnonzero(empty)]
+        known = np.zeros(len(last), dtype=np.bool_)
+        if given is not None:
+            known = np.isfinite(_take(given, chosen)).all(axis=1)
+        following: Floats = _successors(probs, given, known, chosen)
+        following[last & ~known] = np.nan
         following[ends] = 0.0
         unknown = int(np.isnan(following).any(axis=1).sum())
         if unknown:
@@ -251,7 +243,6 @@ class Stream:
         return np.where(rows["terminated"], 0.0, given)
 
 
-_LABELS = ("start", "episode", "step", "key")
 _RATIO = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 
 
@@ -265,14 +256,20 @@ def _known(window: Window, count: int) -> Bools:
     return everywhere
 
 
-def _successors(here: Any, given: Any, known: Bools, count: int) -> Any:
-    """The successor written in the row where known, else the row after (the row itself at the end)."""
+def _take(rows: Any, chosen: slice | Ints) -> Any:
+    """The chosen rows: a view of consecutive ones, else a copy."""
+    return rows[chosen] if isinstance(chosen, slice) else rows.take(chosen, axis=0)
+
+
+def _successors(here: Any, given: Any, known: Bools, chosen: slice | Ints) -> Any:
+    """The successor written in the row where known, else the row after (at the end, itself)."""
     if given is not None and known.all():
-        return np.array(given)
-    following = np.empty((count, *here.shape[1:]), dtype=here.dtype)
-    inner = min(count, len(here) - 1)
-    following[:inner] = here[1 : 1 + inner]
-    following[inner:] = here[inner:count]
+        return np.array(_take(given, chosen))
+    if isinstance(chosen, slice):
+        inner = min(chosen.stop, len(here) - 1)
+        following = np.concatenate([here[1 : 1 + inner], here[inner : chosen.stop]])
+    else:
+        following = here.take(np.minimum(chosen + 1, len(here) - 1), axis=0)
     if given is not None:
-        following[known] = given[known]
+        following[known] = _take(given, chosen)[known]
     return following

@@ -1,0 +1,57 @@
+"""Reading ahead: the next batches are decoded while the last ones are being used."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_END = object()
+_POLL = 0.05
+
+
+def ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
+    """The same items, made by a thread that is at most `depth` ahead.
+
+    An error of the maker is raised here in its place; leaving early stops the thread.
+
+    >>> list(ahead(iter(range(5))))
+    [0, 1, 2, 3, 4]
+    """
+    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(depth)
+    left = threading.Event()
+
+    def put(item: Any, error: BaseException | None = None) -> None:
+        while not left.is_set():
+            try:
+                ready.put((item, error), timeout=_POLL)
+                break
+            except queue.Full:
+                continue
+
+    def make() -> None:
+        try:
+            for item in items:
+                put(item)
+                if left.is_set():
+                    return
+        except BaseException as error:  # it is raised again by the reader
+            put(_END, error)
+        else:
+            put(_END)
+
+    thread = threading.Thread(target=make, name="o2td-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = ready.get()
+            if error is not None:
+                raise error
+            if item is _END:
+                return
+            yield item
+    finally:
+        left.set()
+        thread.join()
