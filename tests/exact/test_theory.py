@@ -209,8 +209,8 @@ def test_o2td_weights_match_their_definitions() -> None:
     along = (mean * Phi).sum(axis=1)
     found = exact.directions(problem)
     state = along / (mean * mean).sum(axis=1)
-    close(found["O2TD, state"], state[:, None] * (Xi @ Phi))
-    close(found["O2TD, moments"], (along / second)[:, None] * (Xi @ Phi))
+    close(found["O2TD(0), state"], state[:, None] * (Xi @ Phi))
+    close(found["O2TD(0), moments"], (along / second)[:, None] * (Xi @ Phi))
 
 
 def test_follow_on_direction_is_its_power_series() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from o2td.emphasis import READINGS
 from o2td.errors import O2TDError
-from o2td.exact.dynamics import fixed_point, limit
+from o2td.exact.dynamics import LinearDynamics, land
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
 from o2td.exact.oblique import amplification, directions, solve_direction
 from o2td.exact.system import Floats, dense, system
@@ -98,18 +98,19 @@ def variants(
 def _learner(problem: Problem, name: str, learner: Any, finder: _Amplification) -> Landing:
     if not hasattr(learner, "mean_dynamics"):
         return Landing(name, "learner", reason="it gives no mean dynamics")
-    point = fixed_point(problem, learner)
+    mean = learner.mean_dynamics(finder.model)
+    dynamics = LinearDynamics(mean.A)
+    point = land(problem, learner, dynamics, mean.b)
     if point.theta is None:
         reason = "its mean dynamics have no fixed point"
         return Landing(name, "learner", stable=False, max_step_size=0.0, reason=reason)
-    A = np.asarray(learner.mean_dynamics(finder.model).A)
 
-    def land(reward: Floats) -> Floats | None:
+    def landed(reward: Floats) -> Floats | None:
         b = np.asarray(learner.mean_dynamics(finder.rewarded(reward)).b)
-        x = limit(A, b, np.zeros(len(b)))[0]
+        x = dynamics.limit(b, np.zeros(len(b)))
         return None if x is None else x[: problem.d]
 
-    worst, reason = finder(land)
+    worst, reason = finder(landed)
     errors = (point.rmse, point.suboptimality, point.rmspbe)
     return Landing(name, "learner", *errors, point.stable, point.max_step_size, worst, reason)
 
@@ -126,8 +127,8 @@ def _solver(problem: Problem, name: str, solver: Any, finder: _Amplification) ->
 class _Amplification:
     """The amplification of a method that is known only by where it lands for given rewards.
 
-    A method with a direction reproduces every value in span Phi. Which direction it has shows in
-    where it lands for random rewards; one that is not in the table is found state by state.
+    Which direction of the table it has shows in where it lands for random rewards. One that is not
+    in the table is found state by state, if there is one: it reproduces every value in span Phi.
     """
 
     def __init__(self, problem: Problem, traces: tuple[float, ...]) -> None:
@@ -137,7 +138,7 @@ class _Amplification:
         self._root = np.sqrt(s.weight[self._seen])
         self._phi = dense(s.phi[self._seen]) * self._root[:, None]
         rng = np.random.default_rng(0)
-        self._tests = rng.standard_normal((2, problem.n_states))
+        self._reward = rng.standard_normal(problem.n_states)
         self._coefficients = rng.standard_normal(problem.d)
         self._known: list[tuple[Floats, float]] = []
         for trace in traces:
@@ -145,17 +146,16 @@ class _Amplification:
                 self._known.append(self._land(X))
 
     def __call__(self, land: Callable[[Floats], Floats | None]) -> tuple[float | None, str]:
+        landed = land(self._reward)
+        if landed is None:
+            return None, "it has no direction X: for some rewards it lands nowhere"
+        for known, worst in self._known:
+            if _near(self._phi @ landed, known):
+                return worst, ""
         expected = self._phi @ self._coefficients
         there = land(np.asarray(self.system.delta @ self._coefficients))
         if there is None or not _near(self._phi @ there, expected):
             return None, "it has no direction X: it misses values that the features can express"
-        landed = [land(reward) for reward in self._tests]
-        if any(theta is None for theta in landed):
-            return None, "it has no direction X: for some rewards it lands nowhere"
-        signature = np.concatenate([self._phi @ theta for theta in landed])
-        for known, worst in self._known:
-            if _near(signature, known):
-                return worst, ""
         if len(self._seen) > _PROBED:
             return None, f"its direction X is not tabulated, and over {_PROBED} states not searched"
         return self._probe(land), ""
@@ -166,11 +166,10 @@ class _Amplification:
 
     def _land(self, X: Floats) -> tuple[Floats, float]:
         try:
-            thetas = [solve_direction(self.system, X, reward) for reward in self._tests]
-            worst = amplification(self.problem, X)
+            theta = solve_direction(self.system, X, self._reward)
+            return self._phi @ theta, amplification(self.problem, X)
         except O2TDError:
-            return np.full(2 * len(self._seen), np.nan), np.nan
-        return np.concatenate([self._phi @ theta for theta in thetas]), worst
+            return np.full(len(self._seen), np.nan), np.nan
 
     def _probe(self, land: Callable[[Floats], Floats | None]) -> float:
         """`|Phi G L|_xi` for the map G from rewards to theta, column by column."""

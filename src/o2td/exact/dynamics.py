@@ -20,7 +20,7 @@ from o2td.exact.system import Floats
 from o2td.exact.truth import model
 from o2td.problem import Problem
 
-__all__ = ["FixedPoint", "fixed_point"]
+__all__ = ["FixedPoint", "LinearDynamics", "fixed_point", "land"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,42 +47,54 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
     Starts from the learner's `initial_theta`, else the problem's, else zero.
     """
     dynamics = learner.mean_dynamics(model(problem))
-    A, b = np.asarray(dynamics.A, dtype=np.float64), np.asarray(dynamics.b, dtype=np.float64)
+    return land(problem, learner, LinearDynamics(dynamics.A), dynamics.b)
+
+
+def land(problem: Problem, learner: Any, dynamics: LinearDynamics, b: Any) -> FixedPoint:
+    """`fixed_point` from dynamics that are at hand already."""
     start = np.zeros(len(b))
     start[: problem.d] = _initial_theta(problem, learner)
-    x, stable, eigenvalues, step = limit(A, b, start)
+    x = dynamics.limit(np.asarray(b, dtype=np.float64), start)
+    eigenvalues = dynamics.eigenvalues
     if x is None:
         nowhere = float("inf")
-        return FixedPoint(None, False, eigenvalues, step, nowhere, nowhere, nowhere)
+        return FixedPoint(None, False, eigenvalues, 0.0, nowhere, nowhere, nowhere)
     theta = x[: problem.d]
     errors = (rmse(problem, theta), rmspbe(problem, theta), suboptimality(problem, theta))
-    return FixedPoint(theta, stable, eigenvalues, step, *errors)
+    return FixedPoint(theta, dynamics.stable, eigenvalues, dynamics.max_step_size, *errors)
 
 
-def limit(
-    A: Floats, b: Floats, start: Floats
-) -> tuple[Floats | None, bool, npt.NDArray[np.complex128], float]:
-    """Limit, stability, eigenvalues and largest step size of `x += alpha (b - A x)`."""
-    U, size, Vt = np.linalg.svd(A)
-    rank = int((size > size[0] * len(b) * 16 * np.finfo(np.float64).eps).sum())
-    eigenvalues = np.linalg.eigvals(A).astype(np.complex128)
-    eigenvalues = eigenvalues[np.argsort(-np.abs(eigenvalues))]
-    left, right = U[:, rank:], Vt[rank:].T
-    x = Vt[:rank].T @ ((U[:, :rank].T @ b) / size[:rank])
-    if np.linalg.norm(left.T @ b) > 1e-9 * np.linalg.norm(b):
-        return None, False, eigenvalues, 0.0
-    overlap = left.T @ right
-    semisimple = rank == len(b) or np.linalg.cond(overlap) < 1e8
-    if semisimple and rank < len(b):
-        # What lies in the null space is never moved, so it stays where it started.
-        x = x + right @ np.linalg.solve(overlap, left.T @ (start - x))
-    moving = eigenvalues[:rank]
-    floor = 1e-13 * float(np.abs(eigenvalues).max(initial=0.0))
-    stable = bool(semisimple and (moving.real > floor).all())
-    step = 0.0
-    if stable:
-        step = float((2.0 * moving.real / np.abs(moving) ** 2).min(initial=np.inf))
-    return x, stable, eigenvalues, step
+class LinearDynamics:
+    """`x += alpha (b - A x)`, A factored once for many `b`."""
+
+    def __init__(self, A: Any) -> None:
+        A = np.asarray(A, dtype=np.float64)
+        U, size, Vt = np.linalg.svd(A)
+        rank = int((size > size[0] * len(A) * 16 * np.finfo(np.float64).eps).sum())
+        self._inverse = (Vt[:rank].T / size[:rank]) @ U[:, :rank].T
+        self._left, self._right = U[:, rank:], Vt[rank:].T
+        self._overlap = self._left.T @ self._right
+        self._semisimple = rank == len(A) or bool(np.linalg.cond(self._overlap) < 1e8)
+        eigenvalues = np.linalg.eigvals(A).astype(np.complex128)
+        self.eigenvalues = eigenvalues[np.argsort(-np.abs(eigenvalues))]
+        moving = self.eigenvalues[:rank]
+        floor = 1e-13 * float(np.abs(eigenvalues).max(initial=0.0))
+        self.stable = bool(self._semisimple and (moving.real > floor).all())
+        self.max_step_size = 0.0
+        if self.stable:
+            bounds = 2.0 * moving.real / np.abs(moving) ** 2
+            self.max_step_size = float(bounds.min(initial=np.inf))
+
+    def limit(self, b: Floats, start: Floats) -> Floats | None:
+        """Where `start` is led, or the fixed point it is driven from; None where there is none."""
+        if np.linalg.norm(self._left.T @ b) > 1e-9 * np.linalg.norm(b):
+            return None
+        x = self._inverse @ b
+        if self._semisimple and len(self._overlap):
+            # What lies in the null space is never moved, so it stays where it started.
+            stays = np.linalg.solve(self._overlap, self._left.T @ (start - x))
+            x = x + self._right @ stays
+        return np.asarray(x)
 
 
 def _initial_theta(problem: Problem, learner: Any) -> Any:

@@ -139,8 +139,10 @@ def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
     ETD(0) 1.118
     ETD(0.9) 1.0008
     residual gradient 1.6667
-    O2TD, state 1.6667
-    O2TD, moments 1.6667
+    O2TD(0), state 1.6667
+    O2TD(0.9), state 1.1577
+    O2TD(0), moments 1.6667
+    O2TD(0.9), moments 1.1577
     best 1.0
     """
     s = system(problem)
@@ -156,8 +158,10 @@ def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
             traced, _weighted(s.phi, trace * interested + (1.0 - trace) * followon)
         ),
         "residual gradient": _weighted(s.delta, xi),
-        "O2TD, state": _weighted(s.phi, state * xi),
-        "O2TD, moments": _weighted(s.phi, moments * xi),
+        "O2TD(0), state": _weighted(s.phi, state * xi),
+        f"O2TD({trace:g}), state": chain.solve_transposed(traced, _weighted(s.phi, state * xi)),
+        "O2TD(0), moments": _weighted(s.phi, moments * xi),
+        f"O2TD({trace:g}), moments": chain.solve_transposed(traced, _weighted(s.phi, moments * xi)),
         "best": optimal_direction(problem),
     }
 

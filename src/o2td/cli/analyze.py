@@ -1,0 +1,220 @@
+"""`o2td analyze DOMAIN`: where each known method lands on a finite problem, and how far from best."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from o2td.errors import InputError, import_extra
+from o2td.registry import DOMAINS
+
+if TYPE_CHECKING:
+    from o2td.exact import Landing
+    from o2td.problem import Problem
+
+
+def command(
+    domain: Annotated[str, typer.Argument(help="Name of a domain: see o2td domains.")],
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="KEY=VALUE", help="A parameter of the domain."),
+    ] = None,
+    trace: Annotated[
+        list[float] | None,
+        typer.Option(help="A lambda for methods with traces; repeat for more. 0 and 0.9 if none."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the distances from best to this file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show each method's limit on a domain: its error, its stability, its distance from best."""
+    # Matrices of a few hundred rows: more threads wait for each other, longer than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    problem = build(domain, param or [])
+    from o2td.problem import Problem
+
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"{domain} is simulated and has no exact answers; analyze needs a finite domain"
+        )
+    traces = trace or [0.0, 0.9]
+    if any(not 0.0 <= value <= 1.0 for value in traces):
+        raise InputError(f"--trace must be in [0, 1], got {', '.join(map(str, traces))}")
+    rows = _with_progress(problem, traces)
+    about = _about(problem, domain)
+    if plot is not None:
+        draw(rows, about, plot)
+    if as_json:
+        listed = [{name: _number(value) for name, value in vars(row).items()} for row in rows]
+        typer.echo(json.dumps({**about, "methods": listed}, ensure_ascii=False))
+    else:
+        _show(rows, about)
+        if plot is not None:
+            typer.echo(f"picture: {plot}")
+
+
+def build(domain: str, params: list[str]) -> Any:
+    """The problem that a domain makes of `key=value` settings, each value read as JSON or text."""
+    factory = DOMAINS[domain]
+    accepted = inspect.signature(factory).parameters
+    settings = {}
+    for param in params:
+        key, equals, text = param.partition("=")
+        if not equals or key not in accepted:
+            raise InputError(
+                f"--param {param}: write KEY=VALUE, with a key of {domain}: {', '.join(accepted)}"
+            )
+        try:
+            settings[key] = json.loads(text)
+        except json.JSONDecodeError:
+            settings[key] = text
+    missing = [
+        name
+        for name, parameter in accepted.items()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and name not in settings
+    ]
+    if missing:
+        raise InputError(f"{domain} needs --param {missing[0]}=VALUE")
+    return factory(**settings)
+
+
+def _with_progress(problem: Problem, traces: list[float]) -> list[Landing]:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from o2td.exact import analyze
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        return analyze(problem, traces, lambda name: bar.update(task, description=name))
+
+
+def _about(problem: Problem, domain: str) -> dict[str, Any]:
+    import numpy as np
+
+    from o2td import exact
+
+    weight = np.where(problem.active, problem.visits, 0.0)
+    value = exact.value(problem)
+    mean = float(weight @ value / weight.sum())
+    spread = float(np.sqrt(weight @ (value - mean) ** 2 / weight.sum()))
+    return {
+        "domain": domain,
+        "states": problem.n_states,
+        "actions": problem.n_actions,
+        "features": problem.d,
+        "value_mean": mean,
+        "value_spread": spread,
+        "best_rmse": exact.rmse(problem, exact.best_approximation(problem)),
+    }
+
+
+def _number(value: Any) -> Any:
+    """JSON has no infinity: it becomes the text "inf"."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    # Rounding is all that is left of an error of zero.
+    return "0" if abs(value) < 1e-9 else f"{value:.4g}"
+
+
+def _order(row: Landing) -> tuple[bool, float, float, str]:
+    """What lands nearest to best first; what lands nowhere, being unstable, last."""
+    nearness = [math.inf if x is None else round(x, 9) for x in (row.suboptimality, row.rmse)]
+    return row.stable is False, nearness[0], nearness[1], row.method
+
+
+def _show(rows: list[Landing], about: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    console.print(
+        f"{about['domain']}: {about['states']} states, {about['features']} features,"
+        f" V {_text(about['value_mean'])} ± {_text(about['value_spread'])},"
+        f" best RMSE {_text(about['best_rmse'])}",
+        highlight=False,
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    headings = ("RMSE", "/ best", "RMSPBE", "stable", "step size <", "amplification")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    notes: dict[str, int] = {}
+    for row in sorted(rows, key=_order):
+        mark = f" [{notes.setdefault(row.reason, len(notes) + 1)}]" if row.reason else ""
+        fields = (row.rmse, row.suboptimality, row.rmspbe, row.stable, row.max_step_size)
+        cells = [*map(_text, fields), _text(row.amplification) + mark]
+        style = "red" if row.stable is False else None
+        table.add_row(row.method, *cells, style=style)
+    console.print(table, markup=False)
+    for reason, number in notes.items():
+        console.print(f"[{number}] {reason}", markup=False, highlight=False)
+
+
+def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
+    """A dot a method, its distance from best on a log axis; unstable ones are hollow and red.
+
+    Where the features can express V, distances are 1 or infinite, so errors are drawn instead.
+    """
+    import_extra("matplotlib", extra="plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    exact_best = about["best_rmse"] <= 1e-9 * max(abs(about["value_mean"]), about["value_spread"])
+    exact_best = exact_best or about["best_rmse"] < 1e-12
+    shown = [row for row in sorted(rows, key=_order) if row.rmse is not None]
+    figure = Figure(figsize=(7.0, 0.9 + 0.2 * len(shown)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for y, row in enumerate(reversed(shown)):
+        distance = row.rmse if exact_best else row.suboptimality
+        x = max(float(distance or 0.0), 1e-9 if exact_best else 1.0)
+        unstable = row.stable is False
+        axes.plot(
+            [x],
+            [y],
+            marker="o" if row.kind == "learner" else "s",
+            color="#b3261e" if unstable else "#1f5fa8",
+            markerfacecolor="none" if unstable else None,
+            linestyle="none",
+        )
+    axes.set_yticks(range(len(shown)), [row.method for row in reversed(shown)], fontsize=8)
+    axes.set_ylim(-0.7, len(shown) - 0.3)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}")
+    axes.tick_params(axis="x", which="both", labelsize=8)
+    axes.grid(axis="x", alpha=0.3, which="both")
+    axes.set_xlabel(
+        "RMSE of the limit (the best is 0)"
+        if exact_best
+        else "RMSE of the limit / RMSE of the best"
+    )
+    axes.set_title(
+        f"{about['domain']}: where each method lands\n"
+        "● online  ■ batch  ○ unstable: the fixed point it is driven away from",
+        fontsize=9,
+        loc="left",
+    )
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:
+        raise InputError(f"--plot {path}: {error}") from None
