@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -116,7 +118,6 @@ class LogSource(Source):
         self._parts = (0, len(reader.names)) if parts is None else parts
         self._from_flags = _check_needed(self.mapped, reader.names[0], sort)
         self._kinds = kinds_of(self.mapped)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._sorted: FileReader | None = None
         self._checked: set[int] = set()
         self._open: tuple[str, ...] | None = None
@@ -177,10 +178,11 @@ class LogSource(Source):
         if self._sorted is None:
             for part in range(len(self._reader.names)):
                 self._check(part)
-            self._folder = tempfile.TemporaryDirectory(prefix="o2td-sort-")
+            folder = Path(tempfile.mkdtemp(prefix="o2td-sort-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             order = self.mapped.one("step") or self.mapped.one("time")
             episode = self.mapped.one("episode") or ""
-            file = sorted_file(self._reader, self._kinds, episode, order, Path(self._folder.name))
+            file = sorted_file(self._reader, self._kinds, episode, order, folder)
             self._sorted = FileReader([file])
         kinds = {**self._kinds, PART: "int", ROW: "int"}
         for batch in self._sorted.batches(0, kinds, rows):
@@ -219,7 +221,7 @@ class LogSource(Source):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the temporary file here: another process sorts for itself."""
-        return {**self.__dict__, "_folder": None, "_sorted": None}
+        return {**self.__dict__, "_sorted": None}
 
 
 def _check_needed(mapped: Mapped, name: str, sort: bool) -> bool:

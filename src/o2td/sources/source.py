@@ -123,8 +123,8 @@ class Source:
             "behavior_prob": None if behavior is None else np.maximum(behavior, 1e-300),
         }
         if hasattr(features, "state_of"):
-            table = _identity(features.n_features_out_)
             state = features.state_of(chunk.input)
+            table = _identity(features.n_features_out_)
             following = np.where(chunk.terminated, -1, features.state_of(chunk.next_input))
             return Transitions.from_table(table, state, chunk.reward, following, **shared)
         if hasattr(features, "shape"):
