@@ -196,7 +196,9 @@ def drive(
     """
     shifted = np.empty(lanes.theta.shape[1])
     n_lanes = len(diverged)
-    size = n if n_lanes == 1 else CACHED_ROWS
+    size = (
+        CACHED_ROWS if every > 0 else n
+    )  # not by the number of lanes: results must not depend on it
     record = 0
     lo = 0
     while lo < n:

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td import Lane, Transitions, metrics, sweep
+from o2td.domains import garnet
+from o2td.emphasis import Omega
+from o2td.errors import InputError
+from o2td.learners import (
+    ETD,
+    GTD2,
+    HTD,
+    MEMBERS,
+    O2TD,
+    TD,
+    TDRC,
+    ResidualGradient,
+)
+
+from .conftest import LAYOUTS, random_rows
+
+LANES = [
+    *(member(step_size=0.03) for member in MEMBERS),
+    *(TD(a, trace) for a in (0.01, 0.1) for trace in (0.0, 0.5, 0.9)),
+    *(O2TD(0.02, "state"), O2TD(0.02, "moments", 0.4), ETD(0.001, 0.3), TD("auto")),
+    *(GTD2(0.02, emphasis=Omega("sample")), HTD(0.02, trace=0.5), TDRC(0.02, trace=0.9)),
+    ResidualGradient(0.02, double=False),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lanes_are_the_learners_one_by_one(layout):
+    batch = LAYOUTS[layout](*random_rows(700))
+    result = sweep(LANES, batch)
+    for k, learner in enumerate(LANES):
+        alone = learner.clone().partial_fit(batch)
+        np.testing.assert_allclose(result.theta[:, k], alone.theta, rtol=1e-11, atol=1e-13)
+    assert (result.diverged == -1).all()
+
+
+def test_metrics_are_recorded_at_their_steps():
+    problem = garnet(seed=3)
+    batch = problem.sample(1000, seed=1)
+    error = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}
+    lanes = [TD(0.01), O2TD(0.01), GTD2(0.01), TD(0.01, 0.9)]
+    result = sweep(lanes, batch, error, every=70)
+    assert result.steps.tolist() == list(range(70, 1001, 70))
+    for k, learner in enumerate(lanes):
+        for j, step in enumerate(result.steps):
+            theta = learner.clone().partial_fit(batch[:step]).theta
+            for name, metric in error.items():
+                expected = metric.value(theta)
+                assert result.values[name][k, j] == pytest.approx(expected, rel=1e-9)
+
+
+def test_learners_are_left_alone():
+    learner = TD(0.1)
+    sweep([learner, learner], LAYOUTS["dense"](*random_rows(50)))
+    assert learner.status.kind == "new"
+
+
+def test_a_lane_may_have_its_own_target():
+    table, batch = random_rows(400, double=False)
+    stream = LAYOUTS["table"](table, batch)
+    rng = np.random.default_rng(5)
+    rho, reward = rng.random(400) * 2, rng.normal(size=400)
+    discount = np.where(rng.random(400) < 0.2, 0.0, 0.7)
+    own = [
+        Lane(TD(0.05, 0.5), rho=rho),
+        Lane(GTD2(0.05), reward=reward, discount=discount),
+        Lane(ETD(0.01), rho=rho, reward=reward, discount=discount),
+        TD(0.05, 0.5),
+    ]
+    result = sweep(own, stream, every=100)
+    for k, lane in enumerate(own):
+        seen = dict(batch)
+        learner = lane
+        if isinstance(lane, Lane):
+            learner = lane.learner
+            for name in ("rho", "reward", "discount"):
+                if getattr(lane, name) is not None:
+                    seen[name] = getattr(lane, name)
+        alone = learner.clone().partial_fit(Transitions.from_table(table, **seen))
+        np.testing.assert_allclose(result.theta[:, k], alone.theta, rtol=1e-11, atol=1e-13)
+
+
+def test_a_lane_that_diverges_leaves_the_others_exact():
+    problem = garnet(seed=0)
+    batch = problem.sample(3000, seed=2)
+    calm = [TD(0.01), GTD2(0.01), O2TD(0.001)]
+    wild = [TD(100.0), GTD2(100.0), O2TD(100.0)]
+    error = {"rmse": metrics.rmse(problem)}
+    both = sweep([*calm, *wild], batch, error, every=100)
+    alone = sweep(calm, batch, error, every=100)
+    np.testing.assert_array_equal(both.theta[:, :3], alone.theta)
+    np.testing.assert_array_equal(both.values["rmse"][:3], alone.values["rmse"])
+    assert (both.diverged[:3] == -1).all()
+    assert np.isfinite(both.theta).all()
+    assert not np.isnan(both.values["rmse"]).any()
+    for k in (3, 4, 5):
+        step = both.diverged[k]
+        assert 0 < step < 3000
+        assert np.isinf(both.values["rmse"][k][both.steps > step]).all()
+        learner = [*calm, *wild][k].clone().partial_fit(batch)
+        assert learner.status.kind == "diverged"
+        assert learner.status.step == step
+
+
+@pytest.mark.parametrize("every", [0, -1])
+def test_nonsense_is_refused(every):
+    batch = LAYOUTS["dense"](*random_rows(10))
+    with pytest.raises(InputError, match="every"):
+        sweep([TD(0.1)], batch, every=every)
+    with pytest.raises(InputError, match="at least one"):
+        sweep([], batch)
+
+
+def test_more_records_than_rows_is_none():
+    result = sweep([TD(0.1)], LAYOUTS["dense"](*random_rows(10)), every=11)
+    assert result.steps.size == 0
