@@ -112,33 +112,14 @@ def _final(folder: Path, reports: list[RunReport]) -> list[dict[str, Any]]:
 
 
 _INF = float("inf")
-_INTERVAL = ("mean", "low", "high")
 
 
 def _show(folder: Path, reports: list[RunReport]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
-    rows = _final(folder, reports)
-    shared = [k for k in ("experiment", "domain", "scheme") if len({row[k] for row in rows}) == 1]
-    shown = [k for k in ("experiment", "domain", "scheme") if k not in shared]
-    table = Table(title=" · ".join(rows[0][k] for k in shared) if rows else None)
-    for column in (*shown, "algorithm", "metric"):
-        table.add_column(column)
-    for column in ("final mean [95 %]", "diverged"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        settings = ", ".join(f"{k}={_brief(v)}" for k, v in row["parameters"].items())
-        mean, low, high = ("∞" if row[k] is None else f"{row[k]:.4g}" for k in _INTERVAL)
-        table.add_row(
-            *(row[k] for k in shown),
-            f"{row['algorithm']}({settings})",
-            row["metric"],
-            f"{mean} [{low}, {high}]",
-            f"{row['diverged_share']:.0%} of {row['runs']}",
-        )
-    console.print(table)
+    for title, rows in _grouped(_final(folder, reports), "experiment", "domain", "scheme"):
+        console.print(_table(title, rows))
     for report in reports:
         for sentence in report.damaged:
             print(f"o2td: {sentence} (done)", file=sys.stderr)
@@ -151,6 +132,38 @@ def _show(folder: Path, reports: list[RunReport]) -> None:
             f" {len(report.failed)} failed of {report.planned} shards, {report.seconds:.1f} s"
         )
     console.print(f"results in {folder}")
+
+
+def _grouped(rows: list[dict[str, Any]], *names: str) -> list[tuple[str, list[dict[str, Any]]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(" · ".join(str(row[name]) for name in names), []).append(row)
+    return list(groups.items())
+
+
+def _table(title: str, rows: list[dict[str, Any]]) -> Any:
+    """A line an algorithm and setting, a column a metric."""
+    from rich.table import Table
+
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    table = Table(title=f"{title}, final error")
+    table.add_column("algorithm")
+    for name in (*metrics, "diverged"):
+        table.add_column(name, justify="right")
+    for _, cells in _grouped(rows, "algorithm", "parameters"):
+        settings = ", ".join(f"{k}={_brief(v)}" for k, v in cells[0]["parameters"].items())
+        share, runs = cells[0]["diverged_share"], cells[0]["runs"]
+        table.add_row(
+            f"{cells[0]['algorithm']}({settings})",
+            *(_interval(row) for row in cells),
+            f"{share:.0%} of {runs}",
+        )
+    return table
+
+
+def _interval(row: dict[str, Any]) -> str:
+    mean, low, high = ("∞" if row[k] is None else f"{row[k]:.3g}" for k in ("mean", "low", "high"))
+    return f"{mean} [{low}, {high}]"
 
 
 def _brief(value: Any) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["File", "Labels", "decode", "encode"]
 
 MAX_BYTES = 1 << 30
-MAX_ROWS = 200_000_000
+MAX_ROWS = 20_000_000  # `validate.MAX_SHARD_RECORDS` keeps every shard below this
 _MARK = b"\nblake2b-256:"  # JSON has no bare line break, so no key can hold this
 _DIGITS = 64
 

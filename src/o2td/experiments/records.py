@@ -8,7 +8,7 @@ nothing is dropped unseen.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def results(
     store: Store | str | os.PathLike[str],
     experiment: str | None = None,
     spec: Spec | None = None,
-    ids: Collection[str] | None = None,
+    ids: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """All stored values: one row a run, setting, metric and recorded step.
 
@@ -44,7 +44,7 @@ def results(
         Only the runs of this spec as it is now; a store may also hold those of its earlier forms,
         which differ in `series`.
     ids
-        Only these shards, such as `RunReport.ids`.
+        Only these shards, in this order, such as `RunReport.ids`.
 
     Returns
     -------
@@ -54,13 +54,14 @@ def results(
     """
     polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
+    stored = opened.ids()
     if spec is not None:
-        ids, experiment = {shard.id for shard in plan(spec)}, spec.name
-    frames = [
-        file.frame().with_columns(series=polars.lit(file.series))
-        for file in opened.files("runs", experiment)
-        if ids is None or file.id in ids
-    ]
+        ids, experiment = [shard.id for shard in plan(spec)], spec.name
+    if ids is None:
+        files = opened.files("runs", experiment)
+    else:
+        files = (opened.read(name) for name in ids if name in stored)
+    frames = [file.frame().with_columns(series=polars.lit(file.series)) for file in files]
     if not frames:
         what = f"of {experiment} " if experiment else ""
         raise InputError(f"{opened.path}: holds no results {what}yet; run the experiment first")
@@ -126,13 +127,15 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
         spread=finite.std(ddof=1),
         median=value.median(),
     )
+    mean = grouped["mean"].fill_null(np.inf).to_numpy()
     half = _half_width(grouped["spread"].to_numpy(), grouped["finite"].to_numpy())
-    mean = grouped["mean"].fill_null(float("inf"))
-    low = np.where(np.isfinite(half), mean.to_numpy() - half, -np.inf)
+    known = np.isfinite(half)
+    low = np.where(known, mean, np.where(np.isfinite(mean), -np.inf, np.inf))
+    width = np.where(known, half, 0.0)
     full: pl.DataFrame = grouped.with_columns(
-        mean=mean,
-        low=polars.Series(np.where(np.isfinite(mean.to_numpy()), low, np.inf)),
-        high=polars.Series(mean.to_numpy() + half),
+        mean=polars.Series(mean),
+        low=polars.Series(low - width),
+        high=polars.Series(np.where(known, mean, np.inf) + width),
         diverged_share=1.0 - polars.col("finite") / polars.col("runs"),
     )
     return full.select(*keys, "runs", "finite", "mean", "low", "high", "median", "diverged_share")

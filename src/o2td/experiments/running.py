@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -124,7 +125,9 @@ def run_shards(
     tasks = {shard.id: shard.key for shard in missing}
     processes = _workers(missing, workers)
     try:
-        with _bar(name, len(shards), len(good), progress) as advance:
+        with warnings.catch_warnings(), _bar(name, len(shards), len(good), progress) as advance:
+            # Loky replaces a worker whose memory has grown; that is no concern of the user.
+            warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
             for outcome in compute(execute, tasks, processes, dask):
                 if outcome.data is not None:
                     store.write(outcome.name, outcome.data)

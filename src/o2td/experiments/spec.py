@@ -97,7 +97,8 @@ class AlgorithmSpec(_Table, frozen=True):
 
     `label` tells two entries of one algorithm apart. `starts = "ignored"` hides the marks of
     trajectory starts, so that traces run on across shuffled rows. `tune` names the parameters that
-    are tuned (all those of the tuning grid that the algorithm has, if left out).
+    are tuned (all those of the tuning grid that the algorithm has, if left out). `note` is for
+    readers, such as where a step size comes from, and changes nothing.
     """
 
     name: Name
@@ -105,6 +106,7 @@ class AlgorithmSpec(_Table, frozen=True):
     parameters: Parameters = {}
     grid: Grid = {}
     starts: Literal["kept", "ignored"] = "kept"
+    note: Text = ""
     tune: list[Name] | None = None
 
 

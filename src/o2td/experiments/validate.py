@@ -20,7 +20,7 @@ MAX_CELLS = 10_000  # settings of all algorithms together
 MAX_CASES = 1_000  # combinations of domain parameters and schemes
 MAX_WORK = 10**14  # cells × cases × runs × steps: months on one core
 MAX_RECORDS = 10**9  # values stored
-MAX_SHARD_RECORDS = 2 * 10**7  # values of one run, which are held in memory together
+MAX_SHARD_RECORDS = 2 * 10**7  # values of one shard, which are held in memory together
 
 METRICS = (
     *("rmse", "rmspbe", "rmsbe"),  # root mean square error of value, projected Bellman, Bellman
@@ -88,10 +88,9 @@ def _check_size(spec: Spec) -> None:
     """Refuse absurd sizes by arithmetic alone: nothing is expanded before this has passed."""
     entries = spec.algorithms
     cells = sum(prod(len(values) for values in entry.grid.values()) for entry in entries)
-    if spec.tuning is not None:
-        tried = prod(len(values) for values in spec.tuning.grid.values())
-        if cells * tried > MAX_CELLS:
-            raise InputError(f"tuning.grid: {_count(cells * tried)} settings, above {MAX_CELLS:,}")
+    tried = prod(len(v) for v in spec.tuning.grid.values()) if spec.tuning is not None else 1
+    if tried > 1 and cells * tried > MAX_CELLS:
+        raise InputError(f"tuning.grid: {_count(cells * tried)} settings, above {MAX_CELLS:,}")
     if cells > MAX_CELLS:
         raise InputError(
             f"algorithms: {_count(cells)} settings in their grids, above {MAX_CELLS:,}"
@@ -106,7 +105,8 @@ def _check_size(spec: Spec) -> None:
             f" {work:.0e} steps, above the limit of {MAX_WORK:.0e}"
         )
     each = max(spec.steps // spec.interval, len(spec.sizes)) * len(spec.metrics)
-    if cells * each > MAX_SHARD_RECORDS or cells * cases * spec.runs * each > MAX_RECORDS:
+    shard = cells * tried * each * (spec.runs_per_shard or 10)
+    if shard > MAX_SHARD_RECORDS or cells * cases * spec.runs * each > MAX_RECORDS:
         raise InputError(
             f"every: {cells * cases * spec.runs * each:.0e} values would be stored; record less"
         )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg  # noqa: F401 - its BLAS must be loaded before the threads are limited
 
 from o2td import exact, metrics
 from o2td.errors import InputError, import_extra
@@ -179,7 +180,7 @@ def _setup_key(key: dict[str, Any], run: int) -> tuple[str, str, str]:
     return canonical(domain), canonical(key["features"]), canonical(wanted)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _setup(domain_text: str, features_text: str, wanted_text: str) -> tuple[Any, dict[str, Any]]:
     domain, features, wanted = (
         json.loads(text) for text in (domain_text, features_text, wanted_text)
