@@ -119,11 +119,14 @@ class Learner:
         fields: dict[str, Any],
     ) -> Self:
         """By way of a batch of one: checks everything, and serves every method."""
-        rows = [x if hasattr(x, "tocsr") else np.atleast_2d(np.asarray(x)) for x in (phi, next_phi)]
-        listed = {name: np.atleast_1d(np.asarray(value)) for name, value in fields.items()}
+        given: dict[str, Any] = {"phi": phi, "next_phi": next_phi, **fields}
         if "target_prob" not in fields or "behavior_prob" not in fields:
-            listed["rho"] = np.atleast_1d(np.asarray(rho))
-        row = Transitions(rows[0], reward, rows[1], discount, start=[bool(start)], **listed)
+            given["rho"] = rho
+        for name, value in given.items():
+            if not hasattr(value, "tocsr"):
+                widen = np.atleast_2d if "phi" in name else np.atleast_1d
+                given[name] = widen(np.asarray(value))
+        row = Transitions(reward=reward, discount=discount, start=[bool(start)], **given)
         return self.partial_fit(row)
 
     def _bind(self) -> Step:

@@ -59,9 +59,11 @@ class Group:
         """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`."""
         shape = (len(self.learners), block.n)
         rows = {name: np.empty(shape) for name in ROW_ARRAYS[self.family]}
-        for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
-            learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
-            learner.carried[STEPS] += block.n
+        # A ratio near the largest number overflows here; the kernel then reports divergence.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
+                learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
+                learner.carried[STEPS] += block.n
         drive(
             block.rows("phi"),
             block.rows("next_phi"),

@@ -59,10 +59,9 @@ class ResidualGradient(Learner):
 
     def check(self, batch: Transitions) -> bool:
         """A second successor where it was asked for."""
-        ready = super().check(batch)
-        if self.double and batch.discount_2 is None:
+        if self.double and isinstance(batch, Transitions) and batch.discount_2 is None:
             raise InputError("ResidualGradient(double=True) needs next_phi_2 in the transitions")
-        return ready
+        return super().check(batch)
 
     def second_successor(self, block: Transitions) -> tuple[str, str]:
         """Which features and discounts make the direction of the update."""
