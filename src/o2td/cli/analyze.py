@@ -186,7 +186,7 @@ def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
     axes = figure.add_subplot()
     for y, row in enumerate(reversed(shown)):
         distance = row.rmse if exact_best else row.suboptimality
-        x = max(float(distance or 0.0), 1e-9 if exact_best else 1.0)
+        x = 0.0 if distance is None else float(distance)
         unstable = row.stable is False
         axes.plot(
             [x],
@@ -198,7 +198,10 @@ def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
         )
     axes.set_yticks(range(len(shown)), [row.method for row in reversed(shown)], fontsize=8)
     axes.set_ylim(-0.7, len(shown) - 0.3)
-    axes.set_xscale("log")
+    if exact_best:
+        axes.set_xlim(left=0.0, right=max(1.0, axes.get_xlim()[1]))
+    else:
+        axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}")
     axes.tick_params(axis="x", which="both", labelsize=8)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from o2td import domains, exact
+from o2td.cli.main import main
+from o2td.registry import LEARNERS, SOLVERS
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["analyze", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_table_has_every_method(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "collision", "--trace", "0")
+    assert code == 0
+    assert "collision: 9 states, 6 features" in out
+    first_words = {line.split()[0].split("(")[0] for line in out.splitlines() if line.strip()}
+    assert {*LEARNERS.names(), *SOLVERS.names()} <= first_words
+
+
+def test_json_is_one_object_of_finite_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "garnet", "-p", "seed=4", "-p", "states=12", "--json")
+
+    def refuse(text: str) -> Any:
+        raise AssertionError(text)
+
+    report = json.loads(out, parse_constant=refuse)
+    assert code == 0
+    assert (report["states"], report["features"]) == (12, 8)
+    problem = domains.garnet(states=12, seed=4)
+    assert report["best_rmse"] == pytest.approx(
+        exact.rmse(problem, exact.best_approximation(problem)), abs=1e-12
+    )
+    names = [row["method"] for row in report["methods"]]
+    assert {"TD", "TD(trace=0.9)", "O2TD(omega=state)", "LSTD"} <= set(names)
+
+
+def test_unstable_methods_come_last(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "baird", "--trace", "0")
+    lines = out.splitlines()
+    stable = {line.split()[0]: k for k, line in enumerate(lines) if line.strip()}
+    assert stable["ETD"] < stable["TD"]
+    assert " no " in lines[stable["TD"]]
+
+
+@pytest.mark.parametrize("domain", ["collision", "baird"])
+def test_the_plot_is_a_picture(
+    domain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "where.png"
+    code, out, _ = run(capsys, domain, "--trace", "0", "--plot", str(path))
+    assert code == 0
+    assert str(path) in out.replace("\n", "")
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nowhere",), "no 'nowhere'"),
+        (("baird", "-p", "form"), "write KEY=VALUE, with a key of baird: form"),
+        (("baird", "-p", "wings=2"), "with a key of baird"),
+        (("baird", "-p", "form=moon"), "moon"),
+        (("mountain_car",), "analyze needs a finite domain"),
+        (("baird", "--trace", "1.5"), "--trace must be in [0, 1]"),
+        (("collision", "--trace", "0", "--plot", "where.nothing"), "where.nothing"),
+    ],
+)
+def test_mistakes_get_one_sentence(
+    arguments: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert sentence in err
+    assert "Traceback" not in err

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import o2td
+from o2td import domains, exact
+from o2td.exact import analysis
+from o2td.registry import LEARNERS, SOLVERS, Registry
+
+from .conftest import make_problem
+
+
+def test_every_registered_method_appears() -> None:
+    rows = exact.analyze(make_problem(seed=1), traces=(0.0,))
+    shown = {row.method.split("(")[0] for row in rows}
+    assert shown == {*LEARNERS.names(), *SOLVERS.names()}
+    for row in rows:
+        assert (row.rmse is None) <= bool(row.reason)
+        assert row.amplification is None or row.amplification >= 1.0
+
+
+def test_figures_are_those_of_the_fixed_point() -> None:
+    problem = make_problem(seed=2)
+    heard = []
+    rows = {row.method: row for row in exact.analyze(problem, (0.0, 0.5), heard.append)}
+    assert heard == list(rows)
+    landed = exact.fixed_point(problem, o2td.TD(trace=0.5))
+    row = rows["TD(trace=0.5)"]
+    assert (row.rmse, row.stable) == (pytest.approx(landed.rmse), landed.stable)
+    assert row.max_step_size == pytest.approx(landed.max_step_size)
+    X = exact.directions(problem, trace=0.5)
+    assert row.amplification == pytest.approx(exact.amplification(problem, X["TD(0.5)"]))
+    assert rows["LSTD(trace=0.5)"].rmse == pytest.approx(row.rmse)
+    assert rows["LSTD"].rmspbe == pytest.approx(0.0, abs=1e-9)
+
+
+def test_directions_that_are_not_tabulated_are_found_by_probing() -> None:
+    """VTrace has `X = (I - lambda P_c^T)^-1 Xi Phi`, `P_c = sum_a b min(1, rho) P gamma`."""
+    problem = make_problem(seed=3)
+    rows = {row.method: row for row in exact.analyze(problem, (0.9,))}
+    p, xi = problem.pairs, exact.state_distribution(problem)
+    b, pi = problem.behavior[p.state, p.action], problem.target[p.state, p.action]
+    K = np.zeros((problem.n_states, problem.n_states))
+    np.add.at(K, (p.state, p.next_state), np.minimum(b, pi) * p.probability * p.discount)
+    X = np.linalg.solve(np.eye(len(K)) - 0.9 * K.T, xi[:, None] * problem.features)
+    found = rows["VTrace(trace=0.9)"]
+    assert found.amplification == pytest.approx(exact.amplification(problem, X), rel=1e-8)
+    assert found.rmse == pytest.approx(
+        exact.rmse(problem, exact.oblique_fixed_point(problem, X)), rel=1e-8
+    )
+
+
+def test_methods_without_a_direction_say_so() -> None:
+    rows = {row.method: row for row in exact.analyze(make_problem(seed=3), (0.0,))}
+    assert rows["O2TD"].amplification is None
+    assert "no direction X" in rows["O2TD"].reason
+    assert rows["Averager"].rmse is None
+    assert rows["Averager"].reason
+
+
+def test_methods_of_others_join_by_registration(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine:
+        initial_theta = None
+
+        def mean_dynamics(self, model: object) -> object:
+            return o2td.TD().mean_dynamics(model)  # type: ignore[arg-type]
+
+    class Silent:
+        pass
+
+    mine, empty = Registry("learners"), Registry("solvers")
+    mine.register("Mine", Mine)
+    mine.register("Silent", Silent)
+    monkeypatch.setattr(analysis, "LEARNERS", mine)
+    monkeypatch.setattr(analysis, "SOLVERS", empty)
+    problem = domains.collision(seed=0)
+    rows = {row.method: row for row in exact.analyze(problem)}
+    assert rows["Mine"].rmse == pytest.approx(exact.fixed_point(problem, o2td.TD()).rmse)
+    assert rows["Silent"].reason == "it gives no mean dynamics"
