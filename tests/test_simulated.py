@@ -103,7 +103,7 @@ def test_shuffled_rows_are_the_sequential_rows() -> None:
 
 
 def test_second_successors_are_independent() -> None:
-    problem, n = counter(), 20_000
+    problem, n = counter(), 8_000
     batch = problem.sample(n, seed=4, double=True)
     moved = batch.next_phi[:, 1] - batch.phi[:, 1]
     again = batch.next_phi_2[:, 1] - batch.phi[:, 1]

@@ -191,68 +191,68 @@ class Problem:
         `scheme="sequential"` walks from `start`; `"iid"` draws each state from `visits` (`xi`), so
         every row is a start. `double=True` adds a second, independent successor to every row.
         """
-        from o2td.sampling import draw_many, streams, uniforms, walk
+        from o2td.sampling import draw_states, streams
 
         if n < 0 or scheme not in ("sequential", "iid"):
             raise InputError(f'scheme is "sequential" or "iid" and n >= 0, got {scheme!r}, n={n}')
-        first, second = streams(seed, 2)
-        states, chosen = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        start = np.ones(n, dtype=np.bool_)
-        u = uniforms(first, 2 * n)
+        first, second, third = streams(seed, 3)
         if scheme == "sequential":
-            to = (self.pairs.next_state, self.terminal)
-            walk(self._tables, self._restart, *to, -1, u, states, chosen, start)
+            drawn = self._sampler.walk(n, first, restarts=third)
         else:
-            draw_many(*self._visit_table, np.zeros(n, dtype=np.int64), u[::2].copy(), states)
-            draw_many(*self._tables, states, u[1::2].copy(), chosen)
+            drawn = self._sampler.steps_from(draw_states(self.visits, n, third), first)
         extra: dict[str, Any] = {}
         if double:
-            again = np.empty(n, dtype=np.int64)
-            draw_many(*self._tables, states, uniforms(second, n), again)
+            again = self._sampler.steps_from(drawn.state, second)
             extra = {
-                "next_state_2": self.pairs.next_state[again],
-                "discount_2": self.pairs.discount[again],
-                "rho_2": self._ratio[again],
+                "next_state_2": again.next_state,
+                "discount_2": self._column("discount", again),
+                "rho_2": np.take(self._ratio, again.row),
             }
-        action = self.pairs.action[chosen]
         return Transitions.from_table(
             self.features,
-            states,
-            self.pairs.reward[chosen],
-            self.pairs.next_state[chosen],
-            self.pairs.discount[chosen],
-            rho=self._ratio[chosen],
-            start=start,
-            target_prob=self.target[states, action],
-            behavior_prob=self.behavior[states, action],
-            interest=None if (self.interest == 1.0).all() else self.interest[states],
+            drawn.state,
+            self._column("reward", drawn),
+            drawn.next_state,
+            self._column("discount", drawn),
+            rho=np.take(self._ratio, drawn.row),
+            start=drawn.start,
+            target_prob=np.take(self.target, drawn.row),
+            behavior_prob=np.take(self.behavior, drawn.row),
+            interest=None if (self.interest == 1.0).all() else self.interest[drawn.state],
             **extra,
         )
 
     @cached_property
+    def _sampler(self) -> Any:
+        from o2td.sampling import Sampler
+
+        chances = (self._row, self.pairs.next_state, self.pairs.probability)
+        return Sampler(self.behavior, *chances, self.start, self.terminal)
+
+    @cached_property
     def _ratio(self) -> Floats:
-        s, a = self.pairs.state, self.pairs.action
+        """`rho(s, a)`, flat."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.behavior[s, a] > 0.0, self.target[s, a] / self.behavior[s, a], 0.0)
+            return np.where(self.behavior > 0.0, self.target / self.behavior, 0.0).ravel()
+
+    @property
+    def _row(self) -> npt.NDArray[np.int64]:
+        return self.pairs.state.astype(np.int64) * self.n_actions + self.pairs.action
 
     @cached_property
-    def _tables(self) -> Any:
-        from o2td.sampling import alias_tables
+    def _by_action(self) -> dict[str, Floats | None]:
+        """Reward and discount by (s, a), flat, where s' makes no difference: small tables are fast."""
+        found: dict[str, Floats | None] = {}
+        for name in ("reward", "discount"):
+            value, table = getattr(self.pairs, name), np.zeros(self.n_states * self.n_actions)
+            table[self._row] = value
+            found[name] = table if (table[self._row] == value).all() else None
+        return found
 
-        ptr = np.searchsorted(self.pairs.state, np.arange(self.n_states + 1)).astype(np.int64)
-        return alias_tables(ptr, self._weight(self.behavior))
-
-    @cached_property
-    def _restart(self) -> Any:
-        from o2td.sampling import alias_tables
-
-        return alias_tables(np.array([0, self.n_states]), self.start)
-
-    @cached_property
-    def _visit_table(self) -> Any:
-        from o2td.sampling import alias_tables
-
-        return alias_tables(np.array([0, self.n_states]), self.visits)
+    def _column(self, name: str, drawn: Any) -> Floats:
+        table = self._by_action[name]
+        at = (getattr(self.pairs, name), drawn.pair) if table is None else (table, drawn.row)
+        return np.asarray(np.take(*at))
 
     # -- construction ------------------------------------------------------------------------------
 

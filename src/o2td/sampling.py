@@ -1,8 +1,11 @@
-"""Compiled sampling of finite problems: one uniform number, one table look-up a transition.
+"""Compiled sampling of finite problems: two random numbers, two table look-ups a transition.
 
-Each state has an alias table (Walker 1977; Vose 1991) over its pairs (action, successor), so a
-transition costs the same whatever the number of states. Uniform numbers are taken from the raw
-64-bit output of PCG64, which is the same on every machine and in every version of NumPy.
+Each state has an alias table (Walker 1977; Vose 1991) over its actions and each (s, a) one over its
+successors, so a transition costs the same whatever the number of states. A walk waits for memory
+once a step, so the table of successors is small: an entry holds its alias and the leading bits of
+its threshold in 16 bits where no (s, a) has more than 512 successors; the full threshold is read
+only where those bits leave it open. Random numbers are the raw 64-bit output of PCG64, which is the
+same on every machine and in every version of NumPy.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from o2td.errors import InputError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Seed = int | Sequence[int] | np.random.SeedSequence
+
+
+_PACKED = ((np.uint16, 9), (np.uint32, 20), (np.uint64, 31))  # type, and bits of it for the alias
 
 
 class AliasTables(NamedTuple):
@@ -48,10 +54,9 @@ def streams(seed: Seed, count: int) -> list[np.random.PCG64]:
     return [np.random.PCG64(np.random.SeedSequence(root.entropy, spawn_key=key)) for key in keys]
 
 
-def uniforms(bits: np.random.PCG64, n: int) -> Floats:
-    """`n` numbers in [0, 1) with 53 random bits each."""
-    raw = np.asarray(bits.random_raw(n), dtype=np.uint64)
-    return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
+def raw_numbers(bits: np.random.PCG64, n: int) -> npt.NDArray[np.uint64]:
+    """`n` times 64 random bits."""
+    return np.asarray(bits.random_raw(n), dtype=np.uint64)
 
 
 def alias_tables(ptr: Ints, probability: Floats) -> AliasTables:
@@ -101,7 +106,13 @@ def _build(ptr: Any, probability: Any, threshold: Any, alias: Any) -> None:
             threshold[low + large[j]] = 1.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
+def _unit(raw: Any) -> Any:
+    """A number in [0, 1) with 53 random bits."""
+    return np.int64(raw >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, nogil=True)
 def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
     low = ptr[k]
     scaled = u * (ptr[k + 1] - low)
@@ -112,39 +123,141 @@ def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def draw_many(ptr: Any, threshold: Any, alias: Any, k: Any, u: Any, out: Any) -> None:
-    """`out[t]`: the position of an entry of distribution `k[t]`, drawn with the uniform `u[t]`."""
-    for t in range(len(u)):
-        out[t] = _draw(ptr, threshold, alias, k[t], u[t])
+def _action(threshold: Any, alias: Any, n_actions: int, state: int, u: float) -> Any:
+    """Row `s * A + a` of an action drawn with `u`."""
+    # Sums with a condition, not branches: a wrong guess would cost more than all the arithmetic.
+    scaled = u * n_actions
+    action = int(scaled)
+    row = state * n_actions + action
+    return row + (alias[row] - action) * (scaled - action >= threshold[row])
 
 
 @njit(cache=True, nogil=True)
-def walk(
-    pairs: Any,
-    restart: Any,
-    next_state: Any,
-    terminal: Any,
-    state: int,
-    u: Any,
-    states: Any,
-    chosen: Any,
-    start: Any,
-) -> int:
-    """A trajectory with restarts: fills `states`, `chosen` pairs and `start`; returns where it is.
+def _successor(threshold: Any, packed: Any, shift: int, low: int, size: int, u: float) -> Any:
+    """Pair of a successor drawn with `u` among those at `low:low + size`."""
+    scaled = u * size
+    j = int(scaled)
+    rest = scaled - j
+    word = np.int64(packed[low + j])
+    mark = word >> shift
+    lead = int(rest * (1 << (8 * packed.itemsize - shift)))
+    other = lead > mark
+    if lead == mark:
+        other = rest >= threshold[low + j]
+    return low + j + ((word & ((1 << shift) - 1)) - j) * other
 
-    `state` is -1 before the first row. A restart spends a uniform number of its own, so `u` has two
-    numbers a row.
-    """
-    ptr, threshold, alias = pairs
+
+@njit(cache=True, nogil=True)
+def _walk(
+    tables: Any, restart: Any, terminal: Any, n_actions: int, raw: Any, again: Any, out: Any
+) -> None:
+    # Tuples are unpacked once: taking an array out of one counts references, atomically.
+    action_threshold, action_alias, ptr, threshold, packed, shift, following = tables
     restart_ptr, restart_threshold, restart_alias = restart
-    for t in range(len(states)):
-        start[t] = state < 0
-        if state < 0:
-            state = _draw(restart_ptr, restart_threshold, restart_alias, 0, u[2 * t])
-        pair = _draw(ptr, threshold, alias, state, u[2 * t + 1])
-        states[t] = state
-        chosen[t] = pair
-        state = next_state[pair]
-        if terminal[state]:
-            state = -1
-    return state
+    state, row, pair, next_state, start = out
+    restarts, s = 0, -1
+    for t in range(len(state)):
+        start[t] = s < 0
+        if s < 0:
+            u = _unit(again[restarts])
+            s = _draw(restart_ptr, restart_threshold, restart_alias, 0, u)
+            restarts += 1
+        state[t] = s
+        r = _action(action_threshold, action_alias, n_actions, s, _unit(raw[2 * t]))
+        low, size = ptr[r], ptr[r + 1] - ptr[r]
+        k = _successor(threshold, packed, shift, low, size, _unit(raw[2 * t + 1]))
+        # A row with all states in it lists them in order.
+        s = k - low if size == len(terminal) else following[k]
+        row[t], pair[t], next_state[t] = r, k, s
+        if terminal[s]:
+            s = -1
+
+
+@njit(cache=True, nogil=True)
+def _steps(tables: Any, n_states: int, n_actions: int, raw: Any, out: Any) -> None:
+    action_threshold, action_alias, ptr, threshold, packed, shift, following = tables
+    state, row, pair, next_state, _ = out
+    for t in range(len(state)):
+        r = _action(action_threshold, action_alias, n_actions, state[t], _unit(raw[2 * t]))
+        low, size = ptr[r], ptr[r + 1] - ptr[r]
+        k = _successor(threshold, packed, shift, low, size, _unit(raw[2 * t + 1]))
+        row[t], pair[t] = r, k
+        next_state[t] = k - low if size == n_states else following[k]
+
+
+@njit(cache=True, nogil=True)
+def _draw_many(tables: Any, raw: Any, out: Any) -> None:
+    ptr, threshold, alias = tables
+    for t in range(len(out)):
+        out[t] = _draw(ptr, threshold, alias, 0, _unit(raw[t]))
+
+
+class Draws(NamedTuple):
+    """Sampled steps: `row` is `s * A + a`, `pair` the position among the problem's pairs."""
+
+    state: Ints
+    row: Ints
+    pair: Ints
+    next_state: Ints
+    start: npt.NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n: int) -> Draws:
+        """Columns for `n` steps, to be filled."""
+        state, row, pair, next_state = (np.empty(n, dtype=np.int64) for _ in range(4))
+        return cls(state, row, pair, next_state, np.ones(n, dtype=np.bool_))
+
+
+class Sampler:
+    """The tables of one finite problem.
+
+    `row` (k,) gives `s * A + a` of the k pairs, sorted; `next_state` and `probability` theirs.
+    """
+
+    def __init__(
+        self,
+        behavior: Floats,
+        row: Ints,
+        next_state: npt.NDArray[np.int32],
+        probability: Floats,
+        start: Floats,
+        terminal: npt.NDArray[np.bool_],
+    ) -> None:
+        n, m = behavior.shape
+        ptr = np.searchsorted(row, np.arange(n * m + 1)).astype(np.int64)
+        action = alias_tables(np.arange(0, n * m + 1, m), np.ascontiguousarray(behavior).ravel())
+        successor = alias_tables(ptr, probability)
+        longest = int(np.diff(ptr).max(initial=1))
+        kind, shift = next((k, b) for k, b in _PACKED if longest <= 1 << b)
+        marks = 1 << (8 * np.dtype(kind).itemsize - shift)
+        mark = np.clip((successor.threshold * marks).astype(np.int64), 0, marks - 1)
+        packed = (mark << shift | successor.alias).astype(kind)
+        self._steps = (
+            *(action.threshold, action.alias, ptr),
+            *(successor.threshold, packed, shift, next_state),
+        )
+        self._restart = alias_tables(np.array([0, n]), start)
+        self._terminal, self._n_actions = terminal, m
+
+    def walk(self, n: int, bits: np.random.PCG64, restarts: np.random.PCG64) -> Draws:
+        """A trajectory of `n` steps that starts anew where it ends."""
+        out = Draws.empty(n)
+        again = raw_numbers(restarts, n if self._terminal.any() else 1)
+        raw = raw_numbers(bits, 2 * n)
+        _walk(self._steps, self._restart, self._terminal, self._n_actions, raw, again, tuple(out))
+        return out
+
+    def steps_from(self, states: Ints, bits: np.random.PCG64) -> Draws:
+        """One independent step from each of the states."""
+        out = Draws.empty(len(states))._replace(state=states)
+        raw = raw_numbers(bits, 2 * len(states))
+        _steps(self._steps, len(self._terminal), self._n_actions, raw, tuple(out))
+        return out
+
+
+def draw_states(probability: Floats, n: int, bits: np.random.PCG64) -> Ints:
+    """`n` states drawn independently."""
+    out = np.empty(n, dtype=np.int64)
+    tables = alias_tables(np.array([0, len(probability)]), probability)
+    _draw_many(tuple(tables), raw_numbers(bits, n), out)
+    return out
