@@ -17,7 +17,7 @@ def garnet(seed, states=12, actions=3, d=4, discount=0.9, terminal=False, featur
     b, pi = (x / x.sum(axis=1, keepdims=True) for x in (b, pi))
     phi = rng.normal(size=(states, d)) if features is None else features
     gamma = discount * (0.6 + 0.4 * rng.random(states))
-    reward = rng.normal(size=(states, actions, states))
+    reward = 3.0 * rng.normal(size=(states, 1, 1)) + rng.normal(size=(states, actions, states))
     end = [states - 1] if terminal else None
     return Problem(P, reward, gamma, b, pi, phi, terminal=end, interest=rng.random(states) + 0.2)
 
@@ -199,7 +199,7 @@ def monte_carlo(batch, ratios="per-decision", weighted=True, truncated="keep"):
 
 
 def plugin_optimal(batch, weighting="normalized"):
-    D, R, phi, xi = aggregated(batch, weighting)
+    _, R, phi, xi = aggregated(batch, weighting)
     mass = {}
     for row in rows(batch):
         one = row["rho"] if weighting == "normalized" else 1.0

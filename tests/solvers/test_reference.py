@@ -15,8 +15,7 @@ LAYOUTS = ["dense", "csr", "table", "csr table"]
 
 
 def stream(seed, n=150, terminal=False, **options):
-    batch = garnet(seed, terminal=terminal, **options).sample(n, seed=seed, double=True)
-    return batch
+    return garnet(seed, terminal=terminal, **options).sample(n, seed=seed, double=True)
 
 
 def close(theta, expected, tolerance=1e-10):

@@ -69,8 +69,9 @@ class StateSums(Statistics):
         return joined
 
     def _joined_features(self, other: Self, size: int, mine: Ints, others: Ints) -> tuple[Any, Any]:
-        if self.table is not None and other.table is self.table:
-            return None, self.table
+        table = _common_table(self, other)
+        if table is not None:
+            return None, table
         one, two = (scale_features(part) for part in (self, other))
         return _sum_rows(one, mine, two, others, size), None
 
@@ -86,7 +87,8 @@ class StateSums(Statistics):
             **_parts("delta", self.delta),
         }
         if features:
-            arrays.update(_parts("phi", scale_features(self)))
+            arrays.update(_parts("phi", self.phi if self.table is None else self.features()))
+            arrays["own"] = np.asarray(self.table is not None)
         return arrays
 
     @classmethod
@@ -99,7 +101,62 @@ class StateSums(Statistics):
         if {visits.shape, rho.shape, reward.shape} != {state.shape}:
             raise ValueError("sums have the wrong shape")
         delta, phi = (_whole(name, arrays, (len(state), d)) for name in ("delta", "phi"))
-        return cls(state, visits, rho, reward, delta, phi, None, int(arrays["rows"]))
+        own = bool(arrays["own"])
+        table = HeldRows(state, phi) if own else None
+        phi = None if own else phi
+        return cls(state, visits, rho, reward, delta, phi, table, int(arrays["rows"]))
+
+
+@dataclass(eq=False)
+class HeldRows:
+    """The rows of a feature table that a file kept: those of the states seen."""
+
+    state: Ints
+    rows: Any
+
+    def __getitem__(self, state: Ints) -> Any:
+        return self.rows[np.searchsorted(self.state, state)]
+
+
+def _common_table(one: StateSums, two: StateSums) -> Any:
+    """A table that holds the features of both, or None."""
+    if one.table is None or two.table is None:
+        return None
+    for table, other in ((one, two), (two, one)):
+        if isinstance(table.table, HeldRows):
+            continue
+        if table.table is other.table or _same(table, other):
+            return table.table
+    both = np.intersect1d(one.state, two.state)
+    if (
+        isinstance(one.table, HeldRows)
+        and isinstance(two.table, HeldRows)
+        and _equal(one.table[both], two.table[both])
+    ):
+        state, first = np.unique(np.append(one.state, two.state), return_index=True)
+        return HeldRows(state, _stack(one.features(), two.features())[first])
+    return None
+
+
+def _same(table: StateSums, other: StateSums) -> bool:
+    """Whether the table of the first has the rows that the other holds."""
+    if len(other.state) and other.state[-1] >= table.table.shape[0]:
+        return False
+    return _equal(table.table[other.state], other.features())
+
+
+def _equal(one: Any, two: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return np.array_equal(one, two)
+    return bool((one != two).nnz == 0) if type(one) is type(two) else False
+
+
+def _stack(one: Any, two: Any) -> Any:
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return np.concatenate([one, two])
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack([one, two], format="csr"))
 
 
 def collect(batch: Transitions, weight: Floats | None = None, who: str = "SOTD") -> StateSums:
@@ -220,7 +277,7 @@ def _summed(batch: Transitions, where: Ints, weight: Floats, step: Floats | None
     if step is not None:
         ahead = scale_rows(batch.next_phi, weight * step)
         total = total - csr_array((np.ones(batch.n), position), shape=shape) @ ahead
-    return csr_array(total)
+    return _canonical(total)
 
 
 def _by_group(where: Ints, value: Floats, size: int) -> Floats:
@@ -248,7 +305,12 @@ def _sum_rows(one: Any, position: Ints, two: Any, position_2: Ints, size: int) -
         length[where] = np.diff(rows.indptr)
         indptr = np.concatenate([[0], np.cumsum(length)])
         total = total + csr_array((rows.data, rows.indices, indptr), shape=total.shape)
-    return csr_array(total)
+    return _canonical(total)
+
+
+def _canonical(rows: Any) -> Any:
+    rows.sum_duplicates()
+    return rows.tocsr()
 
 
 def _dense(rows: Any) -> Floats:

@@ -193,7 +193,8 @@ class Solver(ABC):
         elif sums.d != self._sums.d:
             raise InputError(f"this batch has {sums.d} features, earlier ones had {self._sums.d}")
         else:
-            self._sums = self._sums.then(sums)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._sums = self._sums.then(sums)
         self._solution = None
         return self
 

@@ -94,17 +94,20 @@ def solve(
         return conclude(np.zeros(0), "ok", 0, 1.0, 0.0, 0, counts)
     if not A.any():
         return conclude(np.zeros(A.shape[1]), "no data", 0, np.inf, float(bool(b.any())), 0, counts)
+    with np.errstate(over="ignore", under="ignore"):
+        theta, status, rank, condition = _equilibrated(A, b)
+        return conclude(theta, status, rank, condition, backward_error(A, theta, b), 0, counts)
+
+
+def _equilibrated(A: Floats, b: Floats) -> tuple[Floats, str, int, float]:
     scaled, rows, columns = _equilibrate(A)
     shift = int(np.max((_exponent(b) - rows)[b != 0.0], initial=-4000)) if b.any() else 0
     right = np.ldexp(b, -rows - shift)
     rcond, y = _lu(scaled, right)
     if rcond > _SINGULAR:
-        theta = np.ldexp(y, shift - columns)
         status = "ok" if rcond >= _POOR else "ill-conditioned"
-        answer = (status, A.shape[1], 1.0 / rcond)
-    else:
-        theta, *answer = _minimum_norm(scaled, rows, columns, b, shift)  # type: ignore[assignment]
-    return conclude(theta, *answer, backward_error(A, theta, b), 0, counts)
+        return np.ldexp(y, shift - columns), status, A.shape[1], 1.0 / rcond
+    return _minimum_norm(scaled, rows, columns, b, shift)
 
 
 def triangle(blocks: Iterable[Floats], width: int) -> Floats:
@@ -163,11 +166,7 @@ def _exponent(x: Floats) -> npt.NDArray[np.int64]:
 
 def _equilibrate(A: Floats) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """`B = 2^-r A 2^-c` with the largest entry of each row and column near one."""
-    top = _top(A)
-    B = np.ldexp(A, -top)
-    # Entries that are subnormal after scaling the largest to one are below the last digit anyway.
-    rows = np.full(A.shape[0], top, dtype=np.int64)
-    columns = np.zeros(A.shape[1], dtype=np.int64)
+    B, rows, columns = A, np.zeros(A.shape[0], np.int64), np.zeros(A.shape[1], np.int64)
     for _ in range(3):
         step = _exponent(np.abs(B).max(axis=1))
         B, rows = np.ldexp(B, -step[:, None]), rows + step

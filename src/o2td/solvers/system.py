@@ -85,13 +85,12 @@ class System(Statistics):
 
     def then(self, other: Self) -> Self:
         """`self` followed by `other`, as one pass over both would give."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            A, b = self.A + other.A, self.b + other.b
-            joined = type(self)(A, b, self.rows + other.rows, self.extra + other.extra)
-            if self.past is not None and other.past is not None:
-                gain = self.past.inflow(other.past)
-                joined.A, joined.b = A + gain[:, :-1], b + gain[:, -1]
-                joined.past = self.past.then(other.past)
+        A, b = self.A + other.A, self.b + other.b
+        joined = type(self)(A, b, self.rows + other.rows, self.extra + other.extra)
+        if self.past is not None and other.past is not None:
+            gain = self.past.inflow(other.past)
+            joined.A, joined.b = A + gain[:, :-1], b + gain[:, -1]
+            joined.past = self.past.then(other.past)
         refuse_overflow(joined.arrays())
         return joined
 
@@ -249,7 +248,7 @@ def _by_products(batch: Transitions, left: Side, right: Side, reward: Floats) ->
         from scipy.sparse import csr_array
 
         A = csr_array((batch.d, batch.d))
-    return (A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray()), b
+    return (A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray(order="C")), b
 
 
 def sparse_rows(part: Transitions, side: Side, low: int = 0) -> Any:
@@ -287,7 +286,7 @@ def _by_pairs(batch: Transitions, left: Side, right: Side, reward: Floats) -> tu
             first += np.bincount(i, v * reward[low : low + part.n], minlength=S)
     A = batch.table.T @ (W.tocsr() @ batch.table)
     if hasattr(A, "toarray"):
-        A = A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray()
+        A = A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray(order="C")
     return A, np.asarray(batch.table.T @ first)
 
 
