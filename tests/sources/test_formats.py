@@ -42,7 +42,10 @@ def _write(log, folder):
     feather.write_feather(table, files["feather"])
     with pa.OSFile(str(files["arrow"]), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
         out.write_table(table, max_chunksize=4)
-    with pa.OSFile(str(files["stream"]), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as out:
+    with (
+        pa.OSFile(str(files["stream"]), "wb") as sink,
+        pa.ipc.new_stream(sink, table.schema) as out,
+    ):
         out.write_table(table, max_chunksize=3)
     return files
 

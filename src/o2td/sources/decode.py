@@ -193,7 +193,7 @@ class Decoder:
             where.refuse(row, name, f"is {step} after {last}", SORT)
         where.refuse(
             *(row, name, f"is {step} after {last}"),
-            "rows are missing between: restore them, or leave the episode out",
+            "rows are missing between: restore them, or pass sort=True if they stand elsewhere",
         )
 
     # -- values ------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -41,26 +43,38 @@ def write_logs(chunks: Source | Iterable[LogChunk], path: str | os.PathLike[str]
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder; make it first")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
-    writer: Any = None
+    tables = map(_table, chunks.chunks() if isinstance(chunks, Source) else chunks)
+    first = next(tables, None)
+    if first is None:
+        raise InputError(f"{target}: there are no rows to write")
     try:
         with temporary.open("xb") as file:
-            for chunk in chunks.chunks() if isinstance(chunks, Source) else chunks:
-                table = _table(chunk)
-                if writer is None:
-                    writer = pq.ParquetWriter(
-                        file, table.schema, compression="zstd", write_page_checksum=True
-                    )
-                writer.write_table(table)
-            if writer is None:
-                raise InputError(f"{target}: there are no rows to write")
-            writer.close()
+            with pq.ParquetWriter(
+                file, first.schema, compression="zstd", write_page_checksum=True
+            ) as writer:
+                writer.write_table(first)
+                for table in tables:
+                    writer.write_table(table)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
+        _sync(target.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     return target
+
+
+def _sync(folder: Path) -> None:
+    """Force the folder's list of files to the disk, where the system can."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _table(chunk: LogChunk) -> Any:

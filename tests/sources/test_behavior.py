@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import sources
+from o2td.errors import InputError
+
+
+def _observed(episodes=600, length=10, seed=0):
+    """A log of a logistic behaviour with three actions, whose probabilities are known."""
+    rng = np.random.default_rng(seed)
+    n = episodes * length
+    x = rng.normal(size=(n, 2)) * [1.0, 30.0] + [0.0, 5.0]
+    scores = np.stack([0 * x[:, 0], 1.5 * x[:, 0], -0.03 * x[:, 1]], axis=1)
+    chance = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    action = (rng.random(n)[:, None] > chance.cumsum(axis=1)).sum(axis=1)
+    log = pd.DataFrame({"episode": np.repeat(np.arange(episodes), length), "action": action})
+    log["obs_0"], log["obs_1"] = x.T
+    log["reward"], log["target_prob"] = 0.0, 1 / 3
+    log["terminated"] = np.arange(n) % length == length - 1
+    return log, chance
+
+
+def test_logistic_model_recovers_the_behaviour(joined):
+    log, chance = _observed()
+    source = sources.open_logs(log, discount=0.9)
+    assert "behaviour estimated" in source.info.ratio
+    got = joined(source)
+    taken = chance[np.arange(len(log)), log.action]
+    assert np.abs(got["behavior_prob"] - taken).mean() < 0.02
+    np.testing.assert_allclose(got["rho"], (1 / 3) / got["behavior_prob"])
+    table = source.behavior_model.calibration
+    assert table.count.sum() == 3 * len(log)
+    well = table.count > 300
+    assert np.abs(table.predicted - table.observed)[well].max() < 0.06
+    assert table.log_loss < table.marginal_log_loss - 0.1
+    assert "log loss" in str(table)
+
+
+def test_state_model_recovers_frequencies():
+    rng = np.random.default_rng(1)
+    behavior = rng.dirichlet(np.ones(3), size=4)
+    state = rng.integers(0, 4, 40_000)
+    action = (rng.random(40_000)[:, None] > behavior[state].cumsum(axis=1)).sum(axis=1)
+    log = pd.DataFrame({"episode": np.arange(40_000) // 20, "state": state, "action": action})
+    log["reward"], log["terminated"] = 0.0, np.arange(40_000) % 20 == 19
+    source = sources.open_logs(log, discount=0.9, target=np.full((4, 3), 1 / 3))
+    chunk = next(source.chunks())
+    assert np.abs(chunk.behavior_prob - behavior[chunk.state, chunk.action]).max() < 0.02
+
+
+def test_an_episode_never_sees_itself():
+    """The only episode that takes action 1 is predicted by models that never saw that action."""
+    log, _ = _observed(episodes=10)
+    log["action"] = np.where(log.episode == 3, 1, 0)
+    source = sources.open_logs(log, discount=0.9)
+    chunk = next(source.chunks())
+    alone = chunk.episode == 3
+    assert chunk.behavior_prob[alone].max() < 0.05
+    assert chunk.behavior_prob[~alone].mean() > 0.8
+
+
+def test_folds_follow_the_episodes_not_the_order_or_the_file(joined, tmp_path):
+    log, _ = _observed(episodes=40)
+    half = log.episode < 20
+    log[half].to_parquet(tmp_path / "1.parquet")
+    log[~half].to_parquet(tmp_path / "2.parquet")
+    source = sources.open_logs(tmp_path, discount=0.9)
+    want = joined(source)["behavior_prob"]
+    parts = [joined(part)["behavior_prob"] for part in source.partitions()]
+    np.testing.assert_array_equal(np.concatenate(parts), want)
+
+
+def test_a_long_log_is_sampled_evenly(monkeypatch):
+    log, _ = _observed(episodes=3000)
+    source = sources.open_logs(log, discount=0.9)
+    small = sources.fit_behavior_model(source, max_rows=2000)
+    assert small.calibration.count.sum() == 3 * 2000
+    assert len(small.keys) == 3000
+    again = sources.fit_behavior_model(source, max_rows=2000)
+    assert again.calibration.log_loss == small.calibration.log_loss
+
+
+def test_a_given_model_or_policy_is_used(joined):
+    log, chance = _observed(episodes=50)
+    model = sources.fit_behavior_model(sources.open_logs(log, discount=0.9), folds=2)
+    assert len(model.models) == 2
+    got = joined(sources.open_logs(log, discount=0.9, behavior=model))
+    inputs = log[["obs_0", "obs_1"]].to_numpy()
+    np.testing.assert_array_equal(
+        got["behavior_prob"], model.taken(inputs, log.action.to_numpy(), got["key"])
+    )
+
+    def known(x):
+        scores = np.stack([0 * x[:, 0], 1.5 * x[:, 0], -0.03 * x[:, 1]], axis=1)
+        return np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+
+    got = joined(sources.open_logs(log, discount=0.9, behavior=known))
+    np.testing.assert_allclose(got["behavior_prob"], chance[np.arange(len(log)), log.action])
+
+
+def test_continuous_actions_cannot_be_estimated():
+    log, _ = _observed(episodes=5)
+    with pytest.raises(InputError, match=r"column action, row 1 .* whole number"):
+        sources.open_logs(log.assign(action=0.25), discount=0.9).scan()
+    several = log.drop(columns="action").assign(action_0=0.1, action_1=0.2)
+    with pytest.raises(InputError, match="only those of discrete actions can be estimated"):
+        sources.open_logs(several, discount=0.9)

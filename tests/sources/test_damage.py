@@ -1,0 +1,123 @@
+"""Damaged bytes are noticed, readers stop cleanly, missing libraries are named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from o2td import sources
+from o2td.errors import O2TDError
+from o2td.sources.ahead import ahead
+
+
+def _flips(file, joined, want, flips, seed=0):
+    """How many of so many single-bit flips were read as data without a word."""
+    data = bytearray(file.read_bytes())
+    rng = np.random.default_rng(seed)
+    silent = 0
+    for bit in rng.integers(0, 8 * len(data), flips):
+        data[bit // 8] ^= 1 << (bit % 8)
+        file.write_bytes(data)
+        data[bit // 8] ^= 1 << (bit % 8)
+        try:
+            got = joined(sources.open_logs(file, discount=0.9))
+        except O2TDError as error:
+            silent += str(file) not in str(error)
+        else:
+            differs = any(
+                value is not None and not np.array_equal(value, got[name], equal_nan=True)
+                for name, value in want.items()
+            )
+            silent += differs
+    return silent
+
+
+def test_bit_flips_in_parquet_with_checksums_are_noticed(frame, joined, tmp_path):
+    log = frame(episodes=400, k=8)
+    file = tmp_path / "log.parquet"
+    want = joined(sources.open_logs(log, discount=0.9))
+    pq.write_table(pa.Table.from_pandas(log), file, write_page_checksum=True)
+    assert sources.open_logs(file, discount=0.9).info.verified
+    assert _flips(file, joined, want, 60) == 0
+
+
+def test_foreign_parquet_without_checksums_is_called_unverified(frame, joined, tmp_path):
+    log = frame(episodes=400, k=8)
+    file = tmp_path / "log.parquet"
+    want = joined(sources.open_logs(log, discount=0.9))
+    pq.write_table(pa.Table.from_pandas(log), file, write_page_checksum=False, compression="none")
+    info = sources.open_logs(file, discount=0.9).info
+    assert (info.verified, info.unverified) == (False, (str(file),))
+    assert "read unverified: 1 of 1 files" in str(info)
+    assert _flips(file, joined, want, 30) > 10  # why the word matters
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_checksums_are_found_in_every_sort_of_page(frame, tmp_path, compression, version):
+    table = pa.Table.from_pandas(frame(names=True))
+    for checksum in (True, False):
+        file = tmp_path / f"{checksum}.parquet"
+        pq.write_table(
+            *(table, file),
+            compression=compression,
+            data_page_version=version,
+            write_page_checksum=checksum,
+            row_group_size=10,
+        )
+        assert sources.open_logs(file, discount=0.9).info.verified is checksum
+
+
+def test_reading_ahead_passes_errors_on_and_stops_when_left():
+    def broken():
+        yield 1
+        raise ValueError("broken")
+
+    items = ahead(broken())
+    assert next(items) == 1
+    with pytest.raises(ValueError, match="broken"):
+        next(items)
+    before = threading.active_count()
+    endless = ahead(iter(int, 1))
+    assert next(endless) == 0
+    assert threading.active_count() == before + 1
+    endless.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("missing", "use", "extra"),
+    [
+        ("pyarrow", "sources.open_logs('x.csv', discount=0.9)", "logs"),
+        ("gymnasium", "sources.rollouts('CartPole-v1', None, discount=0.9, steps=1)", "gymnasium"),
+        ("minari", "sources.minari('a/b-v0', discount=0.9)", "minari"),
+    ],
+)
+def test_missing_libraries_name_their_extra(tmp_path, missing, use, extra):
+    (tmp_path / "x.csv").write_text("reward\n1\n")
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from o2td import sources, errors\n"
+        f"try:\n    {use}\n"
+        "except errors.MissingExtraError as error:\n    print(error)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert f'pip install "o2td[{extra}]"' in said.stdout
+
+
+def test_importing_sources_imports_none_of_the_libraries():
+    code = (
+        "import sys, o2td.sources\n"
+        "print([m for m in ('pyarrow', 'polars', 'pandas', 'gymnasium', 'minari', 'scipy')"
+        " if m in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
