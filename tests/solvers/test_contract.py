@@ -24,7 +24,7 @@ def test_a_saved_solver_goes_on_as_if_it_had_never_stopped(name, layout, tmp_pat
     solver = MADE[name]().update(batch[:31])
     solver.save(tmp_path / "a.npz")
     loaded = type(solver).load(tmp_path / "a.npz")
-    assert loaded.parameters() == solver.parameters()
+    assert loaded.get_params() == solver.get_params()
     same_sums(loaded, solver)
     np.testing.assert_array_equal(loaded.theta, solver.theta)
     same_sums(loaded.update(batch[31:]), solver.update(batch[31:]))
@@ -33,7 +33,7 @@ def test_a_saved_solver_goes_on_as_if_it_had_never_stopped(name, layout, tmp_pat
 
 def test_an_unused_solver_is_saved_too(tmp_path):
     o2td.LSTD(trace=0.5).save(tmp_path / "a.npz")
-    assert o2td.LSTD.load(tmp_path / "a.npz").parameters()["trace"] == 0.5
+    assert o2td.LSTD.load(tmp_path / "a.npz").get_params()["trace"] == 0.5
     with pytest.raises(FormatError, match="expected 'solver SOTD'"):
         o2td.SOTD.load(tmp_path / "a.npz")
 

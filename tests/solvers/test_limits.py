@@ -101,7 +101,7 @@ def test_large_samples_come_near_the_limit(problem, solver):
     errors = []
     for n in (4_000, 256_000):
         batch = problem.sample(n, seed=1, double=True)
-        errors.append(np.linalg.norm(type(solver)(**solver.parameters()).fit(batch).theta - limit))
+        errors.append(np.linalg.norm(type(solver)(**solver.get_params()).fit(batch).theta - limit))
     size = np.linalg.norm(limit)
     assert errors[1] < 0.05 * size
     assert errors[1] < 0.5 * errors[0]

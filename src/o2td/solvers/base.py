@@ -70,7 +70,7 @@ class Solver(ABC):
 
     def merge(self, other: Self) -> Self:
         """Take in the rows that `other` has seen, as if they came after this solver's own."""
-        if type(other) is not type(self) or other.parameters() != self.parameters():
+        if type(other) is not type(self) or other.get_params() != self.get_params():
             raise InputError(
                 f"cannot merge {other!r} into {self!r}: solver and parameters must agree"
             )
@@ -129,17 +129,30 @@ class Solver(ABC):
 
     # -- parameters and files ----------------------------------------------------------------------
 
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, as given to the constructor."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters and forget all rows."""
+        given = self.get_params()
+        unknown = sorted(set(parameters) - set(given))
+        if unknown:
+            raise InputError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
+        type(self).__init__(self, **{**given, **parameters})
+        return self.reset()
+
+    def clone(self, **parameters: Any) -> Self:
+        """A new solver with these parameters (some changed) that has seen nothing."""
+        return type(self)(**{**self.get_params(), **parameters})
+
     def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({arguments})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and statistics to `path`, at once or not at all."""
-        header: dict[str, Any] = {"parameters": self.parameters(), "statistics": None}
+        header: dict[str, Any] = {"parameters": self.get_params(), "statistics": None}
         arrays: Arrays = {}
         if self._sums is not None:
             header["statistics"] = type(self._sums).__name__
