@@ -47,13 +47,27 @@ for _member in MEMBERS:
     LEARNERS.register(_member.__name__, _member)
 
 __all__ = [
-    *(_member.__name__ for _member in MEMBERS),
+    "ABTD",
+    "ETD",
+    "GTD",
+    "GTD2",
+    "GTD2MP",
+    "HTD",
+    "MEMBERS",
+    "O2TD",
+    "TD",
+    "TDC",
+    "TDCMP",
+    "TDRC",
     "GradientLearner",
     "Lane",
     "Learner",
     "PowerDecay",
+    "ResidualGradient",
     "Status",
     "SweepResult",
+    "TreeBackup",
+    "VTrace",
     "WeightedLearner",
     "sweep",
 ]
