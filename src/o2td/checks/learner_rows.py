@@ -1,0 +1,311 @@
+"""Checks of learners on how rows are taken in: splits, layouts, trajectories, terminations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.checks.base import (
+    DoesNotApply,
+    expect,
+    expect_close,
+    expect_equal,
+    expect_refusal,
+    fingerprint,
+    promise,
+)
+from o2td.checks.data import LAYOUTS, Fields, batch, dense_fields, needs_second, select, stream
+from o2td.errors import InputError
+from o2td.learners.base import Learner
+from o2td.learners.step_sizes import PowerDecay
+from o2td.transitions import Transitions
+
+STEP_SIZE = 0.05
+FIELDS = ("state", "target_prob", "behavior_prob", "interest")
+
+
+def made(learner: Learner, **changes: Any) -> Learner:
+    """A new learner of this kind; parameters that it does not have are left out."""
+    known = learner.get_params()
+    return learner.clone(**{name: value for name, value in changes.items() if name in known})
+
+
+def constant(learner: Learner, **changes: Any) -> Learner:
+    """A new learner whose step sizes depend neither on time nor on the rows."""
+    return made(learner, **{"step_size": STEP_SIZE, **changes})
+
+
+def rows_for(
+    learner: Learner, fields: Fields, layout: str = "dense", **changes: Any
+) -> Transitions:
+    """The rows with a second successor where this learner was asked to use one."""
+    return batch(fields, layout, needs_second(learner), **changes)
+
+
+def weights(learner: Learner) -> npt.NDArray[np.float64]:
+    """theta, followed by the second vector w where there is one."""
+    return np.concatenate([learner.theta, getattr(learner, "w", np.empty(0))])
+
+
+def traced(learner: Learner) -> None:
+    """Say so where a learner keeps no trace from row to row."""
+    if not getattr(learner, "traced", False):
+        raise DoesNotApply("keeps no trace from one row to the next")
+
+
+def silent_prefix(fields: Fields) -> Fields:
+    """Rows without reward that leave a trace behind, in states that come in no other row."""
+    shifted = dict(select(fields, slice(0, 12)))
+    states = len(fields["table"])
+    shifted["table"] = np.concatenate([fields["table"], fields["table"][::-1]])
+    shifted["state"] = shifted["state"] + states
+    shifted["next_state"] = shifted["next_state"] + states
+    shifted["next_state_2"] = shifted["next_state_2"] + states
+    shifted |= {"reward": np.zeros(12), "discount": np.full(12, 0.9), "rho": np.ones(12)}
+    shifted |= {"target_prob": np.full(12, 0.5), "behavior_prob": np.full(12, 0.5)}
+    shifted["start"] = np.arange(12) == 0
+    return shifted
+
+
+@promise("learners", "any split of the rows gives what one call gives, to 1e-12")
+def splits(learner: Learner) -> None:
+    """All step sizes; batches of one row, of uneven size, and empty ones."""
+    fields = stream()
+    for size in (STEP_SIZE, PowerDecay(0.5, 0.6), "auto"):
+        rows = rows_for(learner, fields)
+        whole = made(learner, step_size=size).partial_fit(rows)
+        for cuts in (range(1, 90), (1, 2, 40, 40, 89), (45,)):
+            parts = made(learner, step_size=size)
+            for low, high in zip((0, *cuts), (*cuts, 90), strict=True):
+                parts.partial_fit(rows[low:high])
+            expect_close(weights(parts), weights(whole), f"weights with step_size={size}")
+
+
+@promise("learners", "learn_one on every field of each row gives what partial_fit gives")
+def learn_one(learner: Learner) -> None:
+    """Fields of the row go by name."""
+    fields = stream(40)
+    names = FIELDS + (("next_phi_2", "discount_2", "rho_2") if needs_second(learner) else ())
+    _one_by_one(learner, fields, names, {})
+
+
+@promise(
+    "learners", "learn_one on features, reward, discount and ratio gives what partial_fit gives"
+)
+def learn_one_plain(learner: Learner) -> None:
+    """The quick path: no further fields."""
+    plain: dict[str, Any] = dict.fromkeys((*FIELDS, "next_state"))
+    rows = batch(stream(40), **plain)
+    try:
+        constant(learner).partial_fit(rows[:1])
+    except InputError as error:
+        raise DoesNotApply(f"needs more fields than these: {error}") from None
+    _one_by_one(learner, stream(40), (), plain)
+
+
+def _one_by_one(
+    learner: Learner, fields: Fields, names: tuple[str, ...], changes: dict[str, Any]
+) -> None:
+    rows = rows_for(learner, fields, **changes)
+    for size in (STEP_SIZE, PowerDecay(0.5, 0.6), "auto"):
+        whole = made(learner, step_size=size).partial_fit(rows)
+        single = made(learner, step_size=size)
+        given = dense_fields(fields)
+        for t in range(rows.n):
+            own = ("phi", "reward", "next_phi", "discount", "rho", "start")
+            row: dict[str, Any] = {name: given[name][t] for name in (*own, *names)}
+            single.learn_one(**row)
+        expect_close(weights(single), weights(whole), f"weights with step_size={size}")
+        expect(single.status.step == whole.status.step, "another number of steps")
+
+
+@promise("learners", "dense, CSR and table features give the same weights")
+def layouts(learner: Learner) -> None:
+    """Also when the layout changes between batches."""
+    fields = stream()
+    results = {
+        layout: weights(constant(learner).partial_fit(rows_for(learner, fields, layout)))
+        for layout in LAYOUTS
+    }
+    for layout in ("csr", "table"):
+        expect_close(results[layout], results["dense"], f"{layout} and dense weights", 1e-10)
+    mixed = constant(learner)
+    for k, layout in enumerate(("dense", "csr", "table", "csr", "dense")):
+        mixed.partial_fit(rows_for(learner, select(fields, slice(18 * k, 18 * k + 18)), layout))
+    expect_close(weights(mixed), results["dense"], "weights of mixed layouts", 1e-10)
+
+
+@promise("learners", "a start cuts the trace: what follows it does not depend on what came before")
+def start_cuts(learner: Learner) -> None:
+    """A trajectory without reward is truncated; the next one must not notice."""
+    fields = stream()
+    before = silent_prefix(fields)
+    after = {**fields, "table": before["table"]}
+    fresh = constant(learner).partial_fit(rows_for(learner, after))
+    second = constant(learner).partial_fit(rows_for(learner, before))
+    expect(not weights(second).any(), "weights that moved without any reward")
+    second.partial_fit(rows_for(learner, after))
+    expect_close(weights(second), weights(fresh), "weights after a truncated trajectory")
+
+
+@promise("learners", "a termination ends the trace, with or without a start mark on the next row")
+def termination_cuts(learner: Learner) -> None:
+    """Traces decay by the discount of the transition into a state, which is 0 there."""
+    fields = stream()
+    before = silent_prefix(fields)
+    before["discount"] = np.append(before["discount"][:-1], 0.0)
+    after = {**fields, "table": before["table"]}
+    fresh = constant(learner).partial_fit(rows_for(learner, after))
+    second = constant(learner).partial_fit(rows_for(learner, before))
+    unmarked = np.append(False, fields["start"][1:])
+    second.partial_fit(rows_for(learner, after, start=unmarked))
+    expect_close(weights(second), weights(fresh), "weights after a terminated trajectory")
+
+
+@promise("learners", "the trace carries what came before into a terminal row, whose discount is 0")
+def trace_reaches_the_end(learner: Learner) -> None:
+    """The last reward of an episode is credited to earlier states."""
+    traced(learner)
+    fields = select(stream(), np.zeros(4, dtype=int))
+    fields |= {"state": np.array([0, 1, 0, 1]), "next_state": np.array([1, -1, 1, -1])}
+    fields |= {"discount": np.array([0.9, 0.0, 0.9, 0.0]), "reward": np.array([0.0, 1.0] * 2)}
+    fields |= {"rho": np.ones(4), "target_prob": np.full(4, 0.5), "behavior_prob": np.full(4, 0.5)}
+    joined, cut = np.array([True, False] * 2), np.ones(4, dtype=np.bool_)
+    with_trace = constant(learner).partial_fit(rows_for(learner, fields, start=joined))
+    without = constant(learner).partial_fit(rows_for(learner, fields, start=cut))
+    difference = np.abs(weights(with_trace) - weights(without)).max()
+    expect(difference > 1e-6, "the same weights whether or not the trace is cut before that row")
+
+
+@promise("learners", "a truncated row bootstraps from its successor")
+def truncation_bootstraps(learner: Learner) -> None:
+    """Its discount is not 0, so its successor's features count, although a start comes next."""
+    fields = select(stream(), np.zeros(3, dtype=int))
+    fields |= {"rho": np.ones(3), "start": np.ones(3, dtype=np.bool_), "discount": np.full(3, 0.9)}
+    fields |= {"state": np.zeros(3, dtype=int), "reward": np.ones(3)}
+    results = [
+        weights(
+            constant(learner, initial_theta=1.0).partial_fit(
+                rows_for(learner, fields, next_state=np.full(3, successor))
+            )
+        )
+        for successor in (1, 2)
+    ]
+    expect(np.abs(results[0] - results[1]).max() > 1e-9, "weights that ignore the successor")
+
+
+@promise("learners", "rows with discount 0 ignore their successors, even where those are NaN")
+def termination_ignores_successors(learner: Learner) -> None:
+    """Bitwise, on dense and CSR rows."""
+    fields = stream()
+    ends = fields["discount"] == 0.0
+    for layout in ("dense", "csr"):
+        results = []
+        for value in (0.0, np.nan, np.inf, 1e300):
+            second = needs_second(learner)
+            rows = fields if second else {k: v for k, v in fields.items() if not k.endswith("_2")}
+            given = dense_fields(rows)
+            given["next_phi"][ends] = value
+            if layout == "csr":
+                from o2td.checks.data import as_csr
+
+                for name in [name for name in given if name.endswith("phi") or "phi_" in name]:
+                    given[name] = as_csr(given[name])
+            results.append(weights(constant(learner).partial_fit(Transitions(**given))))
+        for other in results[1:]:
+            expect_equal(other, results[0], f"{layout} weights")
+
+
+@promise("learners", "the reward of a row with ratio 0 changes nothing")
+def zero_ratio_ignores_reward(learner: Learner) -> None:
+    """What the target never does says nothing about its value."""
+    fields = stream()
+    other = np.where(fields["rho"] == 0.0, 1e3, fields["reward"])
+    one = constant(learner, initial_theta=1.0).partial_fit(rows_for(learner, fields))
+    two = constant(learner, initial_theta=1.0).partial_fit(rows_for(learner, fields, reward=other))
+    expect_equal(weights(one), weights(two), "weights with other rewards in such rows")
+
+
+@promise("learners", "a row with ratio 0 leaves theta as it is and advances the step counter")
+def zero_ratio_keeps_theta(learner: Learner) -> None:
+    """Bitwise; a learner with a second vector may still move theta by it."""
+    if "w" in learner.vectors:
+        raise DoesNotApply("has a second vector w, by which theta may move in any row")
+    fields = stream()
+    learned = constant(learner, initial_theta=1.0).partial_fit(rows_for(learner, fields))
+    theta, step = learned.theta.copy(), learned.status.step
+    ones = np.zeros(5, dtype=int)
+    zero: dict[str, Any] = {
+        "rho": np.zeros(5),
+        "target_prob": np.zeros(5),
+        "reward": np.full(5, 7.0),
+    }
+    learned.partial_fit(rows_for(learner, select(fields, ones), **zero))
+    expect_equal(learned.theta, theta, "theta before and after such rows")
+    expect(learned.status.step == step + 5, f"{learned.status.step} steps after {step} and 5 rows")
+
+
+@promise("learners", "an empty batch changes nothing")
+def empty_batch(learner: Learner) -> None:
+    """Whether new or trained."""
+    fields = stream()
+    rows = rows_for(learner, fields)
+    learned = constant(learner).partial_fit(rows)
+    before = fingerprint(learned)
+    learned.partial_fit(rows[:0])
+    expect(fingerprint(learned) == before, "another state")
+    late = constant(learner).partial_fit(rows[:0]).partial_fit(rows)
+    expect_equal(weights(late), weights(learned), "weights of a learner that began empty")
+
+
+@promise("learners", "fields that its theory does not use are ignored")
+def interest_ignored(learner: Learner) -> None:
+    """Interest matters exactly where it moves the learner's own mean dynamics."""
+    from dataclasses import replace
+
+    from o2td import exact
+    from o2td.checks.data import problem
+
+    model = exact.model(problem())
+    other = replace(model, interest=np.arange(1.0, model.n_states + 1.0))
+    fields = stream()
+    with_it, without = (
+        weights(constant(learner).partial_fit(rows_for(learner, fields, interest=interest)))
+        for interest in (fields["interest"], None)
+    )
+    one, two = (learner.mean_dynamics(m) for m in (model, other))
+    if np.array_equal(one.A, two.A) and np.array_equal(one.b, two.b):
+        expect_equal(with_it, without, "weights with and without interest")
+    else:
+        expect(
+            not np.array_equal(with_it, without),
+            "the same weights, although the theory uses interest",
+        )
+
+
+@promise("learners", "a field that is missing and needed is refused by name, nothing changed")
+def missing_fields(learner: Learner) -> None:
+    """Whether listed in `needs` or demanded by the emphasis."""
+    fields = stream()
+    for name in FIELDS:
+        left_out: dict[str, Any] = {name: None}
+        rows = rows_for(learner, fields, **left_out)
+        learned = constant(learner)
+        before = fingerprint(learned)
+        if name in learner.needs:
+            expect_refusal(lambda: learned.partial_fit(rows), f"rows without {name}", name)  # noqa: B023
+        else:
+            try:
+                learned.partial_fit(rows)
+            except InputError as error:
+                expect(name in str(error), f"rows without {name} refused with: {error}")
+            else:
+                continue
+        expect(fingerprint(learned) == before, f"another state after rows without {name}")
+    if needs_second(learner):
+        learned = constant(learner)
+        before = fingerprint(learned)
+        expect_refusal(lambda: learned.partial_fit(batch(fields)), "one successor", "next_phi_2")
+        expect(fingerprint(learned) == before, "another state after rows with one successor")

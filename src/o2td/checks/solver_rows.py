@@ -1,0 +1,239 @@
+"""Checks of solvers on how rows are taken in: chunks, merges, layouts, trajectories, refusals."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from o2td.checks.base import (
+    DoesNotApply,
+    expect,
+    expect_close,
+    expect_equal,
+    expect_refusal,
+    fingerprint,
+    promise,
+)
+from o2td.checks.data import (
+    LAYOUTS,
+    Fields,
+    as_csr,
+    batch,
+    dense_fields,
+    select,
+    stream,
+    trajectories,
+)
+from o2td.errors import InputError
+from o2td.solvers.base import Solver
+from o2td.transitions import Transitions
+
+FIELDS = ("state", "next_state", "target_prob", "behavior_prob", "interest")
+
+
+def made(solver: Solver) -> Solver:
+    """A new solver with the same parameters that has seen nothing."""
+    return solver.clone()
+
+
+def doubled(solver: Solver) -> bool:
+    """Whether it was asked to use a second, independent successor."""
+    return getattr(solver, "sampling", None) == "double" or getattr(solver, "double", None) is True
+
+
+def rows_for(solver: Solver, fields: Fields, layout: str = "dense", **changes: Any) -> Transitions:
+    """The rows with a second successor where this solver was asked to use one."""
+    return batch(fields, layout, doubled(solver), **changes)
+
+
+def fields_for(solver: Solver) -> Fields:
+    """Arguments of `Transitions`, without a second successor unless it is asked for."""
+    rows = stream(weights=True)
+    return {k: v for k, v in rows.items() if doubled(solver) or not k.endswith("_2")}
+
+
+def digits(solver: Solver) -> float:
+    """To how much two answers may differ: rounding, or the tolerance of an iteration."""
+    return max(1e-8, 1e3 * getattr(solver, "tolerance", 0.0) if solver.solution.iterations else 0.0)
+
+
+def expect_theta(one: Solver, two: Solver, what: str) -> None:
+    """The same weights, to rounding or to the solver's own tolerance."""
+    expect_close(one.theta, two.theta, what, max(digits(one), digits(two)))
+
+
+def fitted(solver: Solver) -> tuple[Solver, Transitions]:
+    """A solver that has seen the rows of `stream`, and those rows."""
+    rows = rows_for(solver, stream(weights=True))
+    return made(solver).fit(rows), rows
+
+
+@promise(
+    "solvers", "update and solve give the bits that fit gives, and fit forgets what came before"
+)
+def update_is_fit(solver: Solver) -> None:
+    """On one batch."""
+    whole, rows = fitted(solver)
+    expect_equal(made(solver).update(rows).solve().theta, whole.theta, "theta by update and fit")
+    expect_equal(made(solver).update(rows).theta, whole.theta, "theta without calling solve")
+    again = made(solver).fit(rows[:50]).fit(rows)
+    expect_equal(again.theta, whole.theta, "theta of a second fit")
+    expect(again.rows == rows.n, f"{again.rows} rows after a second fit on {rows.n}")
+
+
+@promise("solvers", "any split of the rows into updates gives what one fit gives")
+def chunks(solver: Solver) -> None:
+    """Also inside trajectories, and one row at a time."""
+    whole, rows = fitted(solver)
+    for cuts in (range(1, 90), (1, 2, 40, 40, 89), (45,)):
+        parts = made(solver)
+        for low, high in zip((0, *cuts), (*cuts, 90), strict=True):
+            parts.update(rows[low:high])
+        expect_theta(parts, whole, f"theta of {len(cuts) + 1} updates")
+        expect(parts.rows == rows.n, f"{parts.rows} rows counted of {rows.n}")
+
+
+@promise("solvers", "merging solvers in order gives what one pass over all rows gives")
+def merged(solver: Solver) -> None:
+    """In any grouping, and the merged one stays as it is."""
+    whole, rows = fitted(solver)
+    a, b, c = (made(solver).update(rows[k : k + 30]) for k in (0, 30, 60))
+    before = fingerprint(b)
+    left = made(solver).merge(a).merge(b).merge(c)
+    expect(fingerprint(b) == before, "a solver that changed by being merged into another")
+    expect_theta(left, whole, "theta of ((a, b), c)")
+    tail = copy.deepcopy(b).merge(c)
+    expect_theta(copy.deepcopy(a).merge(tail), whole, "theta of (a, (b, c))")
+    expect_equal(copy.deepcopy(whole).merge(made(solver)).theta, whole.theta, "theta and nothing")
+
+
+@promise("solvers", "only solvers of the same kind and parameters merge, and none with itself")
+def merge_refused(solver: Solver) -> None:
+    """The state stays as it is."""
+    whole, rows = fitted(solver)
+    before = fingerprint(whole)
+    related = type("Related", (type(solver),), {})(**solver.get_params()).fit(rows)
+    expect_refusal(lambda: whole.merge(whole), "itself")
+    expect_refusal(lambda: whole.merge(related), "another kind")
+    expect(fingerprint(whole) == before, "another state after a refused merge")
+
+
+@promise("solvers", "dense, CSR and table features give the same weights")
+def layouts(solver: Solver) -> None:
+    """Also when updates come in several layouts."""
+    fields = stream(weights=True)
+    results = {k: made(solver).fit(rows_for(solver, fields, k)) for k in LAYOUTS}
+    for layout in ("csr", "table"):
+        expect_theta(results[layout], results["dense"], f"{layout} and dense theta")
+    mixed = made(solver)
+    for k, layout in enumerate(("dense", "csr", "table")):
+        mixed.update(rows_for(solver, select(fields, slice(30 * k, 30 * k + 30)), layout))
+    expect_theta(mixed, results["dense"], "theta of mixed layouts")
+
+
+@promise("solvers", "whole trajectories may come in another order")
+def trajectory_order(solver: Solver) -> None:
+    """The last one stays, which may be unfinished."""
+    whole, _ = fitted(solver)
+    *others, last = trajectories(stream(weights=True))
+    shuffled = made(solver)
+    for part in (*others[::-1], last):
+        shuffled.update(rows_for(solver, part))
+    expect_theta(shuffled, whole, "theta of reordered trajectories")
+
+
+@promise("solvers", "the same rows twice give the same answer as once")
+def duplicates(solver: Solver) -> None:
+    """Answers are about means, not about the number of rows."""
+    if getattr(solver, "ridge", 0.0) > 0.0:
+        raise DoesNotApply("has a ridge, which more rows outweigh")
+    fields = stream(weights=True)
+    fields["discount"][-1] = 0.0
+    rows = rows_for(solver, fields)
+    once, twice = made(solver).fit(rows), made(solver).update(rows).update(rows)
+    expect_theta(twice, once, "theta of the rows twice")
+
+
+@promise("solvers", "rows with discount 0 ignore their successors, even where those are NaN")
+def termination_ignores_successors(solver: Solver) -> None:
+    """On dense and CSR rows."""
+    fields = fields_for(solver)
+    ends = fields["discount"] == 0.0
+    for layout in ("dense", "csr"):
+        results = []
+        for value in (0.0, np.nan, np.inf):
+            given = dense_fields(fields)
+            given["next_phi"][ends] = value
+            if layout == "csr":
+                given = {k: as_csr(v) if "phi" in k else v for k, v in given.items()}
+            results.append(made(solver).fit(Transitions(**given)).theta)
+        expect_close(results[1], results[0], f"{layout} theta with NaN", 1e-10)
+        expect_close(results[2], results[0], f"{layout} theta with infinity", 1e-10)
+
+
+@promise(
+    "solvers", "a truncated row bootstraps or is left out; if taken as an end, that is counted"
+)
+def truncation_is_no_end(solver: Solver) -> None:
+    """Turning truncations into terminations changes the answer."""
+    fields = stream(weights=True)
+    cut = np.append(fields["start"][1:], True) & (fields["discount"] > 0.0)
+    ended = np.where(cut, 0.0, fields["discount"])
+    one = made(solver).fit(rows_for(solver, fields))
+    two = made(solver).fit(rows_for(solver, fields, discount=ended))
+    told = any("truncated" in count for count in one.solution.counts)
+    differs = np.abs(one.theta - two.theta).max() > 1e-9
+    expect(differs or told, "the same answer for truncated and terminated rows")
+
+
+@promise(
+    "solvers", "no rows give theta = 0 with status 'no data', and an empty update changes nothing"
+)
+def empty_batch(solver: Solver) -> None:
+    """The number of features is known."""
+    whole, rows = fitted(solver)
+    nothing = made(solver).fit(rows[:0])
+    expect(nothing.solution.status == "no data", f"status {nothing.solution.status!r}")
+    expect_equal(nothing.theta, np.zeros(rows.d), "theta and zero")
+    expect_equal(copy.deepcopy(whole).update(rows[:0]).theta, whole.theta, "theta after nothing")
+    expect_theta(nothing.update(rows), whole, "theta of a solver that began empty")
+
+
+@promise("solvers", "the arrays of a batch are untouched, byte for byte")
+def inputs_untouched(solver: Solver) -> None:
+    """The user's own writeable arrays, which a batch does not copy."""
+    given = dense_fields(fields_for(solver))
+    before = {name: value.tobytes() for name, value in given.items()}
+    made(solver).fit(Transitions(**given))
+    for name, value in given.items():
+        expect(value.tobytes() == before[name], f"{name} changed")
+
+
+@promise("solvers", "bad input is refused with a sentence and the state stays as it is")
+def bad_input(solver: Solver) -> None:
+    """Things that are no transitions, and another number of features."""
+    whole, _ = fitted(solver)
+    before = fingerprint(whole)
+    fields = stream(20, weights=True)
+    wide = dict(fields, table=np.column_stack([fields["table"] / 2.0, fields["table"] / 2.0]))
+    for thing in (None, "rows", fields["table"]):
+        expect_refusal(lambda: whole.update(thing), type(thing).__name__)  # type: ignore[arg-type] # noqa: B023
+        expect_refusal(lambda: whole.fit(thing), type(thing).__name__)  # type: ignore[arg-type] # noqa: B023
+    expect_refusal(lambda: whole.update(rows_for(solver, wide)), "10 features", "features")
+    expect_refusal(lambda: whole.predict(wide["table"]), "predict of 10 features", "features")
+    expect(fingerprint(whole) == before, "another state after a refusal")
+
+
+@promise("solvers", "a field that is missing and needed is refused by name, nothing changed")
+def missing_fields(solver: Solver) -> None:
+    """Fields that are not needed may be left out."""
+    for name in FIELDS:
+        one, left_out = made(solver), {name: None}
+        before = fingerprint(one)
+        try:
+            one.update(rows_for(solver, stream(weights=True), "dense", **left_out))
+        except InputError as error:
+            expect(name.split("_")[-1] in str(error), f"rows without {name} refused with: {error}")
+            expect(fingerprint(one) == before, f"another state after rows without {name}")
