@@ -68,12 +68,24 @@ def rmse(problem: Problem) -> Quadratic:
 
 
 def rmspbe(problem: Problem, form: str = "target") -> Quadratic:
-    """`|Pi (T Phi theta - Phi theta)|_xi`, exact; `form` as in `exact.mspbe`."""
+    """`|Pi (T Phi theta - Phi theta)|_xi`, exact; `form` as in `exact.mspbe`.
+
+    >>> from o2td import domains
+    >>> baird = domains.baird()
+    >>> round(rmspbe(baird).value(baird.initial_theta), 6)
+    8.221408
+    """
     return _named("rmspbe", quadratic(problem, "mspbe", form))
 
 
 def rmsbe(problem: Problem, form: str = "target") -> Quadratic:
-    """`|T Phi theta - Phi theta|_xi`, exact; `form` as in `exact.msbe`."""
+    """`|T Phi theta - Phi theta|_xi`, exact; `form` as in `exact.msbe`.
+
+    >>> from o2td import domains
+    >>> baird = domains.baird()
+    >>> round(rmsbe(baird).value(baird.initial_theta), 6)
+    8.221408
+    """
     return _named("rmsbe", quadratic(problem, "msbe", form))
 
 

@@ -195,13 +195,15 @@ def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
             color="#b3261e" if unstable else "#1f5fa8",
             markerfacecolor="none" if unstable else None,
             linestyle="none",
+            clip_on=False,
         )
     axes.set_yticks(range(len(shown)), [row.method for row in reversed(shown)], fontsize=8)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     if exact_best:
-        axes.set_xlim(left=0.0, right=max(1.0, axes.get_xlim()[1]))
+        axes.set_xlim(0.0, 1.05 * max((row.rmse or 0.0 for row in shown), default=0.0) or 1.0)
     else:
         axes.set_xscale("log")
+        axes.set_xlim(left=1.0)
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}")
     axes.tick_params(axis="x", which="both", labelsize=8)

@@ -45,6 +45,13 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
     """The limit of a learner's mean dynamics on a problem, with its stability and its errors.
 
     Starts from the learner's `initial_theta`, else the problem's, else zero.
+
+    >>> import o2td
+    >>> from o2td import domains, exact
+    >>> exact.fixed_point(domains.baird(), o2td.TD()).stable
+    False
+    >>> exact.fixed_point(domains.baird(), o2td.ETD()).theta.round(3)
+    array([ 1.692,  1.692,  1.692,  1.692,  1.692,  1.692,  6.769, -3.385])
     """
     dynamics = learner.mean_dynamics(model(problem))
     return land(problem, learner, LinearDynamics(dynamics.A), dynamics.b)

@@ -81,17 +81,35 @@ def mspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
 
 
 def rmse(problem: Problem, theta: Any) -> Any:
-    """`sqrt(mse)`."""
+    """`sqrt(mse)`.
+
+    >>> from o2td import domains, exact
+    >>> baird = domains.baird()
+    >>> round(exact.rmse(baird, baird.initial_theta), 6)
+    5.318432
+    """
     return _root(mse(problem, theta))
 
 
 def rmsbe(problem: Problem, theta: Any, form: str = "target") -> Any:
-    """`sqrt(msbe)`."""
+    """`sqrt(msbe)`.
+
+    >>> from o2td import domains, exact
+    >>> baird = domains.baird()
+    >>> round(exact.rmsbe(baird, baird.initial_theta), 6)
+    8.221408
+    """
     return _root(msbe(problem, theta, form))
 
 
 def rmspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
-    """`sqrt(mspbe)`."""
+    """`sqrt(mspbe)`.
+
+    >>> from o2td import domains, exact
+    >>> baird = domains.baird()
+    >>> round(exact.rmspbe(baird, baird.initial_theta), 6)
+    8.221408
+    """
     return _root(mspbe(problem, theta, form))
 
 
