@@ -143,12 +143,12 @@ def test_sort_restores_the_order(frame, joined, same, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="sort=True"):
         sources.open_logs(tmp_path, discount=0.9).scan()
     same(want, joined(sources.open_logs(tmp_path, discount=0.9, sort=True), 13))
-    monkeypatch.setattr("o2td.sources.sort._RANGE_ROWS", 20)  # ten ranges instead of one
+    monkeypatch.setattr("o2td.sources.sort._RANGE_BYTES", 20 * 8 * 14)  # ten ranges instead of one
     same(want, joined(sources.open_logs(tmp_path, discount=0.9, sort=True)))
 
 
 def test_sort_of_named_episodes_and_without_steps(frame, joined, same, monkeypatch):
-    monkeypatch.setattr("o2td.sources.sort._RANGE_ROWS", 20)
+    monkeypatch.setattr("o2td.sources.sort._RANGE_BYTES", 20 * 8 * 14)
     log = frame(episodes=20, names=True)
     want = joined(sources.open_logs(log, discount=0.9))
     woven = log.sort_values(["step", "episode"])  # as a vector environment would write it

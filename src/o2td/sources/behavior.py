@@ -50,7 +50,11 @@ class Calibration:
 
 @dataclass(frozen=True)
 class BehaviorModel:
-    """Estimated probabilities of the logged actions, one model a fold of episodes."""
+    """Estimated probabilities of the logged actions, one model a fold of episodes.
+
+    Made by `fit_behavior_model`, whose example shows it; `print(model.calibration)` shows how far
+    it can be trusted.
+    """
 
     n_actions: int
     keys: Keys  # of all episodes, sorted; the fold is the rank modulo the number of folds

@@ -30,6 +30,14 @@ class LogChunk:
 
     `episode` counts from 0 in the order of the log, `step` from 0 in each episode; `key` is a hash
     of the episode's name. `drop` counts the rows left out since the chunk before, by reason.
+
+    >>> import pandas as pd
+    >>> from o2td import sources
+    >>> log = pd.DataFrame({"episode": ["a", "a", "b"], "obs_0": [0.1, 0.2, 0.3], "reward": 1.0,
+    ...                     "terminated": [False, True, True], "rho": 1.0})
+    >>> chunk = next(sources.open_logs(log, discount=0.9).chunks())
+    >>> chunk.episode, chunk.step, chunk.next_observation[0]
+    (array([0, 0, 1]), array([0, 1, 0]), array([0.2]))
     """
 
     reward: Floats
@@ -88,6 +96,20 @@ class LogInfo:
     """What a source is and what a pass over it found; counts are complete after one whole pass.
 
     `dropped` counts rows left out, `notes` what was seen and handled, both by reason.
+
+    >>> import pandas as pd
+    >>> from o2td import sources
+    >>> log = pd.DataFrame({"traj": [0, 0], "s": [3, 1], "r": 1.0, "terminal": [0, 1], "ratio": 1.0})
+    >>> print(sources.open_logs(log, discount=0.9).scan())
+    files: 1 (frame)
+    episode: traj
+    state: s
+    reward: r
+    terminated: terminal
+    rho: ratio
+    ratio: column ratio
+    rows: 2, transitions: 2, episodes: 1
+    no column for step: rows are taken to be in order, without gaps
     """
 
     files: tuple[str, ...]

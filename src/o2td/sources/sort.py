@@ -17,7 +17,7 @@ from o2td.errors import InputError, import_extra
 from o2td.sources.readers import Reader
 
 PART, ROW = "__o2td_part", "__o2td_row"
-_RANGE_ROWS = 1_000_000
+_RANGE_BYTES = 80 << 20  # of the rows that are sorted in memory at a time
 _MAX_RANGES = 200
 _SAMPLE = 100_000
 
@@ -28,8 +28,7 @@ def sorted_file(
     """Write all rows of the reader, sorted by episode, then `order`, then as they were."""
     pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
     schema = _common_schema(reader, kinds)
-    bounds = _bounds(reader, episode, kinds[episode])
-    keys = [name for name in (episode, order, PART, ROW) if name]
+    bounds = _bounds(reader, episode, kinds[episode], _RANGE_BYTES // (8 * len(schema)))
     target = folder / "sorted.parquet"
     files = _scatter(reader, kinds, schema, episode, bounds, folder)
     with pq.ParquetWriter(
@@ -38,9 +37,11 @@ def sorted_file(
         for file in files:
             with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stream:
                 table = stream.read_all()
-            writer.write_table(
-                table.sort_by([(key, "ascending") for key in keys]), row_group_size=1 << 17
-            )
+            keys = [
+                _names(table.column(name).combine_chunks()) for name in (order, episode) if name
+            ]
+            # lexsort is stable: rows that compare equal keep the order in which they came.
+            writer.write_table(table.take(pa.array(np.lexsort(keys))), row_group_size=1 << 16)
             file.unlink()
     return target
 
@@ -78,8 +79,8 @@ def _placed(reader: Reader, kinds: Mapping[str, str], schema: Any) -> Iterator[A
             yield pa.RecordBatch.from_arrays([*columns, *place], schema=schema)
 
 
-def _bounds(reader: Reader, episode: str, kind: str) -> Any:
-    """Episodes that cut the log into ranges of about a million rows, from an even sample."""
+def _bounds(reader: Reader, episode: str, kind: str, size: int) -> Any:
+    """Episodes that cut the log into ranges of about `size` rows, from an even sample."""
     sample: list[Any] = []
     rows, every = 0, 1
     for part, name in enumerate(reader.names):
@@ -93,7 +94,7 @@ def _bounds(reader: Reader, episode: str, kind: str) -> Any:
             rows += batch.num_rows
             while len(sample) > 2 * _SAMPLE:
                 sample, every = sample[::2], 2 * every
-    ranges = min(_MAX_RANGES, 1 + rows // _RANGE_ROWS)
+    ranges = min(_MAX_RANGES, 1 + rows // max(1, size))
     ordered = np.sort(np.array(sample))
     cuts = [ordered[len(ordered) * k // ranges] for k in range(1, ranges)]
     return np.unique(np.array(cuts)) if cuts else ordered[:0]
