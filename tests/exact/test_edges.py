@@ -158,7 +158,7 @@ def large_problem(n: int, seed: int = 0, csr: bool = False) -> Any:
 )
 @pytest.mark.parametrize("csr", [False, True])
 def test_sparse_problems(n: int, seconds: float, csr: bool) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()  # of this process alone: other work on the machine does not count
     problem = large_problem(n, csr=csr)
     V, xi = exact.value(problem), exact.state_distribution(problem)
     P = problem.discounted_matrix(problem.target)
@@ -173,4 +173,4 @@ def test_sparse_problems(n: int, seconds: float, csr: bool) -> None:
         assert exact.suboptimality(problem, landed) <= exact.amplification(problem, X) + 1e-6, name
     np.testing.assert_allclose(landed, theta, atol=1e-8)
     assert exact.mspbe(problem, theta) <= exact.msbe(problem, theta)
-    assert time.perf_counter() - begin < seconds
+    assert time.process_time() - begin < seconds
