@@ -77,8 +77,8 @@ class DantzigTD(Solver):
         if data.shape[0] == 0:
             return conclude(np.zeros(d), "no data", 0, np.inf, 0.0, 0, counts)
         R = triangle((block for _, block in data.blocks()), d + 1)
-        U, s, V, _ = pseudo_inverse(R[:, :d])
-        system = V @ ((s / (s**2 + self.ridge))[:, None] * (U.T @ R))  # M^T [Delta, R]
+        U, W = pseudo_inverse(R[:, :d], self.ridge)
+        system = W @ (U.T @ R)  # M^T [Delta, R]
         return select(system[:, :d], system[:, d], self.epsilon, counts)
 
     def _limit(self, model: Model) -> Solution:

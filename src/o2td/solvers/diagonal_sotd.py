@@ -45,7 +45,7 @@ class DiagonalSOTD(Solver):
 
     statistics = (StateSums,)
 
-    omega: Floats
+    _omega: Floats | None = None
 
     def __init__(
         self,
@@ -61,6 +61,13 @@ class DiagonalSOTD(Solver):
         self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
 
     @property
+    def omega(self) -> Floats:
+        """The weights of the states, solved anew after new rows."""
+        if self._solution is None or self._omega is None:
+            self.solve()
+        return np.zeros(0) if self._omega is None else self._omega
+
+    @property
     def omega_state(self) -> Any:
         """The states that `omega` belongs to: those with a positive sum of ratios."""
         sums = self._sums
@@ -70,7 +77,7 @@ class DiagonalSOTD(Solver):
         return collect(batch, who="DiagonalSOTD")
 
     def _solve(self, sums: StateSums) -> Solution:
-        answer, self.omega = self._answer(sums)
+        answer, self._omega = self._answer(sums)
         return answer
 
     def _answer(self, sums: StateSums) -> tuple[Solution, Floats]:
@@ -157,15 +164,19 @@ class _Diagonal:
         return out * data.xi
 
     def largest(self) -> float:
-        """An upper estimate of the largest squared singular value, by power iteration."""
-        v = np.ones(self.data.shape[0])
-        value = 0.0
-        for _ in range(50):
-            v = self.adjoint(self.apply(v / np.linalg.norm(v)))
-            before, value = value, float(np.linalg.norm(v))
-            if value == 0.0 or value - before <= 1e-3 * value:
-                break
-        return 1.05 * value if value > 0.0 else 1.0
+        """The largest squared singular value, rounded up, by the Lanczos method."""
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        S = self.data.shape[0]
+        start = 0.5 + np.random.default_rng(0).random(S)
+        if S < 3:
+            columns = np.column_stack([self.apply(unit).ravel() for unit in np.eye(S)])
+            return float(np.linalg.norm(columns) ** 2) or 1.0
+        square = LinearOperator(
+            (S, S), matvec=lambda v: self.adjoint(self.apply(v.ravel())), dtype=np.float64
+        )
+        value = float(eigsh(square, k=1, v0=start, tol=1e-3, return_eigenvectors=False)[0])
+        return 1.01 * value if value > 0.0 else 1.0
 
 
 def _dense(rows: Any) -> Floats:

@@ -121,15 +121,25 @@ def triangle(blocks: Iterable[Floats], width: int) -> Floats:
     return R
 
 
-def pseudo_inverse(R: Floats) -> tuple[Floats, Floats, Floats, float]:
-    """`U, s, V` of the singular triples of `R` that are not rounding error, and its condition."""
+def pseudo_inverse(R: Floats, ridge: float = 0.0) -> tuple[Floats, Floats]:
+    """`U, W` with `(R^T R + ridge)^+ R^T = W U^T`, singular values that are rounding error left out.
+
+    Columns of full rank are equilibrated first, which changes nothing but the rounding.
+    """
     if not R.any():
-        return np.zeros((R.shape[0], 0)), np.zeros(0), np.zeros((R.shape[1], 0)), np.inf
+        return np.zeros((R.shape[0], 0)), np.zeros((R.shape[1], 0))
+    unit = np.ldexp(1.0, -_exponent(np.abs(R).max(axis=0)))
+    U, s, V = _triples(R * unit)
+    if ridge == 0.0 and len(s) == R.shape[1]:
+        return U, unit[:, None] * V / s
+    U, s, V = _triples(R)
+    return U, V * (s / (s**2 + ridge))
+
+
+def _triples(R: Floats) -> tuple[Floats, Floats, Floats]:
     U, s, Vt = _svd(R)
     rank = int(np.count_nonzero(s > max(R.shape) * EPS * s[0]))
-    smallest = s[-1] if rank == R.shape[1] else 0.0
-    condition = float(s[0] / smallest) if smallest > 0.0 else np.inf
-    return U[:, :rank], s[:rank], Vt[:rank].T, condition
+    return U[:, :rank], s[:rank], Vt[:rank].T
 
 
 def backward_error(A: Any, theta: Floats, b: Floats) -> float:

@@ -105,9 +105,8 @@ class SOTD(Solver):
         """`(X - X_0)^T [Delta, R]` for `X - X_0 = (Delta Delta^T + ridge)^+ Delta gap`."""
         d = data.shape[1]
         R = triangle((block for _, block in data.blocks()), d + 1)
-        U, s, V, _ = pseudo_inverse(R[:, :d])
-        right = U.T @ R
-        return gap.T @ (V @ ((s / (s**2 + self.ridge))[:, None] * right))
+        U, W = pseudo_inverse(R[:, :d], self.ridge)
+        return gap.T @ (W @ (U.T @ R))
 
     def _iterate(self, data: Aggregate, gap: Floats) -> tuple[Floats, int, bool]:
         """The same by `X <- X - eta Delta (Delta^T X - gap)`, from zero."""
