@@ -20,9 +20,12 @@ _HOMES = {
     "results": "o2td.experiments.records",
     "scores": "o2td.experiments.records",
     "sensitivity": "o2td.experiments.records",
+    "study": "o2td.experiments.records",
     "summary": "o2td.experiments.records",
     "run": "o2td.experiments.running",
+    "run_studies": "o2td.experiments.studying",
     "tune": "o2td.experiments.tuning",
+    "reproduce": "o2td.experiments.reproduction",
 }
 
 __all__ = [*_HOMES]

@@ -21,7 +21,7 @@ from o2td.experiments.store import Store
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["results", "scores", "sensitivity", "summary"]
+__all__ = ["results", "scores", "sensitivity", "study", "summary"]
 
 CELL = ("experiment", "series", "domain", "scheme", "algorithm", "parameters")
 
@@ -88,6 +88,18 @@ def sensitivity(
         raise InputError(f"{opened.path}: nothing was tuned there yet; run with --tune")
     joined: pl.DataFrame = polars.concat(frames)
     return joined.select(*CELL, polars.exclude(*CELL))
+
+
+def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataFrame:
+    """The numbers that parts of a study measured, in the order of `ids`.
+
+    Columns `study`, `domain`, `method`, `quantity`, `index` (of the problem or run), `x` (the
+    setting, such as lambda) and `value`.
+    """
+    polars = import_extra("polars", extra="experiments")
+    opened = store if isinstance(store, Store) else Store(store)
+    joined: pl.DataFrame = polars.concat([opened.read(name, "studies").frame() for name in ids])
+    return joined
 
 
 def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -113,24 +113,27 @@ def run_shards(
     workers: int | None = None,
     dask: str | None = None,
     progress: bool | None = None,
+    work: Callable[[str], bytes] = execute,
+    folder: str = "runs",
 ) -> RunReport:
-    """Compute those of `shards` that `store` does not hold."""
+    """Compute those of `shards` that `folder` of `store` does not hold, by `work(key)`."""
     began = time.perf_counter()
     store.create()
-    good, broken = store.check([shard.id for shard in shards])
+    good, broken = store.check([shard.id for shard in shards], folder)
     missing = [shard for shard in shards if shard.id not in good]
     report = RunReport(name, str(store.path), len(shards), len(good), damaged=[*broken.values()])
     report.ids = [shard.id for shard in shards]
-    _check_problems(missing)
+    if folder == "runs":
+        _check_problems(missing)
     tasks = {shard.id: shard.key for shard in missing}
     processes = _workers(missing, workers)
     try:
         with warnings.catch_warnings(), _bar(name, len(shards), len(good), progress) as advance:
             # Loky replaces a worker whose memory has grown; that is no concern of the user.
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
-            for outcome in compute(execute, tasks, processes, dask):
+            for outcome in compute(work, tasks, processes, dask):
                 if outcome.data is not None:
-                    store.write(outcome.name, outcome.data)
+                    store.write(outcome.name, outcome.data, folder)
                     report.computed += 1
                 else:
                     report.failed.append(Failure(outcome.name, str(outcome.error)))

@@ -4,6 +4,7 @@
 
     DIR/runs/<id>.parquet     errors of a shard: one row a run, setting, metric and recorded step
     DIR/tuning/<id>.parquet   sensitivity of each algorithm to its parameters, the choice marked
+    DIR/studies/<id>.parquet  measured numbers of a part of a study
     DIR/manifest.json         what the files hold; made from them, and made again where it is stale
 
 A file is there completely or not at all, so a shard is done exactly when its file is there and
@@ -27,7 +28,7 @@ from o2td.experiments.planning import FORMAT, canonical, digest
 
 __all__ = ["Store"]
 
-FOLDERS = ("runs", "tuning")
+FOLDERS = ("runs", "tuning", "studies")
 _NAME = re.compile(r"[0-9a-f]{32}\.parquet")
 _MANIFEST = "manifest.json"
 _MAX_MANIFEST = 1 << 28

@@ -37,7 +37,7 @@ from o2td.experiments.store import Store
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Tuned", "tune", "tuning_cells"]
+__all__ = ["Tuned", "tune", "tuned_shards", "tuning_cells", "tuning_shards"]
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,34 @@ def tune(
     """
     if spec.tuning is None:
         raise InputError(f"tuning: {spec.name} has no such table; add one with a grid and a seed")
-    settings, found = tuning_cells(spec), cases(spec)
-    check_algorithms(settings, spec)
     store, options = Store(out), {"workers": workers, "dask": dask, "progress": progress}
-    work = [(case, _tuning_shards(spec, case, settings)) for case in found]
-    flat = [shard for _, part in work for shard in part]
+    flat = tuning_shards(spec)
     tried = run_shards(flat, store, f"{spec.name}:tuning", **options)  # type: ignore[arg-type]
     if not tried.complete:
         return Tuned(tried, None, _empty())
-    shown: list[Shard] = []
-    for case, part in work:
-        chosen = _choose(spec, store, settings, part)
-        shown += shards(spec, case, chosen, f"{spec.name}:tuned", spec.runs)
+    shown, _ = tuned_shards(spec, store)
     report = run_shards(shown, store, f"{spec.name}:tuned", **options)  # type: ignore[arg-type]
     store.write_manifest()
     return Tuned(tried, report, sensitivity(store, f"{spec.name}:tuning"))
+
+
+def tuning_shards(spec: Spec) -> list[Shard]:
+    """All shards that a spec's tuning tries, parameters checked."""
+    settings = tuning_cells(spec)
+    check_algorithms(settings, spec)
+    return [shard for case in cases(spec) for shard in _tuning_shards(spec, case, settings)]
+
+
+def tuned_shards(spec: Spec, store: Store) -> tuple[list[Shard], list[str]]:
+    """Choose from the tuning runs in `store`: the shards to show, and the ids of the records."""
+    settings = tuning_cells(spec)
+    shown: list[Shard] = []
+    records = []
+    for case in cases(spec):
+        chosen, record = _choose(spec, store, settings, _tuning_shards(spec, case, settings))
+        shown += shards(spec, case, chosen, f"{spec.name}:tuned", spec.runs)
+        records.append(record)
+    return shown, records
 
 
 def tuning_cells(spec: Spec) -> list[Cell]:
@@ -121,7 +134,9 @@ def _tuning_shards(spec: Spec, case: Case, settings: list[Cell]) -> list[Shard]:
     return shards(spec, case, settings, name, spec.tuning.runs, seed=spec.tuning.seed)
 
 
-def _choose(spec: Spec, store: Store, settings: list[Cell], part: list[Shard]) -> list[Cell]:
+def _choose(
+    spec: Spec, store: Store, settings: list[Cell], part: list[Shard]
+) -> tuple[list[Cell], str]:
     """Score the settings of one case, store the record, and return each algorithm's best."""
     assert spec.tuning is not None  # noqa: S101
     polars = import_extra("polars", extra="experiments")
@@ -144,7 +159,8 @@ def _choose(spec: Spec, store: Store, settings: list[Cell], part: list[Shard]) -
         for row in scored.iter_rows(named=True)
         if row["row"] in best
     }
-    return [cell for cell in settings if (cell.label, canonical(cell.parameters)) in keep]
+    best_cells = [c for c in settings if (c.label, canonical(c.parameters)) in keep]
+    return best_cells, digest(text)
 
 
 def _record(scored: pl.DataFrame, best: set[int], how: str) -> dict[str, Any]:
