@@ -39,6 +39,31 @@ def test_lanes_are_the_learners_one_by_one(layout):
     assert (result.diverged == -1).all()
 
 
+@pytest.mark.parametrize("layout", ["dense", "table"])
+@pytest.mark.parametrize("every", [None, 7, 45, 64])
+def test_matrix_products_give_what_the_plain_kernel_gives(layout, every):
+    table, batch = random_rows(300, d=70, states=40, sparse=False, double=False)
+    stream = LAYOUTS[layout](table, batch)
+    lanes = [TD(a) for a in (0.01, 0.05, 0.1, 1e5)] + [
+        TD("auto"),
+        ETD(0.003),
+        ETD(0.003, decay=0.2),
+    ]
+    lanes += [O2TD(0.05, w) for w in ("sample", "printed", "state", "moments")]
+    metric = {"norm": metrics.Quadratic("norm", np.eye(70), np.zeros(70), 0.0)}
+    result = sweep(lanes, stream, metric, every)
+    for k, learner in enumerate(lanes):
+        alone = learner.clone().partial_fit(stream)
+        np.testing.assert_allclose(result.theta[:, k], alone.theta, rtol=1e-9, atol=1e-12)
+        assert result.diverged[k] == alone.diverged[0]
+        for j, step in enumerate(result.steps):
+            if not 0 <= result.diverged[k] < step:
+                expected = np.linalg.norm(learner.clone().partial_fit(stream[:step]).theta)
+                assert result.values["norm"][k, j] == pytest.approx(expected, rel=1e-9)
+    assert result.diverged[3] > 0
+    assert (np.delete(result.diverged, 3) == -1).all()
+
+
 def test_metrics_are_recorded_at_their_steps():
     problem = garnet(seed=3)
     batch = problem.sample(1000, seed=1)

@@ -27,6 +27,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 CACHED_ROWS = 64  # rows that every lane passes over before the next ones are read
+MATRIX_LANES = 8  # lanes from which metrics are one matrix product
 
 
 class WeightedLanes(NamedTuple):
@@ -177,6 +178,28 @@ def root_metric(R: Any, center: Any, constant: float, theta: Any, shifted: Any) 
     return np.sqrt(max(total, 0.0)) if abs(total) < 1e300 else np.inf
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def record(theta: Any, diverged: Any, metrics: Any, at: int, out: Any) -> None:
+    """Every metric of every lane; infinite for a lane that has diverged."""
+    n_lanes, d = theta.shape
+    shifted = np.empty(d)
+    for k in range(len(metrics.constant)):
+        if n_lanes >= MATRIX_LANES:
+            image = np.dot(theta - metrics.center[k], metrics.R[k].T)
+        for lane in range(n_lanes):
+            if diverged[lane] >= 0:
+                out[lane, k, at] = np.inf
+            elif n_lanes >= MATRIX_LANES:
+                total = metrics.constant[k]
+                for j in range(d):
+                    total += image[lane, j] * image[lane, j]
+                out[lane, k, at] = np.sqrt(max(total, 0.0)) if abs(total) < 1e300 else np.inf
+            else:
+                out[lane, k, at] = root_metric(
+                    metrics.R[k], metrics.center[k], metrics.constant[k], theta[lane], shifted
+                )
+
+
 @njit(cache=True, nogil=True)
 def drive(
     rows: Any,
@@ -194,34 +217,20 @@ def drive(
     `diverged[lane]` is -1 or the step that could not be taken; `out` (lanes, metrics, records) gets
     the metrics after each step whose number is a multiple of `every` (none if every is 0).
     """
-    shifted = np.empty(lanes.theta.shape[1])
-    n_lanes = len(diverged)
-    size = (
-        CACHED_ROWS if every > 0 else n
-    )  # not by the number of lanes: results must not depend on it
-    record = 0
+    # The size does not depend on the number of lanes, so that neither do the results.
+    size = CACHED_ROWS if every > 0 else n
+    at = 0
     lo = 0
     while lo < n:
         hi = min(n, lo + size)
         if every > 0:
             hi = min(hi, lo + every - (first + lo) % every)
-        for lane in range(n_lanes):
+        for lane in range(len(diverged)):
             if diverged[lane] < 0:
                 done = advance(rows, following, lanes, lane, lo, hi)
                 if done < hi:
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
-            for lane in range(n_lanes):
-                for k in range(len(metrics.constant)):
-                    if diverged[lane] >= 0:
-                        out[lane, k, record] = np.inf
-                    else:
-                        out[lane, k, record] = root_metric(
-                            metrics.R[k],
-                            metrics.center[k],
-                            metrics.constant[k],
-                            lanes.theta[lane],
-                            shifted,
-                        )
-            record += 1
+            record(lanes.theta, diverged, metrics, at, out)
+            at += 1
         lo = hi

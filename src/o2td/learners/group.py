@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.kernels.lanes import (
+    MATRIX_LANES,
     GradientLanes,
     Metrics,
     ResidualLanes,
@@ -22,6 +23,7 @@ from o2td.transitions import Transitions, freeze
 
 Floats = npt.NDArray[np.float64]
 
+MATRIX_FEATURES = 64  # features from which matrix products pay
 ROW_ARRAYS = {
     "weighted": ("gain", "weight", "decay"),
     "gradient": ("gain", "second_gain", "weight", "decay", "decay_b"),
@@ -64,10 +66,11 @@ class Group:
             for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
                 learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
                 learner.carried[STEPS] += block.n
-        drive(
+        lanes = self._lanes(rows, block, seen)
+        self._driver(block, lanes)(
             block.rows("phi"),
             block.rows("next_phi"),
-            self._lanes(rows, block, seen),
+            lanes,
             self.diverged,
             block.n,
             first,
@@ -75,6 +78,21 @@ class Group:
             no_metrics(block.d) if metrics is None else metrics,
             np.empty((shape[0], 0, 0)) if out is None else out,
         )
+
+    def _driver(self, block: Transitions, lanes: Any) -> Any:
+        """Matrix products where many lanes share dense rows and have no traces, else lane by lane."""
+        if (
+            self.family == "weighted"
+            and len(self.learners) >= MATRIX_LANES
+            and block.d >= MATRIX_FEATURES
+            and not block.sparse
+            and len(lanes.reward) == 1
+            and not lanes.traced.any()
+        ):
+            from o2td.kernels.blocked import drive_blocked
+
+            return drive_blocked
+        return drive
 
     def _lanes(
         self, rows: dict[str, Floats], block: Transitions, seen: Sequence[Transitions]

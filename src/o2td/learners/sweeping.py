@@ -131,7 +131,8 @@ def _families(
     for k, learner in enumerate(trained):
         learner.check(seen[k])
         second = getattr(learner, "second_successor", lambda _: None)(batch)
-        groups.setdefault((learner.family, second), []).append(k)
+        traced = getattr(learner, "traced", False)
+        groups.setdefault((learner.family, second, traced), []).append(k)
     return list(groups.values())
 
 
