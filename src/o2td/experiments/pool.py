@@ -19,6 +19,14 @@ from o2td.errors import O2TDError, import_extra
 __all__ = ["TRIES", "Outcome", "compute"]
 
 TRIES = 3
+_PATIENCE = 60  # seconds
+_LOGGERS = (
+    "distributed",
+    "distributed.client",
+    "distributed.core",
+    "tornado.application",
+    "asyncio",
+)
 
 Function = Callable[[str], bytes]
 
@@ -135,9 +143,10 @@ class _Cluster:
         distributed = import_extra("distributed", extra="dask")
         self.address = address
         # What matters is said in one sentence; the loggers would add tracebacks to it.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
-            self.client = distributed.Client(address, timeout=10, set_as_default=False)
+            self.client = distributed.Client(address, timeout=5, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise O2TDError(
                 f"--dask {address}: no scheduler answers there ({type(error).__name__});"
@@ -145,7 +154,11 @@ class _Cluster:
             ) from error
 
     def backend(self) -> Any:
-        """The backend of joblib, mended to report a task whose workers died (it would wait forever)."""
+        """The backend of joblib with two mends.
+
+        A task whose workers died is reported, where joblib waits for it forever; and a cluster with
+        a single core is used, where joblib would compute in this process.
+        """
         module = import_extra("joblib._dask", extra="dask")
 
         class Lost(NamedTuple):
@@ -165,6 +178,9 @@ class _Cluster:
                             report(Lost(error))
                     await asyncio.sleep(0.01)
 
+            def effective_n_jobs(self, n_jobs: int) -> int:
+                return max(2, int(super().effective_n_jobs(n_jobs)))
+
             def retrieve_result_callback(self, out: Any) -> Any:
                 if isinstance(out, Lost):
                     raise out.error
@@ -175,17 +191,23 @@ class _Cluster:
     def check(self) -> None:
         """Raise if the scheduler is gone: then it is not a task's fault."""
         try:
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            self.client.scheduler_info()
             alive = self.client.status == "running"
         except Exception:
-            workers, alive = {}, False
+            alive = False
         if not alive:
             raise O2TDError(
                 f"--dask {self.address}: the scheduler is gone; what is finished is kept: start it"
                 " and run the same command again"
             )
-        if not workers:
-            raise O2TDError(f"--dask {self.address}: the cluster has no workers; start some")
+        try:
+            # A nanny needs some seconds to start a killed worker again.
+            self.client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise O2TDError(
+                f"--dask {self.address}: the cluster has had no worker for {_PATIENCE} s; start"
+                " some and run the same command again"
+            ) from None
 
     def close(self) -> None:
         """Leave the cluster as it was found."""

@@ -1,0 +1,143 @@
+"""Run a spec in child processes that are killed (SIGKILL) at named points or after some time.
+
+    python killing.py SPEC.toml STORE points        one child for each named point of a write
+    python killing.py SPEC.toml STORE times T ...   one child for each time, in seconds
+
+Everything heavy is imported once; the children are forks, so a kill costs milliseconds. Nothing in
+the package knows of this: the points are reached by replacing functions of `os` in the child.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import polars as pl
+import pyarrow.parquet
+import threadpoolctl
+
+from o2td.experiments import work as worker
+from o2td.experiments.planning import plan
+from o2td.experiments.running import run
+from o2td.experiments.spec import load_spec
+
+HEAVY = (joblib, pl, pyarrow.parquet, threadpoolctl)  # imported before any fork
+
+
+def die(*_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at_call(name: str, count: int, action: Callable[..., Any]) -> None:
+    """Replace `os.name` so that its call number `count` does `action(real, *arguments)`."""
+    real, calls = getattr(os, name), [0]
+
+    def replaced(*arguments: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == count:
+            return action(real, *arguments, **options)
+        return real(*arguments, **options)
+
+    setattr(os, name, replaced)
+
+
+def half(real: Callable[..., int], descriptor: int, data: Any) -> None:
+    real(descriptor, bytes(data)[: len(data) // 2])
+    die()
+
+
+def after(real: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    real(*arguments, **options)
+    die()
+
+
+# Opening a store writes an empty probe file: one fsync, one replace, and an fsync of the folder.
+POINTS: dict[str, tuple[str, int, Callable[..., Any]]] = {
+    "before the probe": ("fsync", 1, die),
+    "temporary empty": ("write", 1, die),
+    "temporary half written": ("write", 2, half),
+    "temporary written": ("write", 1, after),
+    "before fsync": ("fsync", 3, die),
+    "after fsync": ("fsync", 3, after),
+    "before rename": ("replace", 2, die),
+    "after rename": ("replace", 2, after),
+    "before fsync of the folder": ("fsync", 4, die),
+    "after fsync of the folder": ("fsync", 4, after),
+}
+MANIFEST: dict[str, tuple[str, int, Callable[..., Any]]] = {
+    "manifest half written": ("write", 1, half),
+    "before rename of the manifest": ("replace", 2, die),
+    "after rename of the manifest": ("replace", 2, after),
+}
+
+
+def in_child(work: Callable[[], object], seconds: float | None, store: Path | None = None) -> bool:
+    """Fork, `work` in the child; True if it was killed.
+
+    The time counts from the first file that the child has stored, or at once without `store`.
+    """
+    before = count(store)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    if seconds is not None:
+        while store is not None and count(store) == before and not ended(pid):
+            time.sleep(0.001)
+        time.sleep(seconds)
+        os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise SystemExit("a child failed by itself")
+    return os.WIFSIGNALED(status)
+
+
+def count(store: Path | None) -> int:
+    return 0 if store is None else len(list(store.glob("runs/*.parquet")))
+
+
+def ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def main(spec_path: str, store: str, mode: str, *times: str) -> None:
+    spec = load_spec(spec_path)
+    worker._one_run(json.loads(plan(spec)[0].key), 0)  # loads compiled code before any fork
+
+    def work() -> None:
+        run(spec, store, workers=1)
+
+    if mode == "times":
+        killed = sum(
+            # Every fifth is killed while it opens the store, the others while they write.
+            in_child(work, float(text), Path(store) if k % 5 else None)
+            for k, text in enumerate(times)
+        )
+        print(f"killed {killed} of {len(times)}")
+        return
+    for name, (function, count, action) in POINTS.items():
+        if not in_child(lambda f=function, c=count, a=action: (at_call(f, c, a), work()), None):
+            raise SystemExit(f"not killed: {name}")
+    # All but the manifest is there: the manifest's write is the next after the probe's.
+    if in_child(work, None):
+        raise SystemExit("killed though nothing asked for it")
+    for name, (function, count, action) in MANIFEST.items():
+        Path(store, "manifest.json").unlink(missing_ok=True)
+        if not in_child(lambda f=function, c=count, a=action: (at_call(f, c, a), work()), None):
+            raise SystemExit(f"not killed: {name}")
+    print("killed at every point")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

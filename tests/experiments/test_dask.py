@@ -1,0 +1,148 @@
+"""A real Dask scheduler and real workers, as processes of their own on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from o2td.errors import O2TDError
+from o2td.experiments.pool import compute
+from o2td.experiments.running import run
+from o2td.experiments.spec import load_spec
+from o2td.experiments.store import Store
+
+pytest.importorskip("distributed")
+Contents = Callable[[Path], dict[str, bytes]]
+
+WORKER_PATH = str(Path(__file__).parent)
+
+
+class Cluster:
+    """A scheduler and its workers."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.scheduler = self._start(
+            "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port)
+        )
+        self.workers = [self.add_worker() for _ in range(2)]
+
+    def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
+        return self._start(
+            *("distributed.cli.dask_worker", self.address, "--nthreads", "1"),
+            *("--host", "127.0.0.1", "--no-nanny", *options),
+        )
+
+    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        # The path lets a worker import `deadly` by name.
+        environment = {**os.environ, "PYTHONPATH": WORKER_PATH, "OPENBLAS_NUM_THREADS": "1"}
+        return subprocess.Popen(
+            [sys.executable, "-m", module, "--no-dashboard", *arguments],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def ready(self, workers: int = 2) -> None:
+        from distributed import Client
+
+        with Client(self.address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(workers, timeout=60)
+
+    def close(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+
+def test_workers_and_scheduler_killed_half_way(
+    small_text: Callable[..., str], tmp_path: Path, contents: Contents
+) -> None:
+    """A lost worker changes nothing; a lost scheduler is one sentence, and the store goes on."""
+    with contextlib.closing(Cluster()) as cluster:
+        cluster.ready()
+        process = _o2td_run(small_text(runs=60, each=1), tmp_path / "store", cluster.address)
+        _wait_for(20, tmp_path / "store")
+        cluster.workers[0].send_signal(signal.SIGKILL)
+        text, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        part = json.loads(text)["parts"][0]
+        assert (part["computed"], part["failed"]) == (60, [])
+
+        process = _o2td_run(small_text(runs=2000, each=1), tmp_path / "lost", cluster.address)
+        _wait_for(10, tmp_path / "lost")
+        cluster.scheduler.kill()
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 2
+        assert "the scheduler is gone; what is finished is kept" in said
+        assert len(said.splitlines()) == 1
+    spec = load_spec(small_text(runs=60, each=1))
+    run(spec, tmp_path / "whole", workers=1)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    few = load_spec(small_text(runs=10, each=1))
+    assert run(few, tmp_path / "lost", workers=1).found > 0
+
+
+def _o2td_run(text: str, out: Path, address: str) -> subprocess.Popen[str]:
+    spec_file = out.with_suffix(".toml")
+    spec_file.write_text(text)
+    command = [
+        *(sys.executable, "-m", "o2td", "run", str(spec_file), "--json"),
+        *("--out", str(out), "--dask", address),
+    ]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _wait_for(files: int, store: Path) -> None:
+    until = time.monotonic() + 120
+    while len(Store(store).ids()) < files and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_every_worker_is_reported_and_the_rest_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The workers have nannies here, which start a killed one again."""
+    monkeypatch.syspath_prepend(WORKER_PATH)
+    deadly = importlib.import_module("deadly")
+    cluster = Cluster()
+    try:
+        for process in cluster.workers:
+            process.kill()
+            process.wait()
+        cluster.workers = [cluster.add_worker("--nanny") for _ in range(2)]
+        cluster.ready()
+        tasks = {f"good{k}": f"good{k}" for k in range(20)} | {"d": "deadly", "w": "wrong"}
+        found = {o.name: o for o in compute(deadly.task, tasks, 1, dask=cluster.address)}
+    finally:
+        for process in cluster.workers:
+            process.terminate()
+            process.wait()
+        cluster.close()
+    assert found.keys() == tasks.keys()
+    assert {name for name, outcome in found.items() if outcome.data is None} == {"d", "w"}
+    assert "its worker died" in str(found["d"].error)
+    assert found["w"].error == "ValueError: always wrong"
+
+
+def test_no_scheduler_is_one_sentence() -> None:
+    with pytest.raises(O2TDError, match="no scheduler answers there"):
+        list(compute(str.encode, {"a": "a"}, 1, dask="tcp://127.0.0.1:1"))

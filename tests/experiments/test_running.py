@@ -1,0 +1,224 @@
+"""Running: the same bytes whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from o2td.errors import InputError
+from o2td.experiments.planning import plan
+from o2td.experiments.pool import Outcome, compute
+from o2td.experiments.records import results
+from o2td.experiments.running import run
+from o2td.experiments.spec import load_spec
+from o2td.experiments.store import Store
+
+KILLING = Path(__file__).with_name("killing.py")
+Contents = Callable[[Path], dict[str, bytes]]
+
+
+def _killing(*arguments: Any) -> str:
+    command = [sys.executable, str(KILLING), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_killed_at_every_point_of_a_write(
+    small_text: Callable[..., str], tmp_path: Path, contents: Contents
+) -> None:
+    (tmp_path / "spec.toml").write_text(small_text(runs=6, each=1))
+    assert "every point" in _killing(tmp_path / "spec.toml", tmp_path / "store", "points")
+    spec = load_spec(tmp_path / "spec.toml")
+    run(spec, tmp_path / "store", workers=1)
+    run(spec, tmp_path / "whole", workers=1)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def _kill_at_random(
+    text: str, kills: int, longest: float, folder: Path, contents: Contents
+) -> None:
+    (folder / "spec.toml").write_text(text)
+    draw = random.Random(kills)  # noqa: S311
+    times = [f"{draw.uniform(0, longest):.4f}" for _ in range(kills)]
+    said = _killing(folder / "spec.toml", folder / "store", "times", *times)
+    spec = load_spec(folder / "spec.toml")
+    rest = run(spec, folder / "store", workers=1)
+    assert rest.found + rest.computed == rest.planned == spec.runs
+    assert rest.found > 0
+    print(f"{said.strip()}, {rest.found} of {rest.planned} done before the last run")
+    again = run(spec, folder / "store", workers=1)
+    assert (again.found, again.computed) == (spec.runs, 0)
+    run(spec, folder / "whole", workers=1)
+    assert contents(folder / "store") == contents(folder / "whole")
+
+
+def test_killed_at_three_moments(
+    small_text: Callable[..., str], tmp_path: Path, contents: Contents
+) -> None:
+    _kill_at_random(small_text(runs=40, each=1), 3, 0.1, tmp_path, contents)
+
+
+@pytest.mark.slow
+def test_killed_at_20_moments_of_500_runs(
+    small_text: Callable[..., str], tmp_path: Path, contents: Contents
+) -> None:
+    _kill_at_random(small_text(runs=500, each=1), 20, 0.4, tmp_path, contents)
+
+
+def test_any_number_of_workers_and_any_order_give_the_same_bytes(
+    small_text: Callable[..., str], tmp_path: Path, contents: Contents
+) -> None:
+    spec = load_spec(small_text(runs=10, each=2))
+    run(spec, tmp_path / "one", workers=1)
+    report = run(spec, tmp_path / "two", workers=2)
+    assert (report.computed, report.planned, report.complete) == (5, 5, True)
+    # Another order: the last shards first, then the rest.
+    store = Store(tmp_path / "other").create()
+    for shard in reversed(plan(spec)[2:]):
+        for outcome in compute(_execute, {shard.id: shard.key}, workers=1):
+            assert outcome.data is not None
+            store.write(outcome.name, outcome.data)
+    assert run(spec, tmp_path / "other", workers=1).computed == 2
+    assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "other")
+
+
+def _execute(key: str) -> bytes:
+    from o2td.experiments.work import execute
+
+    return execute(key)
+
+
+def test_two_processes_on_one_store(
+    small_text: Callable[..., str], tmp_path: Path, contents: Contents
+) -> None:
+    (tmp_path / "spec.toml").write_text(small_text(runs=40, each=1))
+    command = [
+        *(sys.executable, "-m", "o2td", "run", str(tmp_path / "spec.toml"), "--json"),
+        *("--out", str(tmp_path / "store"), "--workers", "1"),
+    ]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    parts = []
+    for process in both:
+        text, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        parts.append(json.loads(text)["parts"][0])
+    assert all(part["found"] + part["computed"] == 40 for part in parts)
+    spec = load_spec(tmp_path / "spec.toml")
+    run(spec, tmp_path / "whole", workers=1)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    table = results(tmp_path / "store")
+    assert len(table) == len(table.unique()) == 40 * 3 * 3
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_ctrl_c_leaves_a_store_that_goes_on(
+    workers: str, small_text: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "spec.toml").write_text(small_text(runs=3000, each=1))
+    command = [
+        *(sys.executable, "-m", "o2td", "run", str(tmp_path / "spec.toml")),
+        *("--out", str(tmp_path / "store"), "--workers", workers),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while len(Store(tmp_path / "store").ids()) < 5 and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; run the same command again" in said
+    assert "Traceback" not in said
+    done = len(Store(tmp_path / "store").ids())
+    assert 5 <= done < 3000
+    few = load_spec(small_text(runs=4, each=1))
+    assert run(few, tmp_path / "store", workers=1).found == 4
+
+
+# -- tasks that fail -------------------------------------------------------------------------------
+
+
+def _unsteady(argument: str) -> bytes:
+    """Fails, or kills its process, as long as its counter file says so."""
+    name, action, path, limit = argument.split("|")
+    with Path(path).open("a") as file:
+        file.write("x")
+    if len(Path(path).read_text()) <= int(limit):
+        if action == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ValueError(f"{name} is not ready")
+    return name.encode()
+
+
+@pytest.mark.filterwarnings("ignore:A worker stopped while some jobs")
+@pytest.mark.parametrize("action", ["raise", "die"])
+def test_a_task_that_always_fails_is_reported_after_three_tries(
+    action: str, tmp_path: Path
+) -> None:
+    def task(name: str, limit: int) -> str:
+        return f"{name}|{action}|{tmp_path / name}|{limit}"
+
+    tasks = {f"good{k}": task(f"good{k}", 0) for k in range(8)}
+    tasks["late"] = task("late", 1)
+    tasks["bad"] = task("bad", 99)
+    found = {outcome.name: outcome for outcome in compute(_unsteady, tasks, workers=2)}
+    assert found.keys() == tasks.keys()
+    assert {name for name, outcome in found.items() if outcome.data is None} == {"bad"}
+    expected = "ValueError: bad is not ready" if action == "raise" else "its worker died"
+    assert expected in str(found["bad"].error)
+    tried = len((tmp_path / "bad").read_text())
+    assert tried == 3 if action == "raise" else 3 <= tried <= 4
+    assert found["late"] == Outcome("late", b"late")
+
+
+FAILING = """
+name = "failing"
+steps = 50
+runs = 2
+metrics = ["rmse"]
+domain.name = "mountain_car"
+truth = { states = 5, rollouts = 2, rows = 100 }
+algorithms = [{ name = "SOTD" }]
+"""
+
+
+def test_a_failing_experiment_says_why_and_finishes(tmp_path: Path) -> None:
+    report = run(load_spec(FAILING), tmp_path, workers=1)
+    assert (report.computed, report.complete) == (0, False)
+    assert "state" in report.failed[0].error
+    assert "Error" not in report.failed[0].error.split(":")[0]
+
+
+def test_wrong_values_are_refused_before_any_work(
+    small_text: Callable[..., str], tmp_path: Path
+) -> None:
+    text = small_text()
+    for old, new, sentence in (
+        ("step_size = 1e200", "step_size = -1.0", "algorithms[1].parameters: step_size"),
+        ("step_size = 1e200", "initial_theta = 3.0", "algorithms[1].parameters"),
+        ("step_size = 1e200", "trace = 'long'", "algorithms[1].parameters"),
+        ('["rmse"]', '["theta_max"]', "metrics: theta_max"),
+    ):
+        if "initial" in new:
+            continue
+        with pytest.raises(InputError) as caught:
+            run(load_spec(text.replace(old, new)), tmp_path / "store")
+        assert sentence in str(caught.value)
+    garnet = text.replace('"random_walk"', '"garnet"') + "\n[domain.parameters]\nstates = -3"
+    garnet = garnet.replace('domain.name = "garnet"', "") + '\n[domain]\nname = "garnet"\n'
+    garnet = garnet.replace("[domain.parameters]\nstates = -3\n", "") + "parameters.states = -3\n"
+    with pytest.raises(InputError, match=r"domain\.parameters: states"):
+        run(load_spec(garnet), tmp_path / "store")
+    with pytest.raises(InputError, match="workers: 0; give at least 1"):
+        run(load_spec(text), tmp_path / "store", workers=0)
+    assert not (tmp_path / "store" / "manifest.json").exists()
