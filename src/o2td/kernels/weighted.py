@@ -4,8 +4,10 @@
 
 What tells TD, V-trace, tree backup, ABTD, emphatic TD and O2TD apart is two numbers a row: `decay`
 (lambda c_{t-1} gamma_t) and the emphasis `M`. Both are worked out beforehand, vectorised, by the
-learner's own few lines; `gain` is alpha_t rho_t. The dense loop merges the update of row t with the
-dot products of row t+1, so each step passes over theta once.
+learner's own few lines; `gain` is alpha_t rho_t. The dense loops merge the update of one row with the
+dot products of the next, so each step passes over theta once; and they address rows by number, because
+a slice a row costs a reference count a row. A row with gamma = 0 has no successor to read: gamma = 0
+then multiplies the last successor that there was.
 
 The file is self-contained because the compiler's cache does not see changes in other files.
 """
@@ -125,44 +127,135 @@ def dense_lane(
     z: Any,
 ) -> int:
     """One lane over dense rows lo:hi; returns the first row that was not applied."""
+    first = lo
+    while first < hi and discount[first] == 0.0:
+        first += 1
+    then = following if first < hi else rows
+    k = then.at[first if first < hi else lo]
+    if traced:
+        return _traced(
+            rows, then, k, lo, hi, reward, discount, gain, weight, inner, decay, theta, z
+        )
+    if inner:
+        return _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+    return _plain(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _plain(
+    rows: Any,
+    following: Any,
+    k: int,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    weight: Any,
+    theta: Any,
+) -> int:
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     d = len(theta)
-    phi = rows.matrix[rows.at[lo]]
-    next_phi = following.matrix[following.at[lo]] if discount[lo] != 0.0 else phi
-    v = 0.0
-    next_v = 0.0
-    for j in range(d):
-        v += theta[j] * phi[j]
-        next_v += theta[j] * next_phi[j]
+    i, step = at[lo], 0.0
     for t in range(lo, hi):
-        gamma = discount[t]
-        m = weight[t] * quotient(moments_dense(phi, next_phi, gamma)) if inner else weight[t]
-        delta = reward[t] + gamma * next_v - v
-        a = gain[t] * delta
+        up, gamma = at[t], discount[t]
+        if gamma != 0.0:
+            k = next_at[t]
+        v = 0.0
+        for j in range(d):
+            x = theta[j] + step * here[i, j]
+            theta[j] = x
+            v += x * (here[up, j] - gamma * there[k, j])
+        delta = reward[t] - v
+        step = gain[t] * weight[t] * delta
+        if not (abs(delta) < HUGE and abs(step) < HUGE):
+            return t
+        i = up
+    for j in range(d):
+        theta[j] += step * here[i, j]
+    return hi
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _omega(
+    rows: Any,
+    following: Any,
+    k: int,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    weight: Any,
+    theta: Any,
+) -> int:
+    """As `_plain`, with the row's own `dphi.phi / |dphi|^2` in its weight."""
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    d = len(theta)
+    i, step = at[lo], 0.0
+    for t in range(lo, hi):
+        up, gamma = at[t], discount[t]
+        if gamma != 0.0:
+            k = next_at[t]
+        v = along = square = 0.0
+        for j in range(d):
+            x = theta[j] + step * here[i, j]
+            theta[j] = x
+            dphi = here[up, j] - gamma * there[k, j]
+            v += x * dphi
+            along += dphi * here[up, j]
+            square += dphi * dphi
+        delta = reward[t] - v
+        step = gain[t] * weight[t] * quotient((along, square)) * delta
+        if not (abs(delta) < HUGE and abs(step) < HUGE):
+            return t
+        i = up
+    for j in range(d):
+        theta[j] += step * here[i, j]
+    return hi
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _traced(
+    rows: Any,
+    following: Any,
+    k: int,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    weight: Any,
+    inner: bool,
+    decay: Any,
+    theta: Any,
+    z: Any,
+) -> int:
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    d = len(theta)
+    i, a, e, m = at[lo], 0.0, 1.0, 0.0
+    for t in range(lo, hi):
+        up, gamma = at[t], discount[t]
+        if gamma != 0.0:
+            k = next_at[t]
+        v = along = square = 0.0
+        for j in range(d):
+            trace = e * z[j] + m * here[i, j]
+            x = theta[j] + a * trace
+            z[j] = trace
+            theta[j] = x
+            dphi = here[up, j] - gamma * there[k, j]
+            v += x * dphi
+            along += dphi * here[up, j]
+            square += dphi * dphi
+        delta = reward[t] - v
+        a, m = gain[t] * delta, weight[t] * (quotient((along, square)) if inner else 1.0)
         if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE):
             return t
-        last = t + 1 == hi
-        upcoming = phi if last else rows.matrix[rows.at[t + 1]]
-        ends = last or discount[t + 1] == 0.0
-        next_phi = upcoming if ends else following.matrix[following.at[t + 1]]
-        v = 0.0
-        next_v = 0.0
-        if traced:
-            e = decay[t]
-            for j in range(d):
-                trace = e * z[j] + m * phi[j]
-                x = theta[j] + a * trace
-                z[j] = trace
-                theta[j] = x
-                v += x * upcoming[j]
-                next_v += x * next_phi[j]
-        else:
-            am = a * m
-            for j in range(d):
-                x = theta[j] + am * phi[j]
-                theta[j] = x
-                v += x * upcoming[j]
-                next_v += x * next_phi[j]
-        phi = upcoming
+        i, e = up, decay[t]
+    for j in range(d):
+        z[j] = e * z[j] + m * here[i, j]
+        theta[j] += a * z[j]
     return hi
 
 
