@@ -24,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _CHECK_BLOCK = 1 << 20  # elements tested for finiteness at a time, so that checking needs no memory
+_LARGE = 1e100  # beyond this it is worth a second look which rows are needed
 _VECTORS = (
     *("reward", "discount", "rho", "start", "state", "next_state", "target_prob"),
     *("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2"),
@@ -80,9 +81,13 @@ class Transitions:
     array([1.])
     """
 
-    __slots__ = ("_next_phi", "_next_phi_2", "_phi", "d", "layout", "n", "table", *_VECTORS)
+    __slots__ = (
+        *("_next_phi", "_next_phi_2", "_phi", "d", "largest", "layout", "n", "table"),
+        *_VECTORS,
+    )
 
     d: int
+    largest: float  # no feature that is used is larger in absolute value
     layout: str
     n: int
     table: Any
@@ -123,7 +128,7 @@ class Transitions:
         self._set_vectors(n, reward, discount, rho, start, target_prob, behavior_prob, interest)
         self.state = _states("state", state, n, None)
         self.next_state = _states("next_state", next_state, n, self.discount)
-        check_finite("phi", rows)
+        self.largest = check_finite("phi", rows)
         self._phi = rows
         self._next_phi = self._successor("next_phi", next_phi, self.discount)
         self._set_second(next_phi_2 is not None, discount_2, rho_2)
@@ -160,7 +165,7 @@ class Transitions:
         """
         self = cls.__new__(cls)
         self.table = as_rows("table", table)
-        check_finite("table", self.table)
+        self.largest = check_finite("table", self.table)
         limit, self.d = self.table.shape
         self.layout = "table"
         self._phi = self._next_phi = self._next_phi_2 = None
@@ -225,6 +230,7 @@ class Transitions:
             raise InputError("Transitions take slices of consecutive rows, such as batch[10:20]")
         other = Transitions.__new__(Transitions)
         other.d, other.layout, other.table = self.d, self.layout, self.table
+        other.largest = self.largest
         for name in _VECTORS:
             value = getattr(self, name)
             setattr(other, name, None if value is None else value[rows])
@@ -254,7 +260,8 @@ class Transitions:
                 bad = needed & (self.next_state < 0)
                 _refuse("discount", other.discount, bad, "that row has no successor")
             if self.layout != "table":
-                check_finite("next_phi", self._next_phi, needed)
+                largest = check_finite("next_phi", self._next_phi, needed)
+                other.largest = max(self.largest, largest)
         return other
 
     def chunks(self, size: int) -> Iterator[Transitions]:
@@ -292,6 +299,7 @@ class Transitions:
                 raise InputError(f"batch {k} refers to another feature table than batch 0")
         other = Transitions.__new__(Transitions)
         other.d, other.layout, other.table = first.d, first.layout, first.table
+        other.largest = max(part.largest for part in parts)
         for name in _VECTORS:
             setattr(other, name, _join(name, [getattr(part, name) for part in parts]))
         for name in _ROWS:
@@ -354,7 +362,7 @@ class Transitions:
                 f"{name} must have the shape and layout of phi, {self._phi.shape} {self.layout};"
                 f" got {rows.shape} {'dense' if isinstance(rows, np.ndarray) else 'csr'}"
             )
-        check_finite(name, rows, discount != 0.0)
+        self.largest = max(self.largest, check_finite(name, rows, discount != 0.0))
         return rows
 
     def _set_second(self, given: bool, discount_2: Any, rho_2: Any) -> None:
@@ -396,23 +404,35 @@ def as_rows(name: str, value: Any) -> Any:
     return _check_width(name, freeze(np.ascontiguousarray(array, dtype=np.float64)))
 
 
-def check_finite(name: str, rows: Any, needed: Bools | None = None) -> None:
-    """Refuse NaN and infinity in the rows that are needed (all, if None), naming the first."""
+def check_finite(name: str, rows: Any, needed: Bools | None = None) -> float:
+    """Refuse NaN and infinity in the rows that are needed (all, if None), naming the first.
+
+    Returns a bound on the absolute values in those rows.
+    """
     if not isinstance(rows, np.ndarray):
         bad = ~np.isfinite(rows.data)
         if bad.any():
             owners = np.searchsorted(rows.indptr, np.flatnonzero(bad), side="right") - 1
             _refuse_row(name, owners if needed is None else owners[needed[owners]])
-        return
-    step = max(1, _CHECK_BLOCK // max(1, rows.shape[1]))
+        if needed is None or _largest(rows.data) < _LARGE:
+            return _largest(rows.data)
+        return _largest(rows.data[np.repeat(needed, np.diff(rows.indptr))])
+    step, largest = max(1, _CHECK_BLOCK // max(1, rows.shape[1])), 0.0
     for low in range(0, rows.shape[0], step):
         block = rows[low : low + step]
-        if np.isfinite(block).all():
-            continue
-        bad_rows = ~np.isfinite(block).all(axis=1)
-        if needed is not None:
-            bad_rows &= needed[low : low + step]
-        _refuse_row(name, low + np.flatnonzero(bad_rows))
+        top = _largest(block)
+        if not top < _LARGE:
+            wanted = slice(None) if needed is None else needed[low : low + step]
+            bad_rows = ~np.isfinite(block).all(axis=1)
+            _refuse_row(name, low + np.flatnonzero(bad_rows & (needed is None or wanted)))
+            top = _largest(block[wanted])
+        largest = max(largest, top)
+    return largest
+
+
+def _largest(values: npt.NDArray[Any]) -> float:
+    """The largest absolute value, without a copy; not finite if any value is not."""
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def _refuse_row(name: str, rows: Any) -> None:

@@ -6,7 +6,7 @@
 
 Every member is linear in delta, phi.w, z.w and z^b.w, so a member is the ten numbers of `Member`:
 the same numbers drive this kernel and the exact mean dynamics. Mirror-prox members take the step
-twice; the midpoint is never formed, only its dot products are.
+twice; the midpoint is never formed, only its dot products are. Rows are addressed as in `weighted`.
 
 The file is self-contained because the compiler's cache does not see changes in other files.
 """
@@ -99,9 +99,9 @@ def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # typ
 
 
 @register_jitable
-def size_of(step, delta):  # type: ignore[no-untyped-def]
-    """A bound on the step that is not finite if any part of it is not."""
-    total = abs(delta)
+def size_of(step, delta, m):  # type: ignore[no-untyped-def]
+    """A bound on the step, features of size one, that is not finite if any part of it is not."""
+    total = abs(delta) + (abs(step[0]) + abs(step[3])) * abs(m)
     for k in range(6):
         total += abs(step[k])
     return total
@@ -146,78 +146,157 @@ def dense_lane(
     zb: Any,
 ) -> int:
     """One lane over dense rows lo:hi; returns the first row that was not applied."""
-    d = len(theta)
-    hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
-    phi = rows.matrix[rows.at[lo]]
-    next_phi = following.matrix[following.at[lo]] if discount[lo] != 0.0 else phi
-    v = 0.0
-    next_v = 0.0
-    wphi = 0.0
-    wz = 0.0
-    for j in range(d):
-        v += theta[j] * phi[j]
-        next_v += theta[j] * next_phi[j]
-        wphi += w[j] * phi[j]
+    first = lo
+    while first < hi and discount[first] == 0.0:
+        first += 1
+    then = following if first < hi else rows
+    k = then.at[first if first < hi else lo]
+    numbers = (
+        member[0], member[1], member[2], member[3], member[4],
+        member[5], member[6], member[7], member[8], member[9],
+    )  # fmt: skip
+    gains = (gain, second_gain, weight)
     if traced:
-        for j in range(d):
-            z[j] = decay[lo] * z[j] + weight[lo] * phi[j]
-            wz += w[j] * z[j]
+        return _traced(
+            rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
+            theta, w, z, zb,
+        )  # fmt: skip
+    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _plain(
+    rows: Any,
+    following: Any,
+    k: int,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gains: Any,
+    member: Any,
+    mirror: bool,
+    theta: Any,
+    w: Any,
+) -> int:
+    """Without a trace `z = weight phi`, so its part of a step is added to that of phi."""
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    gain, second_gain, weight = gains
+    lean = member[8] == 0.0 and member[9] == 0.0  # w neither shrinks nor moves along phi'
+    d = len(theta)
+    i, last = at[lo], k
+    a2 = a3 = c2 = c3 = 0.0
+    keep = 1.0
     for t in range(lo, hi):
-        gamma = discount[t]
-        alpha = gain[t]
-        second = second_gain[t]
-        m = weight[t]
-        delta = reward[t] + gamma * next_v - v
+        up, gamma = at[t], discount[t]
+        if gamma != 0.0:
+            k = next_at[t]
+        v = wphi = 0.0
+        if lean:
+            for j in range(d):
+                x = theta[j] + a2 * here[i, j] + a3 * there[last, j]
+                y = w[j] + c2 * here[i, j]
+                theta[j] = x
+                w[j] = y
+                v += x * (here[up, j] - gamma * there[k, j])
+                wphi += y * here[up, j]
+        else:
+            for j in range(d):
+                x = theta[j] + a2 * here[i, j] + a3 * there[last, j]
+                y = keep * w[j] + c2 * here[i, j] + c3 * there[last, j]
+                theta[j] = x
+                w[j] = y
+                v += x * (here[up, j] - gamma * there[k, j])
+                wphi += y * here[up, j]
+        m, delta = weight[t], reward[t] - v
+        alpha, second = gain[t], second_gain[t]
+        if mirror:
+            first = directions(member, delta, gamma, wphi, m * wphi, wphi)
+            gram = gram_dense(here[up], there[k], w, m, False)
+            step = mirrored(
+                member, scaled(member, first, alpha, second), gram, alpha, second, delta, gamma,
+                wphi, m * wphi,
+            )  # fmt: skip
+            a2, a3 = step[1] + m * step[0], step[2]
+            c2, c3, keep = step[4] + m * step[3], step[5], step[6]
+        else:  # the same, ordered so that little has to wait for delta and wphi
+            a2 = (
+                alpha * (member[1] + m * member[2] + member[4]) * wphi
+                + alpha * m * member[0] * delta
+            )
+            a3 = -alpha * gamma * (m * member[3] + member[5]) * wphi
+            c2 = second * (member[7] + member[8]) * wphi + second * m * member[6] * delta
+            c3 = -second * gamma * member[8] * wphi
+            keep = 1.0 - second * member[9]
+        if not abs(delta) + abs(a2) + abs(a3) + abs(c2) + abs(c3) < HUGE:
+            return t
+        i, last = up, k
+    for j in range(d):
+        theta[j] += a2 * here[i, j] + a3 * there[last, j]
+        w[j] = keep * w[j] + c2 * here[i, j] + c3 * there[last, j]
+    return hi
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _traced(
+    rows: Any,
+    following: Any,
+    k: int,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gains: Any,
+    decay: Any,
+    decay_b: Any,
+    member: Any,
+    mirror: bool,
+    theta: Any,
+    w: Any,
+    z: Any,
+    zb: Any,
+) -> int:
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    gain, second_gain, weight = gains
+    hybrid = member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0
+    d = len(theta)
+    i, last = at[lo], k
+    a1 = a2 = a3 = c1 = c2 = c3 = 0.0
+    keep = 1.0
+    for t in range(lo, hi):
+        up, gamma, e, m = at[t], discount[t], decay[t], weight[t]
+        if gamma != 0.0:
+            k = next_at[t]
+        v = wphi = wz = 0.0
+        for j in range(d):
+            x = theta[j] + a1 * z[j] + a2 * here[i, j] + a3 * there[last, j]
+            y = keep * w[j] + c1 * z[j] + c2 * here[i, j] + c3 * there[last, j]
+            trace = e * z[j] + m * here[up, j]
+            theta[j] = x
+            w[j] = y
+            z[j] = trace
+            v += x * (here[up, j] - gamma * there[k, j])
+            wphi += y * here[up, j]
+            wz += y * trace
         wb = wphi
-        if not traced:
-            wz = m * wphi
-        elif hybrid:
+        if hybrid:
             wb = 0.0
             for j in range(d):
-                zb[j] = decay_b[t] * zb[j] + phi[j]
-                wb += w[j] * zb[j]
+                trace = decay_b[t] * zb[j] + here[up, j]
+                zb[j] = trace
+                wb += w[j] * trace
+        alpha, second, delta = gain[t], second_gain[t], reward[t] - v
         step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
         if mirror:
-            gram = gram_dense(phi, next_phi, z, m, traced)
+            gram = gram_dense(here[up], there[k], z, m, True)
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        if not size_of(step, delta) < HUGE:
+        if not size_of(step, delta, m) < HUGE:
             return t
         a1, a2, a3, c1, c2, c3, keep = step
-        last = t + 1 == hi
-        upcoming = phi if last else rows.matrix[rows.at[t + 1]]
-        ends = last or discount[t + 1] == 0.0
-        upcoming_next = upcoming if ends else following.matrix[following.at[t + 1]]
-        v = 0.0
-        next_v = 0.0
-        wphi = 0.0
-        wz = 0.0
-        if traced:
-            e = 1.0 if last else decay[t + 1]
-            f = 0.0 if last else weight[t + 1]
-            for j in range(d):
-                x = theta[j] + a1 * z[j] + a2 * phi[j] + a3 * next_phi[j]
-                y = keep * w[j] + c1 * z[j] + c2 * phi[j] + c3 * next_phi[j]
-                trace = e * z[j] + f * upcoming[j]
-                theta[j] = x
-                w[j] = y
-                z[j] = trace
-                v += x * upcoming[j]
-                next_v += x * upcoming_next[j]
-                wphi += y * upcoming[j]
-                wz += y * trace
-        else:
-            a2 += a1 * m
-            c2 += c1 * m
-            for j in range(d):
-                x = theta[j] + a2 * phi[j] + a3 * next_phi[j]
-                y = keep * w[j] + c2 * phi[j] + c3 * next_phi[j]
-                theta[j] = x
-                w[j] = y
-                v += x * upcoming[j]
-                next_v += x * upcoming_next[j]
-                wphi += y * upcoming[j]
-        phi = upcoming
-        next_phi = upcoming_next
+        i, last = up, k
+    for j in range(d):
+        theta[j] += a1 * z[j] + a2 * here[i, j] + a3 * there[last, j]
+        w[j] = keep * w[j] + c1 * z[j] + c2 * here[i, j] + c3 * there[last, j]
     return hi
 
 
@@ -347,7 +426,7 @@ def sparse_lane(
         if mirror:
             gram = gram_sparse(rows, i, following, k, gamma, z, m, traced, active, size[0])
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        if not size_of(step, delta) < HUGE:
+        if not size_of(step, delta, m) < HUGE:
             done = t
             break
         a1, a2, a3, c1, c2, c3, keep = step

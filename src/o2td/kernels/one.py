@@ -52,9 +52,11 @@ def one_weighted(
     after = next_phi if discount != 0.0 else phi
     v = 0.0
     next_v = 0.0
+    square = 0.0
     for j in range(d):
         v += theta[j] * phi[j]
         next_v += theta[j] * after[j]
+        square += phi[j] * phi[j]
     m = quotient(moments_dense(phi, after, discount)) if packed[INNER] != 0.0 else 1.0
     follows = packed[FOLLOWS] != 0.0
     followed = 1.0
@@ -65,7 +67,7 @@ def one_weighted(
         m = packed[TRACE] + (1.0 - packed[TRACE]) * followed
     delta = reward + discount * next_v - v
     a = packed[ALPHA] * rho * delta
-    if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE):
+    if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE and square < HUGE):
         return 0
     if packed[TRACE] == 0.0:
         for j in range(d):
@@ -110,7 +112,9 @@ def one_gradient(
     wphi = 0.0
     wz = 0.0
     wb = 0.0
+    square = 0.0
     for j in range(d):
+        square += phi[j] * phi[j] + after[j] * after[j]
         v += theta[j] * phi[j]
         next_v += theta[j] * after[j]
         wphi += w[j] * phi[j]
@@ -118,7 +122,7 @@ def one_gradient(
         wb += w[j] * (into * zb[j] + phi[j])
     alpha, second = packed[ALPHA], packed[SECOND]
     delta = reward + discount * next_v - v
-    if not (abs(delta) < HUGE and abs(wz) < HUGE and abs(wb) < HUGE):
+    if not (abs(delta) < HUGE and abs(wz) < HUGE and abs(wb) < HUGE and square < HUGE):
         return 0
     for j in range(d):
         z[j] = rho * (into * z[j] + phi[j])
@@ -127,7 +131,7 @@ def one_gradient(
     if packed[MIRROR] != 0.0:
         gram = gram_dense(phi, after, z, rho, True)
         step = mirrored(member, step, gram, alpha, second, delta, discount, wphi, wz)
-    if not size_of(step, delta) < HUGE:
+    if not size_of(step, delta, rho) < HUGE:
         return 0
     a1, a2, a3, c1, c2, c3, keep = step
     for j in range(d):

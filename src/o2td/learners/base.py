@@ -26,6 +26,7 @@ from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Step = Callable[[Floats, Any, Any, float, float, float, bool], int]
+LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
 BLOCK = 8192  # rows prepared at a time: their row arrays stay in the processor's cache
 
 
@@ -173,6 +174,11 @@ class Learner:
         for field in self.needs:
             if getattr(batch, field) is None:
                 raise InputError(f"{type(self).__name__} needs {field} in the transitions")
+        if batch.largest > LARGEST_FEATURE:
+            raise InputError(
+                f"the features go up to {batch.largest:.3g}; beyond {LARGEST_FEATURE:g} their"
+                " products overflow: scale them"
+            )
         self.weighting.check(batch, self.memory)
         if self.arrays and batch.d != self.arrays["theta"].shape[1]:
             raise InputError(
