@@ -12,6 +12,7 @@ from typing import NamedTuple
 from o2td.experiments.studies.cost import cost
 from o2td.experiments.studies.geometry import geometry
 from o2td.experiments.studies.landing import nearness, stability
+from o2td.experiments.studies.published import published
 from o2td.experiments.studies.records import Record
 from o2td.experiments.studies.theory import theory
 
@@ -37,5 +38,6 @@ STUDIES: dict[str, Study] = {
     "theory": Study(theory, 100, 200, 20, 12),
     "nearness": Study(nearness, 200, 200, 20, 13),
     "stability": Study(stability, 200, 1000, 50, 14),
+    "published": Study(published, 200, 1000, 50, 16),
     "cost": Study(cost, 1, 1, 1, 15),
 }

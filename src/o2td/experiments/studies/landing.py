@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from o2td import domains, exact
 from o2td.emphasis import READINGS, Omega
 from o2td.errors import O2TDError
@@ -85,7 +87,8 @@ def stability(first: int, last: int, seed: int) -> Iterator[Record]:
     """Whether each learner's mean dynamics is stable, on- and off-policy, on random problems.
 
     Few features against many states, gamma = 0.99: where instability shows. GTD2 with omega
-    emphasis is the repair of O2TD.
+    emphasis is the repair of O2TD. With the first part comes a cycle of three states, on-policy,
+    as a counterexample that can be checked by hand.
     """
     learners: dict[str, Any] = {
         "TD": TD(0.1),
@@ -104,6 +107,10 @@ def stability(first: int, last: int, seed: int) -> Iterator[Record]:
         "TDRC": TDRC(0.1),
         "HTD": HTD(0.1),
     }
+    if first == 0:
+        for name, learner in learners.items():
+            least = exact.fixed_point(_cycle(), learner).eigenvalues.real.min()
+            yield Record("cycle", name, "least eigenvalue", float(least))
     for on_policy in (True, False):
         domain = "on-policy" if on_policy else "off-policy"
         for k in range(first, last):
@@ -116,3 +123,16 @@ def stability(first: int, last: int, seed: int) -> Iterator[Record]:
                 except O2TDError:
                     continue
                 yield Record(domain, name, "unstable", float(not point.stable), k)
+
+
+def _cycle() -> Problem:
+    """0 to 1 to 2 to 0 for certain, gamma = 0.9, no reward: A of O2TD has a negative eigenvalue."""
+    return Problem(
+        np.roll(np.eye(3), 1, axis=1)[:, None, :],
+        reward=np.zeros((3, 1)),
+        discount=0.9,
+        behavior=np.ones((3, 1)),
+        target=np.ones((3, 1)),
+        features=np.array([[-1.0, 2.0], [-2.0, 2.0], [2.0, 0.0]]),
+        name="cycle",
+    )

@@ -93,6 +93,8 @@ def _stages(problem: Problem, k: int) -> Iterator[Record]:
     yield _record(k, "stage 1 change of answer", _off(td, zero))
     solution = SOTD(start="td").fit(batch).solution
     yield _record(k, "stage 2 rank short of d", problem.d - solution.rank)
+    few = SOTD(start="td").fit(problem.sample(max(1, problem.d // 2), seed=(1, k))).solution
+    yield _record(k, "stage 2 rank short of d, few rows", problem.d - few.rank)
 
 
 def _bound(problem: Problem, k: int) -> Iterator[Record]:

@@ -1,0 +1,255 @@
+"""The whole paper, run: every experiment, tuned and as printed, and every study, into one store.
+
+What the store holds is kept, so an interrupted reproduction continues, and a second one is quick.
+Beside the results stands `reproduction.json`: which files belong to which experiment in which
+profile, with versions, seeds and time. The report is made from these files alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from o2td._version import __version__
+from o2td.atomic import write_bytes
+from o2td.errors import InputError, O2TDError, import_extra
+from o2td.experiments.planning import Shard, cells, plan
+from o2td.experiments.running import RunReport, check_algorithms, run_shards
+from o2td.experiments.spec import Spec, paper_spec
+from o2td.experiments.store import Store
+from o2td.experiments.studies import STUDIES
+from o2td.experiments.studying import run_studies, study_shards
+from o2td.experiments.tuning import tuned_shards, tuning_shards
+from o2td.experiments.validate import suggestion
+
+__all__ = ["EXPERIMENTS", "FIGURES", "PROFILES", "Reproduction", "reproduce"]
+
+PROFILES = ("quick", "full")
+RECORD = "reproduction.json"
+RECORD_FORMAT = 1
+_PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "joblib", "matplotlib")
+
+
+class Ways(NamedTuple):
+    """Whether an experiment is run with the settings in its file, and whether it is tuned."""
+
+    shown: bool = True
+    tuned: bool = False
+
+
+EXPERIMENTS: dict[str, Ways] = {
+    "fig-sotd": Ways(),
+    "tab-sotd": Ways(),
+    "fig-baird": Ways(tuned=True),
+    "fig-random-seq": Ways(tuned=True),
+    "fig-random-iid": Ways(tuned=True),
+    "fig-car-seq": Ways(tuned=True),
+    "fig-car-iid": Ways(tuned=True),
+    "tab-boyan": Ways(),
+    "fig-energy": Ways(shown=False, tuned=True),
+    "more-car": Ways(),
+    "more-collision": Ways(),
+    "more-rooms": Ways(),
+    "more-variance": Ways(shown=False, tuned=True),
+    "more-variance-batch": Ways(),
+    **{
+        f"board-{domain}{kind}": Ways(shown=bool(kind), tuned=not kind)
+        for domain in ("garnet", "collision", "four-rooms", "mountain-car")
+        for kind in ("", "-batch")
+    },
+}
+
+# What a user may ask for by name -> the experiments and studies that it needs.
+FIGURES: dict[str, tuple[str, ...]] = {
+    "fig-oblique": ("geometry",),
+    "fig-sotd": ("fig-sotd", "tab-sotd"),
+    "fig-baird": ("fig-baird",),
+    "fig-random-seq": ("fig-random-seq",),
+    "fig-random-iid": ("fig-random-iid",),
+    "fig-car-seq": ("fig-car-seq", "more-car"),
+    "fig-car-iid": ("fig-car-iid",),
+    "tab-boyan": ("tab-boyan",),
+    "fig-energy": ("fig-energy",),
+    "theory": ("theory", "cost"),
+    "nearness": ("nearness",),
+    "stability": ("stability",),
+    "variance": ("more-variance", "more-variance-batch"),
+    "published": ("published", "more-collision", "fig-baird"),
+    "rooms": ("more-rooms",),
+    "leaderboard": tuple(name for name in EXPERIMENTS if name.startswith("board-")),
+}
+
+
+@dataclass
+class Reproduction:
+    """What a call did: its folder, its parts, and whether the store now holds everything asked."""
+
+    path: Path
+    profile: str
+    figures: list[str]
+    parts: list[RunReport] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing failed."""
+        return all(part.complete for part in self.parts)
+
+
+def reproduce(
+    figures: Iterable[str] | None = None,
+    profile: str = "quick",
+    out: str | os.PathLike[str] = "reproduction",
+    *,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Reproduction:
+    """Run the paper's experiments, or those that the named figures need, into the folder `out`.
+
+    Parameters
+    ----------
+    figures
+        Names in :data:`FIGURES`; all of them by default.
+    profile
+        `"quick"` (20 runs, minutes) or `"full"` (200 runs, within an hour).
+    out
+        Folder of the store; made if needed. :func:`o2td.report.build` makes the report there.
+    workers
+        Processes; all cores by default.
+    progress
+        Show a progress bar on stderr; by default only on a terminal.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from o2td.experiments import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     reproduce(["fig-oblique"], out=folder).complete
+    True
+    """
+    began = time.perf_counter()
+    wanted = _wanted(figures)
+    if profile not in PROFILES:
+        raise InputError(f"profile: {profile!r}, {suggestion(profile, PROFILES)}")
+    needed = list(dict.fromkeys(part for name in wanted for part in FIGURES[name]))
+    specs = {name: paper_spec(name, profile) for name in needed if name in EXPERIMENTS}
+    studies = [name for name in STUDIES if name in needed]
+    store = Store(out)
+    result = Reproduction(Path(out), profile, wanted)
+    options: dict[str, Any] = {"workers": _workers(workers), "progress": progress}
+
+    shown = {n: _planned(spec) for n, spec in specs.items() if EXPERIMENTS[n].shown}
+    tried = {n: tuning_shards(spec) for n, spec in specs.items() if EXPERIMENTS[n].tuned}
+    everything = _flat([*shown.values(), *tried.values()])
+    result.parts.append(run_shards(everything, store, "experiments", **options))
+    result.parts.append(run_studies(studies, store, profile, **options))
+    if result.complete:
+        chosen = {name: tuned_shards(specs[name], store) for name in tried}
+        best = _flat([shards for shards, _ in chosen.values()])
+        result.parts.append(run_shards(best, store, "tuned", **options))
+        experiments = {
+            name: {
+                "title": spec.title,
+                "notes": {a.label or a.name: a.note for a in spec.algorithms if a.note},
+                "runs": spec.runs,
+                "steps": spec.steps,
+                "seed": spec.seed,
+                "tuning_seed": spec.tuning.seed if spec.tuning is not None else None,
+                "shown": [shard.id for shard in shown.get(name, [])],
+                "tried": [shard.id for shard in tried.get(name, [])],
+                "tuned": [shard.id for shard in chosen[name][0]] if name in chosen else [],
+                "sensitivity": chosen[name][1] if name in chosen else [],
+            }
+            for name, spec in specs.items()
+        }
+        parts = {n: [s.id for s in study_shards(n, profile)] for n in studies}
+        result.seconds = time.perf_counter() - began
+        _write_record(store, result, experiments, parts)
+    if not result.complete:
+        raise O2TDError(_sentence(result))
+    return result
+
+
+def _wanted(figures: Iterable[str] | None) -> list[str]:
+    asked = list(FIGURES if figures is None else figures) or list(FIGURES)
+    for name in asked:
+        if name not in FIGURES:
+            raise InputError(f"figures: no {name!r}, {suggestion(name, FIGURES)}")
+    return [name for name in FIGURES if name in asked]
+
+
+def _planned(spec: Spec) -> list[Shard]:
+    check_algorithms(cells(spec), spec)
+    return plan(spec)
+
+
+def _flat(parts: Iterable[Sequence[Shard]]) -> list[Shard]:
+    return [shard for part in parts for shard in part]
+
+
+def _workers(asked: int | None) -> int:
+    if asked is not None:
+        if asked < 1:
+            raise InputError(f"workers: {asked}; give at least 1")
+        return asked
+    count: Callable[[], int] = import_extra("joblib", extra="experiments").cpu_count
+    return max(1, int(count()))
+
+
+def _sentence(result: Reproduction) -> str:
+    failures = [failure for part in result.parts for failure in part.failed]
+    first = failures[0].error if failures else "no reason given"
+    return (
+        f"{result.path}: {len(failures)} parts failed three times, the first one with: {first}; what"
+        " is finished is kept: run the same command again"
+    )
+
+
+def _write_record(
+    store: Store, result: Reproduction, experiments: dict[str, Any], studies: dict[str, Any]
+) -> None:
+    """What was run and how; the calls before this one on the same folder are kept."""
+    path = store.path / RECORD
+    call = {
+        "profile": result.profile,
+        "seconds": round(result.seconds, 1),
+        "computed": sum(part.computed for part in result.parts),
+        "found": sum(part.found for part in result.parts),
+    }
+    record = {
+        "format": RECORD_FORMAT,
+        "profile": result.profile,
+        "figures": result.figures,
+        "versions": {"o2td": __version__, "Python": platform.python_version(), **_versions()},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "calls": [*_calls(path), call],
+        "experiments": experiments,
+        "studies": studies,
+        "study_seeds": {name: STUDIES[name].seed for name in studies},
+    }
+    write_bytes(path, (json.dumps(record, indent=1) + "\n").encode())
+
+
+def _calls(path: Path) -> list[dict[str, Any]]:
+    try:
+        calls = json.loads(path.read_text())["calls"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return list(calls)[-100:] if isinstance(calls, list) else []
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
