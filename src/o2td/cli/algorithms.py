@@ -1,0 +1,99 @@
+"""`o2td algorithms`: every learner, solver and feature map, those of other packages included."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from o2td._version import __version__
+from o2td.errors import O2TDError
+from o2td.registry import FEATURES, LEARNERS, SOLVERS, Registry
+
+_KINDS = {
+    "learner": (LEARNERS, "Online learners, one pass, O(d) a step"),
+    "solver": (SOLVERS, "Batch solvers, statistics that merge"),
+    "features": (FEATURES, "Feature maps"),
+}
+
+
+def command(
+    kind: Annotated[
+        str | None, typer.Option(help="Only one kind: learner, solver or features.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List all algorithms and feature maps with their parameters and one line each.
+
+    Another package adds its own by an entry point in the group o2td.learners, o2td.solvers or
+    o2td.features; they are listed with the package that they come from.
+    """
+    if kind is not None and kind not in _KINDS:
+        raise typer.BadParameter(f"choose from {', '.join(_KINDS)}", param_hint="--kind")
+    chosen = [kind] if kind is not None else list(_KINDS)
+    rows = [_row(one, _KINDS[one][0], name) for one in chosen for name in _KINDS[one][0].names()]
+    if as_json:
+        typer.echo(json.dumps({"version": __version__, "algorithms": rows}, ensure_ascii=False))
+    else:
+        _show(rows)
+
+
+def _row(kind: str, registry: Registry, name: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": name, "kind": kind, "summary": "", "parameters": {}}
+    row |= {"package": None, "needs": None}
+    try:
+        factory = registry[name]
+    except O2TDError as error:  # of a package that cannot be loaded
+        return row | {"needs": str(error)}
+    row["summary"] = _summary(kind, factory)
+    row["package"] = _package(factory)
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except ValueError:
+        return row
+    row["parameters"] = {p.name: _plain(p) for p in parameters if p.kind != p.VAR_KEYWORD}
+    return row
+
+
+def _package(factory: Any) -> str:
+    return (getattr(factory, "__module__", None) or "").split(".")[0]
+
+
+def _summary(kind: str, factory: Any) -> str:
+    """The first line on it; one file here holds one algorithm, and its first line is the better."""
+    text = inspect.getdoc(factory)
+    if _package(factory) == "o2td" and kind != "features":
+        text = sys.modules[factory.__module__].__doc__ or text
+    return (text or "").split("\n")[0]
+
+
+def _plain(parameter: inspect.Parameter) -> Any:
+    value = parameter.default
+    if value is parameter.empty:
+        return "needed"
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    for kind, (_, title) in _KINDS.items():
+        members = [row for row in rows if row["kind"] == kind]
+        if not members:
+            continue
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column("name", no_wrap=True, min_width=17)
+        table.add_column("what it is")
+        for row in members:
+            said = row["summary"] if row["needs"] is None else row["needs"]
+            foreign = row["package"] not in (None, "o2td")
+            table.add_row(row["name"], Text(f"{said} ({row['package']})" if foreign else said))
+        console.print(Text(title, style="bold"))
+        console.print(table)
+        console.print()
