@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import o2td
-from o2td import exact
+from o2td import domains, exact
 
 from . import reference
 from .reference import garnet
@@ -41,26 +41,11 @@ def test_with_no_more_states_than_features_the_start_does_not_matter(start):
     np.testing.assert_allclose(o2td.SOTD(start=start).fit(batch).theta, expected, rtol=1e-7)
 
 
-def random_mdp(seed, states=100, actions=10, d=51):
-    """The paper's random MDP, a quarter of the size."""
-    rng = np.random.default_rng([400, seed])
-
-    def normalised(shape):
-        p = rng.random(shape) + 1e-5
-        return p / p.sum(axis=-1, keepdims=True)
-
-    P = normalised((states, actions, states))
-    b, pi = normalised((states, actions)), normalised((states, actions))
-    phi = np.column_stack([rng.random((states, d - 1)), np.ones(states)])
-    reward = rng.random((states, actions))
-    return o2td.Problem(P, reward, 0.95, b, pi, phi, start=normalised(states))
-
-
 def test_normalised_aggregation_beats_lstd_and_the_printed_one_does_not_by_as_much():
     """Statement 4 in small: mean over MDPs of the MSE's ratio to that of LSTD."""
     ratios = {"normalized": [], "ordinary": []}
     for seed in range(12):
-        problem = random_mdp(seed)
+        problem = domains.random_mdp(states=100, features=51, seed=seed)
         batch = problem.sample(750, seed=seed)
         lstd = exact.mse(problem, o2td.LSTD().fit(batch).theta)
         for weighting, found in ratios.items():
@@ -72,11 +57,11 @@ def test_normalised_aggregation_beats_lstd_and_the_printed_one_does_not_by_as_mu
 
 @pytest.mark.slow
 def test_the_papers_random_mdp_at_full_size():
-    """Statement 4 at 400 states and 201 features, 10 MDPs."""
+    """Statement 4 at 400 states and 201 features, 30 MDPs."""
     for n in (1000, 2000, 3000):
         mse = {"LSTD": [], "normalized": [], "ordinary": []}
-        for seed in range(10):
-            problem = random_mdp(seed, 400, 10, 201)
+        for seed in range(30):
+            problem = domains.random_mdp(seed=seed)
             batch = problem.sample(n, seed=seed)
             mse["LSTD"].append(exact.mse(problem, o2td.LSTD().fit(batch).theta))
             for weighting in ("normalized", "ordinary"):
