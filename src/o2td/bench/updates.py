@@ -1,0 +1,190 @@
+"""One lane and many, of the four updates that C, NumPy and the compiled kernels all have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.bench import data, plain
+from o2td.bench.native import Native
+from o2td.bench.record import Row
+from o2td.bench.timing import Times, interleave
+from o2td.errors import O2TDError
+from o2td.learners import ETD, GTD2, O2TD, TD, Learner, sweep
+from o2td.transitions import Transitions
+
+__all__ = ["METHODS", "agreement", "lanes", "learn_one", "updates"]
+
+Floats = npt.NDArray[np.float64]
+Update = Callable[[float, float, Floats, Floats], None]
+
+TOLERANCE = 1e-10
+ROW_BYTES = 1 << 24  # of features in a stream: beyond the second-level cache
+METHODS: dict[str, tuple[Callable[..., Learner], float]] = {
+    "TD": (TD, 0.1),
+    "O2TD": (O2TD, 0.01),
+    "ETD": (ETD, 0.002),
+    "GTD2": (GTD2, 0.1),
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much to measure."""
+
+    repeats: int
+    share: float  # of the rows of a full run
+
+    def rows(self, d: int, least: int = 400) -> int:
+        """Rows of a stream of d features."""
+        return max(least, min(200_000, int(self.share * ROW_BYTES / (16 * d))))
+
+
+def updates(size: Size, native: Native | None) -> Iterator[Row]:
+    """One lane of each method, on streamed rows, on a table, and on sparse rows."""
+    for d in (8, 201, 1000):
+        for make in (data.dense, data.table):
+            batch = make(size.rows(d), d)
+            for name in METHODS:
+                yield _update(name, batch, size, native)
+    batch = data.sparse(max(400, int(size.share * 50_000)), 65_536, 16)
+    for name in METHODS:
+        yield _update(name, batch, size, native)
+
+
+def _update(name: str, batch: Transitions, size: Size, native: Native | None) -> Row:
+    few = batch[: 2000 if batch.sparse else max(20, 200_000 // (1000 + batch.d))]
+    agreement(name, few, native)
+    maker, alpha = METHODS[name]
+    learner = maker(step_size=alpha)
+    turns: dict[str, Callable[[], Any]] = {
+        "ours": lambda: learner.fit(batch),
+        "numpy": _fresh(plain.bind(name.lower(), few), alpha, batch.d),
+    }
+    if native is not None:
+        turns["c"] = _fresh(native.bind(name.lower(), batch), alpha, batch.d)
+    times = interleave(turns, size.repeats)
+    row = _row("update", name, batch, 1, times["ours"], batch.n, times, few.n)
+    return row.judged(row.ratio_to_c, "of C", "<=", 1.3)
+
+
+def lanes(size: Size, native: Native | None, count: int = 64, d: int = 201) -> Iterator[Row]:
+    """Many step sizes over one stream by `sweep`, against C one lane after the other."""
+    for name in METHODS:
+        for make in (data.dense, data.table):
+            batch = make(max(200, int(size.share * 4000)), d)
+            maker, alpha = METHODS[name]
+            sizes = alpha * np.geomspace(0.1, 1.0, count)
+            learners = [maker(step_size=a) for a in sizes]
+            turns: dict[str, Callable[[], Any]] = {"ours": _sweeping(learners, batch)}
+            if native is not None:
+                update = native.bind(name.lower(), batch)
+                _check_lanes(name, sizes, learners, batch, update)
+                turns["c"] = _each(update, sizes, d)
+            times = interleave(turns, max(3, size.repeats // 3))
+            row = _row("lanes", name, batch, count, times["ours"], batch.n * count, times, 0)
+            yield row.judged(row.ratio_to_c, "of C", "<=", 0.8)
+
+
+def learn_one(size: Size) -> Iterator[Row]:
+    """One call a row, as a system that learns online makes it, against the NumPy loop."""
+    batch = data.dense(max(200, int(size.share * 2000)), 8)
+    rows = [
+        (batch.phi[t].copy(), float(batch.reward[t]), batch.next_phi[t].copy(), data.DISCOUNT)
+        for t in range(batch.n)
+    ]
+    ratios, starts = batch.rho.tolist(), batch.start.tolist()
+    for name, (maker, alpha) in METHODS.items():
+        learner = maker(step_size=alpha)
+
+        def ours(learner: Learner = learner) -> Floats:
+            learner.reset()
+            for row, rho, start in zip(rows, ratios, starts, strict=True):
+                learner.learn_one(*row, rho, start)
+            return learner.theta
+
+        theta, w = np.zeros((2, batch.d))
+        plain.bind(name.lower(), batch)(alpha, alpha, theta, w)
+        _same(f"learn_one of {name}", ours(), theta)
+        loop = _fresh(plain.bind(name.lower(), batch), alpha, batch.d)
+        times = interleave({"ours": ours, "numpy": loop}, size.repeats)
+        row = _row("learn_one", name, batch, 1, times["ours"], batch.n, times, batch.n)
+        yield row.judged(row.ratio_to_numpy, "of NumPy", "<=", 0.2)
+
+
+def agreement(name: str, batch: Transitions, native: Native | None) -> None:
+    """Refuse to time updates that do not compute the same: theta to 1e-10 of its largest entry."""
+    maker, alpha = METHODS[name]
+    ours = maker(step_size=alpha).fit(batch).theta
+    others: dict[str, Update] = {"NumPy": plain.bind(name.lower(), batch)}
+    if native is not None:
+        others["C"] = native.bind(name.lower(), batch)
+    for told, update in others.items():
+        theta, w = np.zeros((2, batch.d))
+        update(alpha, alpha, theta, w)
+        _same(f"{name} on {batch.layout} rows of {batch.d} features in {told}", ours, theta)
+
+
+def _check_lanes(
+    name: str, sizes: Floats, learners: list[Learner], batch: Transitions, update: Update
+) -> None:
+    swept = sweep(learners, batch).theta
+    for lane in (0, len(learners) - 1):
+        theta, w = np.zeros((2, batch.d))
+        update(sizes[lane], sizes[lane], theta, w)
+        _same(f"lane {lane} of {name}", swept[:, lane], theta)
+
+
+def _same(told: str, ours: Floats, theirs: Floats) -> None:
+    error = float(np.abs(ours - theirs).max() / (np.abs(theirs).max() or 1.0))
+    if not error <= TOLERANCE:
+        raise O2TDError(f"{told} differs from the kernel by {error:.1e}: not timed")
+
+
+def _fresh(update: Update, alpha: float, d: int) -> Callable[[], None]:
+    def run() -> None:
+        theta, w = np.zeros((2, d))
+        update(alpha, alpha, theta, w)
+
+    return run
+
+
+def _each(update: Update, sizes: Floats, d: int) -> Callable[[], None]:
+    def run() -> None:
+        for alpha in sizes:
+            theta, w = np.zeros((2, d))
+            update(alpha, alpha, theta, w)
+
+    return run
+
+
+def _sweeping(learners: list[Learner], batch: Transitions) -> Callable[[], Any]:
+    return lambda: sweep(learners, batch)
+
+
+def _row(
+    measure: str,
+    name: str,
+    batch: Transitions,
+    count: int,
+    ours: Times,
+    steps: int,
+    times: dict[str, Times],
+    numpy_steps: int,
+) -> Row:
+    step = ours.least / steps
+    return Row(
+        measure,
+        name,
+        batch.layout,
+        batch.d,
+        count,
+        ns_per_step=1e9 * step,
+        ratio_to_c=step / (times["c"].least / steps) if "c" in times else None,
+        ratio_to_numpy=step / (times["numpy"].least / numpy_steps) if "numpy" in times else None,
+        median_ns_per_step=1e9 * ours.median / steps,
+    )
