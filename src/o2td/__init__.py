@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 from o2td._version import __version__
 
 if TYPE_CHECKING:
+    from o2td import checks as checks
     from o2td import errors as errors
     from o2td import exact as exact
     from o2td import features as features
     from o2td import metrics as metrics
     from o2td import registry as registry
+    from o2td import sklearn as sklearn
     from o2td.problem import Problem as Problem
     from o2td.transitions import Transitions as Transitions
 

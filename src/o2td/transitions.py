@@ -422,10 +422,12 @@ def check_finite(name: str, rows: Any, needed: Bools | None = None) -> float:
         block = rows[low : low + step]
         top = _largest(block)
         if not top < _LARGE:
-            wanted = slice(None) if needed is None else needed[low : low + step]
+            kept = block if needed is None else block[needed[low : low + step]]
             bad_rows = ~np.isfinite(block).all(axis=1)
-            _refuse_row(name, low + np.flatnonzero(bad_rows & (needed is None or wanted)))
-            top = _largest(block[wanted])
+            if needed is not None:
+                bad_rows &= needed[low : low + step]
+            _refuse_row(name, low + np.flatnonzero(bad_rows))
+            top = _largest(kept)
         largest = max(largest, top)
     return largest
 

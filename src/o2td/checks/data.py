@@ -30,10 +30,13 @@ def stream(n: int = 90, seed: int = 0, weights: bool = False, states: int = 7) -
         table = np.abs(table) / np.abs(table).sum(axis=1, keepdims=True)
     following = rng.integers(states, size=n)
     discount = rng.choice([0.0, 0.5, 0.9, 0.9, 0.9, 0.9], size=n)
+    discount[:3] = 0.9
     start = np.append(True, (rng.random(n) < 0.1)[1:] | (discount[:-1] == 0.0))
     state = np.where(start, rng.integers(states, size=n), np.roll(following, 1))
     behavior_prob = rng.choice([0.25, 0.5, 0.8], size=n)
-    target_prob = behavior_prob * rng.choice([0.0, 0.5, 1.0, 1.0, 1.2], size=n)
+    ratio = rng.choice([0.0, 0.5, 1.0, 1.0, 1.2], size=n)
+    ratio[:3] = 1.0  # the first rows must be able to show what came before them
+    target_prob = behavior_prob * ratio
     return {
         "table": table,
         "state": state,

@@ -148,6 +148,12 @@ def start_cuts(learner: Learner) -> None:
     expect(not weights(second).any(), "weights that moved without any reward")
     second.partial_fit(rows_for(learner, after))
     expect_close(weights(second), weights(fresh), "weights after a truncated trajectory")
+    if getattr(learner, "traced", False):
+        joined = constant(learner).partial_fit(rows_for(learner, before))
+        unmarked = np.append(False, fields["start"][1:])
+        joined.partial_fit(rows_for(learner, after, start=unmarked))
+        carried = np.abs(weights(joined) - weights(fresh)).max()
+        expect(carried > 1e-9, "no trace of what came before even without a start")
 
 
 @promise("learners", "a termination ends the trace, with or without a start mark on the next row")
@@ -188,7 +194,7 @@ def truncation_bootstraps(learner: Learner) -> None:
     results = [
         weights(
             constant(learner, initial_theta=1.0).partial_fit(
-                rows_for(learner, fields, next_state=np.full(3, successor))
+                rows_for(learner, fields, next_state=np.array([successor, 1, 1]))
             )
         )
         for successor in (1, 2)
