@@ -129,7 +129,9 @@ def test_a_forged_file_is_refused(store: Store) -> None:
         ({"format": "x"}, "not a result file"),
         ({"runs": [0, 10**12]}, "rows, not those of its key"),
         ({"runs": None}, "not a result file"),
-        ({"rows": 3}, "has other columns"),
+        ({"runs": ["a", "b"]}, "its key is not that of a result file"),
+        ({"experiment": ["x"]}, "its key is not that of a result file"),
+        ({"runs": [0, 1], "metrics": ["a"], "cells": key["cells"][:1]}, "has other columns"),
         ({"cells": 3}, "not a result file"),
     ):
         data, name = _forged({**key, **changed})
@@ -143,10 +145,11 @@ def test_a_forged_file_is_refused(store: Store) -> None:
 def test_a_parquet_of_many_rows_in_few_bytes_is_refused_unread() -> None:
     rows = 30_000_000
     zeros = np.zeros(rows, dtype=np.int32)
-    data, name = _forged({"format": 1, "rows": 10**18}, {"experiment": Labels(zeros, ["x"])})
+    key = {"format": 1, "experiment": "x", "runs": [0, 1], "rows": 30_000_000}
+    data, name = _forged(key, {"experiment": Labels(zeros, ["x"])})
     assert len(data) < 100_000
     with pytest.raises(FormatError, match="30000000 rows, not those of its key"):
-        decode(data, name)
+        decode(data, name, "tuning")
 
 
 def test_a_foreign_parquet_is_refused(store: Store, tmp_path: Path) -> None:
@@ -164,6 +167,13 @@ def test_a_label_cannot_forge_the_digest() -> None:
     assert data[where : where + 64].decode() == hashlib.blake2b(blank, digest_size=32).hexdigest()
 
 
+def _forge(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads(path.read_text())
+    change(content["files"])
+    content["digest"] = digest(canonical(content["files"]))
+    path.write_text(json.dumps(content))
+
+
 # -- the manifest ----------------------------------------------------------------------------------
 
 
@@ -176,9 +186,9 @@ def test_a_label_cannot_forge_the_digest() -> None:
         lambda path: path.write_text(path.read_text().replace('"rows": 27', '"rows": 28')),
         lambda path: path.write_text("[" * 100_000),
         lambda path: path.write_text('{"format": 1, "files": 3, "digest": "x"}'),
-        lambda path: path.write_text(
-            json.dumps({"format": 1, "files": {}, "digest": digest("{}")})
-        ),
+        lambda path: _forge(path, lambda files: files.clear()),
+        lambda path: _forge(path, lambda files: next(iter(files.values())).update(runs="x")),
+        lambda path: _forge(path, lambda files: files.update({"runs/../../x": {"bytes": 0}})),
     ],
 )
 def test_a_lost_or_broken_manifest_is_made_again(

@@ -140,6 +140,8 @@ def _open(data: bytes, name: str, folder: str, found: str) -> File:
         raise FormatError(f"{name}: written by a newer version; update o2td")
     if key["format"] != FORMAT or digest(text) != name.partition(".")[0]:
         raise FormatError(f"{name}: holds another shard than its name says; run again to redo it")
+    if not isinstance(key["experiment"], str) or [type(k) for k in key["runs"]] != [int, int]:
+        raise FormatError(f"{name}: its key is not that of a result file; remove it")
     rows = metadata.num_rows
     if rows > MAX_ROWS or rows != (rows if folder == "studies" else expected_rows(key)):
         raise FormatError(f"{name}: {rows} rows, not those of its key; remove it")

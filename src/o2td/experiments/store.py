@@ -21,6 +21,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from o2td.atomic import folder_lock, sweep_temporaries, write_bytes
 from o2td.errors import FormatError, InputError, O2TDError
 from o2td.experiments.files import MAX_BYTES, File, decode
@@ -31,7 +33,18 @@ __all__ = ["Store"]
 FOLDERS = ("runs", "tuning", "studies")
 _NAME = re.compile(r"[0-9a-f]{32}\.parquet")
 _MANIFEST = "manifest.json"
-_MAX_MANIFEST = 1 << 28
+_MAX_MANIFEST = 1 << 26
+
+
+class _Entry(msgspec.Struct):
+    """What the manifest says of a sound file."""
+
+    experiment: str
+    series: str
+    runs: tuple[int, int]
+    rows: int
+    bytes: int
+    digest: str
 
 
 class Store:
@@ -168,6 +181,8 @@ class Store:
                 content = json.loads(file.read(_MAX_MANIFEST))
             files = content["files"]
             if content["format"] == FORMAT and content["digest"] == digest(canonical(files)):
+                entries = msgspec.convert(files, dict[str, dict[str, Any]])
+                msgspec.convert([e for e in entries.values() if "broken" not in e], list[_Entry])
                 return {"format": FORMAT, "files": files}
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
