@@ -8,7 +8,7 @@ Every member is linear in delta, phi.w, z.w and z^b.w, so a member is the ten nu
 the same numbers drive this kernel and the exact mean dynamics. Mirror-prox members take the step
 twice; the midpoint is never formed, only its dot products are. Rows are addressed as in `weighted`.
 
-The file is self-contained because the compiler's cache does not see changes in other files.
+Rows in CSR form are in `gradient_sparse`.
 """
 
 from __future__ import annotations
@@ -157,11 +157,13 @@ def dense_lane(
     )  # fmt: skip
     gains = (gain, second_gain, weight)
     if traced:
-        return _traced(
+        done: int = _traced(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
             theta, w, z, zb,
         )  # fmt: skip
-    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
+    else:
+        done = _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
+    return done
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -298,156 +300,3 @@ def _traced(
         theta[j] += a1 * z[j] + a2 * here[i, j] + a3 * there[last, j]
         w[j] = keep * w[j] + c1 * z[j] + c2 * here[i, j] + c3 * there[last, j]
     return hi
-
-
-@register_jitable
-def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
-    """The dot product of CSR row i with x."""
-    total = 0.0
-    for k in range(rows.indptr[i], rows.indptr[i + 1]):
-        total += rows.data[k] * x[rows.indices[k]]
-    return total
-
-
-@register_jitable
-def add_sparse(rows, i, weight, x):  # type: ignore[no-untyped-def]
-    """`x += weight * row i`."""
-    if weight != 0.0:
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            x[rows.indices[k]] += weight * rows.data[k]
-
-
-@register_jitable
-def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
-    """The dot product of two CSR rows with sorted indices."""
-    total = 0.0
-    a, a_end = rows.indptr[i], rows.indptr[i + 1]
-    b, b_end = following.indptr[k], following.indptr[k + 1]
-    while a < a_end and b < b_end:
-        if rows.indices[a] == following.indices[b]:
-            total += rows.data[a] * following.data[b]
-            a += 1
-            b += 1
-        elif rows.indices[a] < following.indices[b]:
-            a += 1
-        else:
-            b += 1
-    return total
-
-
-@register_jitable
-def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-untyped-def]
-    """`z = factor z + weight row i` on the list of active indices; returns the list's length."""
-    kept = 0
-    for k in range(count):
-        j = active[k]
-        x = z[j] * factor
-        z[j] = x if abs(x) >= 1e-150 else 0.0
-        if z[j] != 0.0:
-            active[kept] = j
-            kept += 1
-    if weight != 0.0:
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[k]
-            if z[j] == 0.0:
-                active[kept] = j
-                kept += 1
-            z[j] += weight * rows.data[k]
-    return kept
-
-
-@register_jitable
-def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
-    """The dot product of a sparse trace with x."""
-    total = 0.0
-    for k in range(count):
-        total += z[active[k]] * x[active[k]]
-    return total
-
-
-@register_jitable
-def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):  # type: ignore[no-untyped-def]
-    """As `gram_dense`, on CSR rows."""
-    pp = dot_rows(rows, i, rows, i)
-    pn = nn = zn = 0.0
-    if gamma != 0.0:
-        pn = dot_rows(rows, i, following, k)
-        nn = dot_rows(following, k, following, k)
-    if not traced:
-        return pp, pn, nn, m * pp, m * pn, m * m * pp
-    if gamma != 0.0:
-        zn = dot_sparse(following, k, z)
-    return pp, pn, nn, dot_sparse(rows, i, z), zn, dot_active(z, active, count, z)
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def sparse_lane(
-    rows: Any,
-    following: Any,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    second_gain: Any,
-    weight: Any,
-    decay: Any,
-    decay_b: Any,
-    member: Any,
-    traced: bool,
-    mirror: bool,
-    theta: Any,
-    w: Any,
-    z: Any,
-    zb: Any,
-    active: Any,
-    active_b: Any,
-    size: Any,
-) -> int:
-    """As `dense_lane`; w is held as scale * w inside, so that -kappa w costs O(1)."""
-    hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
-    scale = 1.0
-    done = hi
-    for t in range(lo, hi):
-        i, k = rows.at[t], following.at[t]
-        gamma, alpha, second, m = discount[t], gain[t], second_gain[t], weight[t]
-        delta = reward[t] - dot_sparse(rows, i, theta)
-        if gamma != 0.0:
-            delta += gamma * dot_sparse(following, k, theta)
-        wphi = scale * dot_sparse(rows, i, w)
-        wz, wb = m * wphi, wphi
-        if traced:
-            size[0] = trace_sparse(rows, i, m, decay[t], z, active, size[0])
-            wz = scale * dot_active(z, active, size[0], w)
-        if hybrid:
-            size[1] = trace_sparse(rows, i, 1.0, decay_b[t], zb, active_b, size[1])
-            wb = scale * dot_active(zb, active_b, size[1], w)
-        step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
-        if mirror:
-            gram = gram_sparse(rows, i, following, k, gamma, z, m, traced, active, size[0])
-            step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        if not size_of(step, delta, m) < HUGE:
-            done = t
-            break
-        a1, a2, a3, c1, c2, c3, keep = step
-        scale *= keep
-        if abs(scale) < 1e-100 or abs(scale) > 1e100:
-            for j in range(len(w)):
-                w[j] *= scale
-            scale = 1.0
-        if traced:
-            for e in range(size[0]):
-                theta[active[e]] += a1 * z[active[e]]
-                w[active[e]] += c1 / scale * z[active[e]]
-        else:
-            a2 += a1 * m
-            c2 += c1 * m
-        add_sparse(rows, i, a2, theta)
-        add_sparse(rows, i, c2 / scale, w)
-        if gamma != 0.0:
-            add_sparse(following, k, a3, theta)
-            add_sparse(following, k, c3 / scale, w)
-    if scale != 1.0:
-        for j in range(len(w)):
-            w[j] *= scale
-    return done

@@ -133,12 +133,14 @@ def dense_lane(
     then = following if first < hi else rows
     k = then.at[first if first < hi else lo]
     if traced:
-        return _traced(
+        done: int = _traced(
             rows, then, k, lo, hi, reward, discount, gain, weight, inner, decay, theta, z
         )
-    if inner:
-        return _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
-    return _plain(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+    elif inner:
+        done = _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+    else:
+        done = _plain(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+    return done
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
