@@ -316,7 +316,9 @@ class Learner:
 
         header, arrays = archive.load(path, "learner")
         try:
-            kind: Any = LEARNERS[str(header["algorithm"])]
+            name = str(header["algorithm"])
+            # A class need not be registered to load what it saved itself.
+            kind: Any = cls if name == cls.__name__ else LEARNERS[name]
             given = {k: _from_json(v) for k, v in header["parameters"].items()}
             self = kind(**given, initial_theta=arrays.pop("initial_theta", None))
             self.diverged, self.carried = arrays.pop("diverged"), arrays.pop("carried")
