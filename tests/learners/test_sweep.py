@@ -144,3 +144,20 @@ def test_nonsense_is_refused(every):
 def test_more_records_than_rows_is_none():
     result = sweep([TD(0.1)], LAYOUTS["dense"](*random_rows(10)), every=11)
     assert result.steps.size == 0
+
+
+def test_many_streams_are_the_streams_one_by_one():
+    problems = [garnet(seed=k) for k in range(3)]
+    streams = [problem.sample(400, seed=k) for k, problem in enumerate(problems)]
+    measured = [{"rmse": metrics.rmse(problem)} for problem in problems]
+    lanes = [TD(0.05), O2TD(0.01, "state"), GTD2(0.05)]
+    both = sweep(lanes, streams, measured, every=50, workers=2)
+    assert both.values["rmse"].shape == (3, 3, 8)
+    for k, stream in enumerate(streams):
+        alone = sweep(lanes, stream, measured[k], every=50)
+        np.testing.assert_array_equal(both.values["rmse"][k], alone.values["rmse"])
+        np.testing.assert_array_equal(both.theta[k], alone.theta)
+    with pytest.raises(InputError, match="one length"):
+        sweep(lanes, [streams[0], streams[1][:100]])
+    with pytest.raises(InputError, match="one mapping"):
+        sweep(lanes, streams, measured[:2])

@@ -1,8 +1,9 @@
-"""`sweep`: many lanes over one stream, with metrics recorded inside compiled code."""
+"""`sweep`: many lanes over one stream or many, with metrics recorded inside compiled code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,10 +40,11 @@ class SweepResult:
     """What a sweep recorded.
 
     `values[name]` is (lanes, records): the metric after `steps[k]` steps, infinite from the step at
-    which a lane diverged; `diverged[lane]` is that step, or -1.
+    which a lane diverged; `diverged[lane]` is that step, or -1; `theta` is (d, lanes). A sweep over
+    several streams puts an axis of streams before all of these, and `learners` is a list of lists.
     """
 
-    learners: list[Learner]
+    learners: list[Any]
     steps: npt.NDArray[np.int64]
     values: dict[str, Floats]
     theta: Floats
@@ -52,9 +54,10 @@ class SweepResult:
 
 def sweep(
     learners: Sequence[Learner | Lane],
-    batch: Transitions,
-    metrics: Mapping[str, Any] | None = None,
+    batch: Transitions | Sequence[Transitions],
+    metrics: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     every: int | None = None,
+    workers: int = 1,
 ) -> SweepResult:
     """Run every learner over the same rows and record metrics every `every` steps.
 
@@ -62,11 +65,14 @@ def sweep(
     ----------
     learners : learners or `Lane`s
         They are not changed; the result holds trained copies.
-    batch : Transitions
-    metrics : mapping of name to a metric of `o2td.metrics`
+    batch : Transitions, or several of the same length
+        One stream, or one for each run.
+    metrics : mapping of name to a metric of `o2td.metrics`, or one such mapping a stream
         Anything with arrays `R` (d, d) upper triangular, `center` and `constant`.
     every : int, optional
         Recording interval; None records once, at the end.
+    workers : int
+        Threads over streams; compiled code runs in parallel.
 
     Examples
     --------
@@ -81,6 +87,32 @@ def sweep(
     lanes = [lane if isinstance(lane, Lane) else Lane(lane) for lane in learners]
     if not lanes:
         raise InputError("sweep needs at least one learner")
+    if isinstance(batch, Transitions):
+        if isinstance(metrics, Sequence):
+            raise InputError("one stream takes one mapping of metrics, not several")
+        return _one_stream(lanes, batch, metrics, every)
+    measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
+    if not batch or len(measured) != len(batch) or len({len(b) for b in batch}) != 1:
+        raise InputError(
+            f"sweep takes streams of one length and one mapping of metrics each; got {len(batch)}"
+            f" streams of {sorted({len(b) for b in batch})} rows, {len(measured)} mappings"
+        )
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        parts = list(pool.map(lambda b, m: _one_stream(lanes, b, m, every), batch, measured))
+    first = parts[0]
+    return SweepResult(
+        [part.learners for part in parts],
+        first.steps,
+        {name: np.stack([part.values[name] for part in parts]) for name in first.metrics},
+        np.stack([part.theta for part in parts]),
+        np.stack([part.diverged for part in parts]),
+        first.metrics,
+    )
+
+
+def _one_stream(
+    lanes: list[Lane], batch: Transitions, metrics: Mapping[str, Any] | None, every: int | None
+) -> SweepResult:
     every = max(batch.n, 1) if every is None else int(every)
     if every < 1:
         raise InputError(f"every must be at least 1, got {every}")
