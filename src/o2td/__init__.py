@@ -18,13 +18,46 @@ from o2td._version import __version__
 
 if TYPE_CHECKING:
     from o2td import checks as checks
+    from o2td import domains as domains
+    from o2td import emphasis as emphasis
     from o2td import errors as errors
     from o2td import exact as exact
+    from o2td import experiments as experiments
     from o2td import features as features
     from o2td import metrics as metrics
     from o2td import registry as registry
     from o2td import sklearn as sklearn
+    from o2td import sources as sources
+    from o2td.learners import ABTD as ABTD
+    from o2td.learners import ETD as ETD
+    from o2td.learners import GTD as GTD
+    from o2td.learners import GTD2 as GTD2
+    from o2td.learners import GTD2MP as GTD2MP
+    from o2td.learners import HTD as HTD
+    from o2td.learners import O2TD as O2TD
+    from o2td.learners import TD as TD
+    from o2td.learners import TDC as TDC
+    from o2td.learners import TDCMP as TDCMP
+    from o2td.learners import TDRC as TDRC
+    from o2td.learners import Lane as Lane
+    from o2td.learners import Learner as Learner
+    from o2td.learners import PowerDecay as PowerDecay
+    from o2td.learners import ResidualGradient as ResidualGradient
+    from o2td.learners import SweepResult as SweepResult
+    from o2td.learners import TreeBackup as TreeBackup
+    from o2td.learners import VTrace as VTrace
+    from o2td.learners import sweep as sweep
     from o2td.problem import Problem as Problem
+    from o2td.solvers import LSETD as LSETD
+    from o2td.solvers import LSTD as LSTD
+    from o2td.solvers import LSTDQ as LSTDQ
+    from o2td.solvers import SOTD as SOTD
+    from o2td.solvers import Averager as Averager
+    from o2td.solvers import BellmanResidual as BellmanResidual
+    from o2td.solvers import DantzigTD as DantzigTD
+    from o2td.solvers import DiagonalSOTD as DiagonalSOTD
+    from o2td.solvers import MonteCarlo as MonteCarlo
+    from o2td.solvers import PluginOptimal as PluginOptimal
     from o2td.transitions import Transitions as Transitions
 
 # module -> the public names it holds
