@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import invalidate_caches
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ def install_plugin(folder: Path, entry_points: str, source: str, kind: str = "sh
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: o2td-plugin\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[o2td.{kind}]\n{entry_points}\n")
+    invalidate_caches()  # finders remember what a folder held
 
 
 @pytest.fixture
@@ -25,6 +27,15 @@ def plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     monkeypatch.delitem(sys.modules, "o2td_plugin", raising=False)
     yield tmp_path
     sys.modules.pop("o2td_plugin", None)
+
+
+def test_a_plugin_is_found_also_where_the_backport_of_importlib_metadata_is_in_use(
+    plugin_path: Path,
+) -> None:
+    """Dask imports it, and its entry points are of another class than the standard library's."""
+    pytest.importorskip("importlib_metadata")
+    install_plugin(plugin_path, "Cone = o2td_plugin:Cone", "class Cone: pass\n")
+    assert Registry("shapes")["cone"]() is not None
 
 
 def test_names_fold_case_and_dashes_and_keep_their_spelling() -> None:

@@ -20,13 +20,19 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from o2td.errors import InputError, O2TDError
 
 __all__ = ["DOMAINS", "FEATURES", "LEARNERS", "SOLVERS", "Registry"]
 
 Factory = Callable[..., Any]
+
+
+class _Listed(NamedTuple):
+    """An entry point not loaded yet, of whichever class: importlib_metadata has its own."""
+
+    point: EntryPoint
 
 
 class Registry:
@@ -58,7 +64,7 @@ class Registry:
         self._home = home
         self._found = False
         self._lock = RLock()
-        self._members: dict[str, tuple[str, Factory | EntryPoint]] = {}
+        self._members: dict[str, tuple[str, Factory | _Listed]] = {}
 
     def register(self, name: str, factory: Factory) -> Factory:
         """Add ``factory`` under ``name`` and return it; a name that is taken is refused."""
@@ -79,8 +85,8 @@ class Registry:
         if not isinstance(name, str) or _fold(name) not in self._members:
             raise InputError(f"{self.kind}: no {name!r}, {self._advice(str(name))}")
         shown, member = self._members[_fold(name)]
-        if isinstance(member, EntryPoint):
-            member = self._load(shown, member)
+        if isinstance(member, _Listed):
+            member = self._load(shown, member.point)
             self._members[_fold(name)] = (shown, member)
         return member
 
@@ -117,7 +123,7 @@ class Registry:
     def _add_entry_point(self, point: EntryPoint) -> None:
         key = _fold(point.name)
         if key not in self._members:
-            self._members[key] = (point.name, point)
+            self._members[key] = (point.name, _Listed(point))
         else:
             warnings.warn(
                 f"{self.kind}: {point.name!r} of {_owner(point)} is ignored, the name is taken",
