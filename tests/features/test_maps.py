@@ -241,3 +241,14 @@ def test_grid_cells_are_those_of_numpys_histogram(X):
     histogram, *_ = np.histogram2d(*X.T, bins=(4, 8), range=[(0, 1), (0, 1)])
     assert np.array_equal(counts, histogram.ravel())
     assert np.array_equal(cells.transform(X).toarray().argmax(axis=1), cells.state_of(X))
+
+
+def test_fourier_couples_at_most_so_many_variables():
+    rows = np.random.default_rng(0).random((50, 4))
+    pairs = Fourier(3, bounds=[(0, 1)] * 4, coupled=2)
+    phi, c = pairs.transform(rows), pairs.coefficients()
+    assert phi.shape == (50, 1 + 4 * 3 + 6 * 9)
+    assert len(np.unique(c, axis=0)) == len(c) and (c > 0).sum(axis=1).max() == 2
+    np.testing.assert_allclose(phi, np.cos(np.pi * rows @ c.T), atol=1e-12)
+    every = Fourier(3, bounds=[(0, 1)] * 4, coupled=4).transform(rows)
+    np.testing.assert_allclose(every, Fourier(3, bounds=[(0, 1)] * 4).transform(rows), atol=1e-12)

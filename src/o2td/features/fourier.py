@@ -7,6 +7,8 @@ the square root of that does the same to a TD step, for any learner.
 
 from __future__ import annotations
 
+from itertools import combinations, product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -30,9 +32,9 @@ class Fourier(Dense):
         None: learned from data.
     scale : None or "coefficient"
         "coefficient" divides feature c by sqrt(||c||) for c other than 0.
-    coupled : bool
+    coupled : bool or int
         False keeps only the c with at most one entry other than 0: 1 + k order features, for many
-        variables.
+        variables. A number m keeps those with at most m: 2 couples the variables in pairs.
     clip : bool
         Values out of bounds are moved to the nearest bound. False: the waves go on.
 
@@ -57,7 +59,7 @@ class Fourier(Dense):
         order: int,
         bounds: Any = None,
         scale: str | None = None,
-        coupled: bool = True,
+        coupled: bool | int = True,
         clip: bool = True,
     ) -> None:
         self.order = order
@@ -72,6 +74,8 @@ class Fourier(Dense):
         return self._frequencies(self.n_features_in_)
 
     def _frequencies(self, k: int) -> Ints:
+        if self._together(k) < k and self.coupled:
+            return self._few(k)
         if self.coupled:
             m = self.order + 1
             places = np.array([m**j for j in range(k - 1, -1, -1)], dtype=np.int64)
@@ -80,6 +84,23 @@ class Fourier(Dense):
         c = np.zeros((len(frequency), k), dtype=np.int64)
         c[np.arange(len(c)), variable] = frequency
         return c
+
+    def _together(self, k: int) -> int:
+        """Largest number of variables that share a feature."""
+        if isinstance(self.coupled, bool):
+            return k if self.coupled else 1
+        return min(positive_int("coupled", self.coupled), k)
+
+    def _few(self, k: int) -> Ints:
+        """The vectors c with few entries other than 0: by their number, then as `product` does."""
+        blocks = [np.zeros((1, k), dtype=np.int64)]
+        for m in range(1, self._together(k) + 1):
+            own = np.array(list(product(range(1, self.order + 1), repeat=m)), dtype=np.int64)
+            for variables in combinations(range(k), m):
+                c = np.zeros((len(own), k), dtype=np.int64)
+                c[:, variables] = own.reshape(-1, m)
+                blocks.append(c)
+        return np.concatenate(blocks)
 
     def _single(self, k: int) -> tuple[Ints, Ints]:
         """The one frequency of each uncoupled feature, and its variable."""
@@ -90,14 +111,18 @@ class Fourier(Dense):
         order = positive_int("order", self.order, least=0)
         if self.scale not in (None, "coefficient"):
             raise InputError(f'scale: {self.scale!r} is not known; pass None or "coefficient"')
+        together = self._together(k)
+        self._partly = bool(self.coupled) and together < k
         d = product_within([order + 1] * k, MAX_DENSE) if self.coupled else 1 + k * order
+        if self._partly:
+            d = sum(comb(k, m) * order**m for m in range(together + 1))
         if d is None or d > MAX_DENSE:
             shown = f"{order + 1}^{k}" if self.coupled else f"{d}"
             raise InputError(
                 f"order: {order} with {k} variables makes {shown} features, more than "
                 f"{MAX_DENSE:,}; lower it, pass coupled=False, or use tiles"
             )
-        self._product = self.coupled and d // (order + 1) >= _PRODUCT_FROM
+        self._product = self.coupled and not self._partly and d // (order + 1) >= _PRODUCT_FROM
         if not self.coupled:
             frequency, variable = self._single(k)
             self._waves = (frequency.astype(np.float64), variable.astype(np.uint64))
@@ -111,6 +136,8 @@ class Fourier(Dense):
 
     def _squared_norms(self, k: int) -> Floats:
         square = np.arange(self.order + 1, dtype=np.float64) ** 2
+        if self._partly:
+            return np.asarray((self._frequencies(k).astype(np.float64) ** 2).sum(axis=1))
         if not self.coupled:
             return np.concatenate([[0.0], np.tile(square[1:], k)])
         total = np.zeros(1)
