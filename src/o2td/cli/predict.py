@@ -1,0 +1,193 @@
+"""`o2td predict MODEL ROWS`: values of the rows of a file, by a model that `evaluate` has saved."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from o2td.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    from o2td.evaluation.model import ValueModel
+    from o2td.sources.blocks import Where
+
+__all__ = ["command"]
+
+_SHOWN = 10
+_ROWS = 65_536
+
+
+def command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="model.npz of o2td evaluate.")],
+    rows: Annotated[
+        list[str],
+        typer.Argument(metavar="ROWS", help="Parquet, CSV, NDJSON or Arrow files."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the values to FILE.parquet or FILE.csv."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Predict the value of every row of a file with a saved model.
+
+    The rows need the columns that the model reads, named as in the log that it was fitted on. A
+    model of action values (lstdq) also needs the policy's probabilities, target_prob_0 …, or gives
+    one column an action without them. Exit code 0: done; 2: the model or a file cannot be used.
+    """
+    from o2td.evaluation.model import load_model
+
+    if out is not None and out.suffix.lower() not in (".parquet", ".pq", ".csv"):
+        raise InputError(f"{out}: values are written as parquet or CSV; name it {out.stem}.parquet")
+    table = predict_files(load_model(model), rows, str(model))
+    if out is not None:
+        _write(table, out)
+    if as_json:
+        _print_json(table, model, out)
+    else:
+        _show(table, out)
+
+
+def predict_files(model: ValueModel, rows: list[str], name: str) -> Any:
+    """A polars frame: the model's inputs and `value` (or one value an action), in order."""
+    import polars as pl
+
+    from o2td.sources.paths import expand
+    from o2td.sources.readers import FileReader
+
+    reader = FileReader(expand(rows))
+    kind = "int" if model.states else "float"
+    parts = []
+    for part, file in enumerate(reader.names):
+        columns = reader.schema(part).names
+        for column in model.inputs:
+            if column not in columns:
+                raise InputError(
+                    f"{file}: column {column} is missing, which {name} reads; add it, or rename"
+                    " the column that holds it"
+                )
+        kinds = dict.fromkeys(model.inputs, kind) | _probabilities(model, columns)
+        first = 0
+        for batch in reader.batches(part, kinds, _ROWS):
+            if batch.num_rows:
+                parts.append(_predict(model, batch, file, first, list(kinds)))
+            first += batch.num_rows
+    if not parts:
+        raise InputError(f"{reader.names[0]}: has no rows; write some, or leave it out")
+    return pl.concat(parts)
+
+
+def _probabilities(model: ValueModel, columns: list[str]) -> dict[str, str]:
+    names = [f"target_prob_{a}" for a in range(len(model.theta))]
+    given = model.of_actions and all(name in columns for name in names)
+    return dict.fromkeys(names, "float") if given else {}
+
+
+def _predict(model: ValueModel, batch: Any, file: str, first: int, names: list[str]) -> Any:
+    import numpy as np
+    import polars as pl
+
+    from o2td.sources.blocks import Where
+    from o2td.sources.decode import as_floats, check_finite, whole_numbers
+
+    where = Where([file], 0, first)
+    read: dict[str, Any] = {}
+    for name in names:
+        if model.states and name in model.inputs:
+            read[name] = whole_numbers(batch.column(name), name, where)
+        else:
+            read[name] = as_floats(batch.column(name))
+            check_finite(read[name], name, where)
+    inputs = [read[name] for name in model.inputs]
+    table = inputs[0] if model.states else np.column_stack(inputs)
+    if model.states:
+        _check_states(model, table, where)
+    values = _values(model, table, [read[name] for name in names[len(model.inputs) :]])
+    return pl.DataFrame({name: read[name] for name in model.inputs} | values)
+
+
+def _check_states(model: ValueModel, states: Any, where: Where) -> None:
+    """Refuse the first row whose state the features do not know."""
+    import numpy as np
+
+    low, high = 0, len(states)
+    if _known(model, states):
+        return
+    while high - low > 1:  # the first bad row is in low … high - 1
+        middle = (low + high) // 2
+        low, high = (middle, high) if _known(model, states[low:middle]) else (low, middle)
+    said = f"is {np.asarray(states)[low]}, a state that the model does not know"
+    where.refuse(low, model.inputs[0], said, "leave the row out, or fit on logs that visit it")
+
+
+def _known(model: ValueModel, states: Any) -> bool:
+    try:
+        model.features.transform(states)
+    except InputError:
+        return False
+    return True
+
+
+def _values(model: ValueModel, table: Any, chances: list[Any]) -> dict[str, Any]:
+    import numpy as np
+
+    if not model.of_actions:
+        return {"value": model.predict(table)}
+    each = model.action_values(table)
+    found = {f"value_{a}": each[:, a] for a in range(each.shape[1])}
+    if chances:
+        found = {"value": (each * np.column_stack(chances)).sum(axis=1)} | found
+    return found
+
+
+def _write(table: Any, out: Path) -> None:
+    import io
+
+    from o2td.atomic import write_bytes
+
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent}: there is no such folder; make it first")
+    buffer = io.BytesIO()
+    if out.suffix.lower() == ".csv":
+        table.write_csv(buffer)
+    else:
+        table.write_parquet(buffer)
+    write_bytes(out, buffer.getvalue())
+
+
+def _print_json(table: Any, model: Path, out: Path | None) -> None:
+    answer: dict[str, Any] = {"model": str(model), "rows": table.height}
+    answer["out"] = None if out is None else str(out)
+    for name in table.columns:
+        if name.startswith("value"):
+            key = "values" if name == "value" else f"values_{name[6:]}"
+            answer[key] = table[name].to_list()
+    try:
+        print(json.dumps(answer, allow_nan=False))
+    except ValueError:
+        raise FormatError(f"{model}: gives values that are not finite on these rows") from None
+
+
+def _show(table: Any, out: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False)
+    for name in table.columns:
+        shown.add_column(Text(name), justify="right")
+    for row in table.head(_SHOWN).iter_rows():
+        shown.add_row(*(f"{value:.6g}" for value in row))
+    Console().print(shown)
+    first = next(name for name in table.columns if name.startswith("value"))
+    column = table[first]
+    print(f"{table.height} rows, mean {first} {column.mean():.6g}", end="")
+    print(f", from {column.min():.6g} to {column.max():.6g}")
+    if table.height > _SHOWN and out is None:
+        print(f"o2td: the first {_SHOWN} are shown; --out FILE has all", file=sys.stderr)
+    if out is not None:
+        print(f"values in {out}")

@@ -1,0 +1,156 @@
+"""A fitted value function in a file: `v(x) = theta . phi(x)`, its feature map included.
+
+Action values are kept as they are, `q(x, a) = theta_a . phi(x)`; a policy's probabilities turn them
+into a value, `v(x) = sum_a pi(a|x) q(x, a)`. The file is one of `o2td.archive`: no pickle, digest
+checked, and a feature map is found by its registered name.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td import archive, features
+from o2td.errors import FormatError, InputError
+
+__all__ = ["ValueModel", "load_model"]
+
+Floats = npt.NDArray[np.float64]
+
+_KIND = "value model"
+_BLOCK = 1 << 22  # features held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ValueModel:
+    """Values of observations or states, as `o2td evaluate --out` leaves them in `model.npz`.
+
+    Parameters
+    ----------
+    theta
+        (d,) weights of the features, or (A, d) where they are those of action values.
+    features
+        A fitted feature map of `o2td.features` or of another package that has registered it.
+    inputs
+        The log's columns that the features read, in order.
+    states
+        Whether the features read one whole number a row, and not observations.
+    method
+        How the weights were estimated.
+    discount
+        Gamma of the log, None where a column gave it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from o2td.features import Tabular
+    >>> model = ValueModel(np.array([0.5, 2.0]), Tabular(2).fit(), ("state",), True, "LSTD", 0.9)
+    >>> model.predict([1, 0, 1])
+    array([2. , 0.5, 2. ])
+    """
+
+    theta: Floats
+    features: Any
+    inputs: tuple[str, ...]
+    states: bool
+    method: str
+    discount: float | None = None
+
+    @property
+    def of_actions(self) -> bool:
+        """Whether the weights are those of action values."""
+        return self.theta.ndim == 2
+
+    def predict(self, rows: Any, probabilities: Any = None) -> Floats:
+        """Values (n,) of rows of observations or of states.
+
+        Parameters
+        ----------
+        rows
+            (n, k) observations, or (n,) states.
+        probabilities
+            (n, A), the target's probabilities in each row; only action values need them.
+        """
+        table = np.asarray(rows)
+        if not self.of_actions:
+            return self._product(table, self.theta[:, None])[:, 0]
+        if probabilities is None:
+            raise InputError(
+                f"model: {self.method} gives action values; pass the policy's probabilities of"
+                f" {len(self.theta)} actions in each row, or use action_values"
+            )
+        weight = np.asarray(probabilities, dtype=np.float64)
+        if weight.shape != (len(table), len(self.theta)):
+            raise InputError(
+                f"probabilities: shape {weight.shape}, expected {(len(table), len(self.theta))}"
+            )
+        values: Floats = (self.action_values(table) * weight).sum(axis=1)
+        return values
+
+    def action_values(self, rows: Any) -> Floats:
+        """Action values (n, A) of rows of observations or of states."""
+        if not self.of_actions:
+            raise InputError(f"model: {self.method} has values of states, not of actions")
+        return self._product(np.asarray(rows), self.theta.T)
+
+    def _product(self, rows: npt.NDArray[Any], weights: Floats) -> Floats:
+        """`phi(rows) weights`, a bounded number of rows at a time."""
+        out = np.empty((len(rows), weights.shape[1]))
+        size = max(1, _BLOCK // max(1, len(weights)))
+        for low in range(0, len(rows), size):
+            out[low : low + size] = self.features.transform(rows[low : low + size]) @ weights
+        return out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to `path`, at once or not at all.
+
+        >>> import numpy as np, tempfile
+        >>> from o2td.features import Fourier
+        >>> phi = Fourier(3, bounds=[(0, 1)]).fit()
+        >>> model = ValueModel(np.ones(4), phi, ("obs_0",), False, "LSTD")
+        >>> file = tempfile.mkdtemp() + "/model.npz"
+        >>> model.save(file)
+        >>> bool(load_model(file).predict([[0.3]]) == model.predict([[0.3]]))
+        True
+        """
+        if not hasattr(self.features, "state_dict"):
+            raise InputError(
+                f"features: {type(self.features).__name__} has no state_dict, so the model cannot"
+                " be written; use a feature map of o2td.features"
+            )
+        state = self.features.state_dict()
+        header = {
+            "method": self.method,
+            "inputs": list(self.inputs),
+            "states": self.states,
+            "discount": self.discount,
+            "features": state["header"],
+        }
+        arrays = {f"features.{name}": array for name, array in state["arrays"].items()}
+        archive.save(path, _KIND, header, {"theta": self.theta, **arrays})
+
+
+def load_model(path: str | os.PathLike[str]) -> ValueModel:
+    """The model that `o2td evaluate --out` or `ValueModel.save` wrote."""
+    header, arrays = archive.load(path, _KIND)
+    try:
+        own = {name[9:]: a for name, a in arrays.items() if name.startswith("features.")}
+        phi = features.from_state_dict({"header": header["features"], "arrays": own})
+        theta, inputs = arrays["theta"], header["inputs"]
+        discount = None if header["discount"] is None else float(header["discount"])
+        named = isinstance(inputs, list) and all(isinstance(name, str) for name in inputs)
+        fits = theta.ndim in (1, 2) and theta.shape[-1] == phi.n_features_out_
+        if not (named and inputs and fits and np.isfinite(theta).all()):
+            raise ValueError("its parts do not fit together")
+        states, method = header["states"] is True, str(header["method"])
+        return ValueModel(theta, phi, tuple(inputs), states, method, discount)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise FormatError(
+            f"{os.fspath(path)}: does not hold a value model ({error}); restore it from a copy"
+        ) from None
