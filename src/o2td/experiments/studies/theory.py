@@ -87,6 +87,7 @@ def _stages(problem: Problem, k: int) -> Iterator[Record]:
     Phi = np.asarray(problem.features)
     L = np.eye(problem.n_states) - problem.discounted_matrix(problem.target)
     rank = int(np.linalg.matrix_rank(L @ Phi))
+    yield _record(k, "states", problem.n_states)
     yield _record(k, "stage 1 free dimensions", problem.n_states - rank)
     zero = SOTD(start="zero").fit(batch).theta
     td = SOTD(start="td").fit(batch).theta

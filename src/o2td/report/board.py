@@ -1,0 +1,122 @@
+"""The leaderboard: every learner tuned alike, every solver that applies, on four domains."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.errors import import_extra
+from o2td.report.charts import draw_dots
+from o2td.report.data import Results
+from o2td.report.drawing import Folder
+from o2td.report.page import Picture, Section, Table, Text
+from o2td.report.statistics import Interval, number, percent
+from o2td.report.style import pretty, settings
+
+__all__ = ["DOMAINS", "leaderboard", "standings"]
+
+DOMAINS = {
+    "garnet": "garnets",
+    "collision": "Collision",
+    "four-rooms": "Four Rooms",
+    "mountain-car": "mountain car",
+}
+
+
+class Standing(Interval):
+    """A final error with its interval; the settings and share of diverged runs beside it."""
+
+    sizes: str
+    diverged: float
+
+
+def standings(results: Results) -> dict[str, dict[str, Standing]]:
+    """Final RMSE by domain and method; infinite where a run diverged."""
+    found: dict[str, dict[str, Standing]] = {}
+    for domain, words in DOMAINS.items():
+        for name, way in ((f"board-{domain}", "tuned"), (f"board-{domain}-batch", "shown")):
+            if not results.has(name, way=way):
+                continue
+            for row in results.totals(name, way, "final").iter_rows(named=True):
+                whole = row["diverged_share"] == 0
+                one = Standing(*((row[k] if whole else np.inf) for k in ("mean", "low", "high")))
+                one.sizes, one.diverged = settings(row["parameters"]), row["diverged_share"]
+                found.setdefault(words, {})[row["algorithm"]] = one
+    return found
+
+
+def relative(found: dict[str, dict[str, Standing]]) -> dict[str, dict[str, float]]:
+    """Error over the least in each domain, by method; methods that are in every domain or not."""
+    rows: dict[str, dict[str, float]] = {}
+    for domain, board in found.items():
+        least = min(standing.value for standing in board.values())
+        for method, standing in board.items():
+            rows.setdefault(method, {})[domain] = standing.value / least
+    return rows
+
+
+def leaderboard(results: Results, folder: Folder) -> Section:
+    """The table, ordered by the mean logarithm of error over the least, and its figure."""
+    polars = import_extra("polars", extra="experiments")
+    found = standings(results)
+    rows = relative(found)
+    finite = {m: {d: v for d, v in row.items() if np.isfinite(v)} for m, row in rows.items()}
+    picture = draw_dots(
+        folder,
+        "leaderboard",
+        "Error at the end, over the least in that domain",
+        "RMSE / least RMSE on the domain (log axis, cut at 100)",
+        {m: row for m, row in finite.items() if row},
+    )
+    folder.table(
+        polars.DataFrame(
+            [
+                {
+                    "domain": d,
+                    "method": m,
+                    "mean": s.value,
+                    "low": s.low,
+                    "high": s.high,
+                    "settings": s.sizes,
+                    "diverged_share": s.diverged,
+                }
+                for d, board in found.items()
+                for m, s in board.items()
+            ]
+        ),
+        "leaderboard",
+    )
+    order = sorted(rows, key=lambda m: (-len(rows[m]), float(np.mean(np.log([*rows[m].values()])))))
+    body = [[pretty(m), _score(rows[m]), *(_cell(found[d].get(m)) for d in found)] for m in order]
+    columns = ["method", "mean ratio", *found]
+    name = next(n for n in (f"board-{d}" for d in DOMAINS) if results.has(n))
+    about = results.about(name)
+    return Section("leaderboard", "Leaderboard").add(
+        Text(
+            f"Every learner with its step size chosen from one grid on other seeds (least mean error"
+            f" over the run), every solver that applies; {about['runs']} runs. The number is the RMSE"
+            " after the last row, with its 95 % interval and the chosen step size. The mean ratio is"
+            " the geometric mean of error over the least error in each domain: 1 would be the best"
+            " everywhere. LSTDQ learns action values and Averager needs features that average, so"
+            " neither is here; what sums up rows by state does not apply to mountain car."
+        ),
+        Picture(
+            picture,
+            "Error over the least in each domain, by method",
+            "",
+            folder.files("leaderboard", "png", "svg", "csv"),
+        ),
+        Table(columns, body, "RMSE at the end", columns[1:]),
+    )
+
+
+def _score(row: dict[str, float]) -> str:
+    return number(float(np.exp(np.mean(np.log([*row.values()])))))
+
+
+def _cell(standing: Standing | None) -> str:
+    if standing is None:
+        return "–"
+    if standing.diverged:
+        return f"{percent(standing.diverged)} diverged"
+    sizes = f"; {standing.sizes}" if standing.sizes else ""
+    return f"{standing}{sizes}"

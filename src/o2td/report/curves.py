@@ -1,0 +1,253 @@
+"""Error along a run, and error against step size: printed and tuned step sizes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2td.errors import import_extra
+from o2td.report.drawing import WIDTH, Folder, figure, svg, tidy
+from o2td.report.statistics import number, percent
+from o2td.report.style import look, pretty, settings, step_size
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+__all__ = ["METRICS", "Panel", "draw_columns", "draw_sensitivity"]
+
+METRICS = {
+    "rmse": "RMSE of the value",
+    "rmspbe": "RMSPBE",
+    "mse": "MSE of the value",
+    "mspbe": "MSPBE",
+}
+_LONG = 34  # letters above which a legend has one column
+
+
+class Panel:
+    """One column of a figure: a title and the curves of one case at one choice of step sizes."""
+
+    def __init__(self, title: str, table: pl.DataFrame, x: str = "step") -> None:
+        self.title, self.table, self.x = title, table, x
+
+    @property
+    def metrics(self) -> list[str]:
+        """The errors recorded, in the order of the records."""
+        found: list[str] = self.table["metric"].unique(maintain_order=True).to_list()
+        return found
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Algorithms with their parameters, in the order of the records."""
+        keys = self.table.select("algorithm", "parameters").unique(maintain_order=True)
+        return [(row[0], row[1]) for row in keys.iter_rows()]
+
+    def label(self, algorithm: str, parameters: str) -> str:
+        """Name, step sizes, and what became of diverged runs."""
+        sizes = settings(parameters)
+        text = pretty(algorithm) + (f", {sizes}" if sizes else "")
+        rows = self.table.filter(algorithm=algorithm, parameters=parameters)
+        if "diverged_runs" in rows.columns and rows["diverged_runs"][0]:
+            runs, first = rows["diverged_runs"][0], rows["first_diverged"][0]
+            text += f" ({runs} of {rows['runs'][0]} runs diverged, first at {first})"
+        return text
+
+
+def draw_columns(
+    folder: Folder, name: str, panels: Sequence[Panel], log_x: bool = False
+) -> list[bytes]:
+    """Save all panels side by side as one figure; return each as a picture of its own."""
+    together = figure(WIDTH * len(panels), max(_height(panel) for panel in panels))
+    limits = {metric: _limits(panels, metric) for metric in panels[0].metrics}
+    parts: Any = together.subfigures(1, len(panels), squeeze=False, wspace=0.03)
+    for holder, panel in zip(parts[0], panels, strict=True):
+        _draw(holder, panel, limits, log_x)
+    folder.save(together, name)
+    pictures = []
+    for panel in panels:
+        alone = figure(WIDTH, _height(panel))
+        _draw(alone, panel, limits, log_x)
+        pictures.append(svg(alone))
+    return pictures
+
+
+def _legend_columns(panel: Panel) -> int:
+    longest = max(len(panel.label(*line)) for line in panel.lines())
+    return 1 if longest > _LONG else 2
+
+
+def _height(panel: Panel) -> float:
+    rows = np.ceil(len(panel.lines()) / _legend_columns(panel))
+    return float(0.4 + 2.0 * len(panel.metrics) + 0.19 * rows)
+
+
+def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> None:
+    """Axes for every metric, one below the other, and the legend below them."""
+    metrics = panel.metrics
+    rows = float(np.ceil(len(panel.lines()) / _legend_columns(panel)))
+    heights = [*([2.0] * len(metrics)), 0.19 * rows]
+    grid = holder.add_gridspec(len(metrics) + 1, 1, height_ratios=heights)
+    first: Axes | None = None
+    for k, metric in enumerate(metrics):
+        axes: Axes = holder.add_subplot(grid[k, 0], sharex=first)
+        first = first or axes
+        last = k == len(metrics) - 1
+        tidy(
+            axes,
+            x=("rows" if panel.x == "n" else "steps") if last else "",
+            y=METRICS.get(metric, metric),
+            title=panel.title if k == 0 else "",
+        )
+        axes.tick_params(labelbottom=last)
+        axes.set_yscale("log")
+        if log_x:
+            axes.set_xscale("log")
+        for position, line in enumerate(panel.lines()):
+            _line(axes, panel, metric, line, position)
+        low, high = limits[metric]
+        axes.set_ylim(low, high)
+    legend: Axes = holder.add_subplot(grid[len(metrics), 0])
+    legend.axis("off")
+    handles, labels = first.get_legend_handles_labels() if first is not None else ([], [])
+    legend.legend(
+        handles,
+        labels,
+        loc="upper center",
+        ncols=_legend_columns(panel),
+        frameon=False,
+        borderaxespad=0.0,
+        columnspacing=1.2,
+        handlelength=2.6,
+        labelspacing=0.3,
+    )
+
+
+def _line(axes: Axes, panel: Panel, metric: str, line: tuple[str, str], position: int) -> None:
+    rows = panel.table.filter(metric=metric, algorithm=line[0], parameters=line[1]).sort("step")
+    style = look(line[0])
+    x, mean, low, high = (rows[c].to_numpy() for c in ("step", "mean", "low", "high"))
+    mean, low, high = (np.where(np.isfinite(v), v, np.nan) for v in (mean, low, high))
+    axes.plot(
+        x,
+        mean,
+        color=style.colour,
+        linestyle=style.dash,
+        marker=style.marker,
+        markevery=(position * max(1, len(x) // 40), max(1, len(x) // 6)),
+        label=panel.label(*line),
+    )
+    floor = axes.get_ylim()[0] if len(x) == 0 else np.nanmin(mean) * 1e-3 if len(mean) else 0.0
+    axes.fill_between(x, np.fmax(low, floor), high, color=style.colour, alpha=0.15, linewidth=0)
+
+
+def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:
+    """From the least mean to ten times the typical first error: what runs away leaves the view."""
+    means, firsts = [], []
+    for panel in panels:
+        for line in panel.lines():
+            rows = panel.table.filter(metric=metric, algorithm=line[0], parameters=line[1]).sort(
+                "step"
+            )
+            values = rows["mean"].to_numpy()
+            values = values[np.isfinite(values) & (values > 0)]
+            means.extend(values.tolist())
+            firsts.extend(values[:1].tolist())
+    if not means:
+        return 1e-3, 1.0
+    high = min(max(means), 10.0 * float(np.median(firsts)))
+    low = max(min(means), high * 1e-6)
+    return low / 1.3, max(high, low) * 1.3
+
+
+def draw_sensitivity(
+    folder: Folder, name: str, title: str, table: pl.DataFrame, keep: Callable[[str], bool]
+) -> bytes:
+    """Error against step size, and above it the share of runs that diverged at each."""
+    made = figure(WIDTH, 4.6 + 0.1 * table["algorithm"].n_unique())
+    polars = import_extra("polars", extra="experiments")
+    names = [a for a in table["algorithm"].unique(maintain_order=True).to_list() if keep(a)]
+    rows = float(np.ceil(len(names) / 2))
+    grid = made.add_gridspec(3, 1, height_ratios=[0.9, 2.6, 0.19 * rows])
+    share: Axes = made.add_subplot(grid[0, 0])
+    error: Axes = made.add_subplot(grid[1, 0], sharex=share)
+    metric = METRICS.get(table["metric"][0], table["metric"][0])
+    how = "mean over the run" if table["score"][0] == "area" else "at the end"
+    tidy(share, y="diverged", title=title)
+    tidy(error, x="step size α (other parameters at their best)", y=f"{metric}, {how}")
+    share.set_yticks([0.0, 0.5, 1.0], ["0 %", "50 %", "100 %"])
+    share.set_ylim(-0.08, 1.08)
+    share.tick_params(labelbottom=False)
+    error.set_xscale("log")
+    error.set_yscale("log")
+    smallest, floor = np.inf, []
+    for algorithm in names:
+        own = best_by_step_size(table.filter(polars.col("algorithm") == algorithm))
+        if not own:
+            continue
+        style = look(algorithm)
+        x = [row["step_size"] for row in own]
+        good = [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own]
+        share.plot(
+            x,
+            [row["diverged_share"] for row in own],
+            color=style.colour,
+            linestyle=style.dash,
+            marker=style.marker,
+        )
+        error.plot(
+            x,
+            good,
+            color=style.colour,
+            linestyle=style.dash,
+            marker=style.marker,
+            label=pretty(algorithm),
+        )
+        finite = [value for value in good if np.isfinite(value)]
+        if finite:
+            smallest = min(smallest, *finite)
+            floor.append(finite[0])
+    if floor:
+        error.set_ylim(smallest / 1.3, max(float(np.median(floor)), smallest) * 10.0)
+    legend: Axes = made.add_subplot(grid[2, 0])
+    legend.axis("off")
+    legend.legend(
+        *error.get_legend_handles_labels(),
+        loc="upper center",
+        ncols=2,
+        frameon=False,
+        borderaxespad=0.0,
+        labelspacing=0.3,
+    )
+    return folder.save(made, name)
+
+
+def best_by_step_size(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """One row a step size: the other parameters with the fewest diverged runs, then least error."""
+    found: dict[float, dict[str, Any]] = {}
+    for row in rows.iter_rows(named=True):
+        size = step_size(row["parameters"])
+        if size is None:
+            continue
+        rank = (row["diverged_share"], row["mean"])
+        if size not in found or rank < (found[size]["diverged_share"], found[size]["mean"]):
+            found[size] = {**row, "step_size": size}
+    return [found[size] for size in sorted(found)]
+
+
+def final_rows(panel: Panel) -> list[list[str]]:
+    """A table's rows: each method, its step sizes, the last error of each metric, and diverged."""
+    rows = []
+    for algorithm, parameters in panel.lines():
+        own = panel.table.filter(algorithm=algorithm, parameters=parameters)
+        cells = [pretty(algorithm), settings(parameters) or "–"]
+        for metric in panel.metrics:
+            last = own.filter(metric=metric).sort("step").row(-1, named=True)
+            cells.append(f"{number(last['mean'])} [{number(last['low'])}, {number(last['high'])}]")
+        runs = own["runs"][0]
+        gone = own["diverged_runs"][0] if "diverged_runs" in own.columns else 0
+        when = f", first at step {own['first_diverged'][0]}" if gone else ""
+        cells.append(f"{percent(gone / runs)} of {runs}{when}")
+        rows.append(cells)
+    return rows

@@ -1,0 +1,105 @@
+"""Figures from tables: made without a window, saved as PNG, SVG and the CSV behind them."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from o2td.atomic import write_bytes
+from o2td.errors import import_extra
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Folder", "figure", "styled", "tidy"]
+
+_RC = {
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.0,
+    "legend.fontsize": 8.0,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6ea",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.0,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "o2td",
+    "figure.constrained_layout.use": True,
+}
+WIDTH = 5.0  # inches of one column
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Matplotlib with the report's settings, whatever the user's own are."""
+    matplotlib = import_extra("matplotlib", extra="plot")
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure that needs no window."""
+    module = import_extra("matplotlib.figure", extra="plot")
+    made: Figure = module.Figure(figsize=(width, height), layout="constrained")
+    return made
+
+
+def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
+    """Labels and a title to the left."""
+    if x:
+        axes.set_xlabel(x)
+    if y:
+        axes.set_ylabel(y)
+    if title:
+        axes.set_title(title, loc="left", fontweight="bold")
+
+
+@dataclass
+class Folder:
+    """Where pictures and their numbers are saved; `names` collects what was written."""
+
+    path: Path
+    names: list[str] = field(default_factory=list)
+
+    def save(self, made: Figure, name: str) -> bytes:
+        """Write NAME.png and NAME.svg, and return the SVG."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        png = io.BytesIO()
+        made.savefig(png, format="png", dpi=160, metadata={"Software": None})
+        write_bytes(self.path / f"{name}.png", png.getvalue())
+        data = svg(made)
+        write_bytes(self.path / f"{name}.svg", data)
+        self.names.append(name)
+        return data
+
+    def table(self, frame: pl.DataFrame, name: str) -> None:
+        """Write NAME.csv."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_bytes(self.path / f"{name}.csv", frame.write_csv().encode())
+
+    def files(self, name: str, *kinds: str) -> list[str]:
+        """The names of a figure's files as the page links to them."""
+        return [f"{os.path.basename(self.path)}/{name}.{kind}" for kind in kinds]  # noqa: PTH119
+
+
+def svg(made: Figure) -> bytes:
+    """The figure as SVG, with nothing in it that depends on the time."""
+    stream = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None, "Creator": None}
+    made.savefig(stream, format="svg", metadata=metadata)
+    return stream.getvalue()
