@@ -1,0 +1,1 @@
+"""What builds the site: measured numbers, figures, generated pages, formulas and checks."""

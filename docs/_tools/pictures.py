@@ -1,0 +1,306 @@
+"""Figures from measured numbers: SVG for the site, PNG for the read-me.
+
+`python docs/_tools/pictures.py` draws docs/images/where-methods-land.png anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from _tools.measure import CACHE, ROOT, family, numbers
+
+INK, FAINT, BLUE, RED, GREEN, GOLD = (
+    *("#1f2933", "#9aa5b1", "#1f5fa8", "#b3261e", "#2e7d4f", "#b7791f"),
+)
+SHADES = (BLUE, GREEN, RED, GOLD, "#6b4fa0", "#0f7c8a", "#8a5a44", "#555555")
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "svg.hashsalt": "o2td",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+def _figure(width: float, height: float, columns: int = 1, **grid: Any) -> tuple[Any, list[Any]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, columns, squeeze=False, gridspec_kw=grid)[0]
+    return figure, list(axes)
+
+
+def draw_geometry(axes: Any, data: dict[str, Any]) -> None:
+    """V above the plane of the features, and the slanted line to where each method lands.
+
+    Coordinates are scaled by the square root of xi, so right angles on paper are those of the
+    weighted norm; the origin is the best approximation, the foot of the perpendicular from V.
+    """
+    root = np.sqrt(np.array(data["visits"]))
+    points = {name: root * np.array(point) for name, point in data["points"].items()}
+    basis, _ = np.linalg.qr(np.column_stack([points["feature 1"], points["feature 2"]]))
+    foot, top = points["v* (best)"], points["V"]
+    towards = basis.T @ (points["O2TD (state)"] - foot)
+    turn = towards / np.linalg.norm(towards)
+    plane = basis @ np.column_stack([turn, [-turn[1], turn[0]]])
+    height = float(np.linalg.norm(top - foot))
+
+    def seen(along: float, across: float, up: float = 0.0) -> tuple[float, float]:
+        return along + 0.45 * across, 0.55 * across + up
+
+    landed = {
+        name: (plane.T @ (point - foot))
+        for name, point in points.items()
+        if name not in ("V", "feature 1", "feature 2")
+    }
+    reach = max(float(place[0]) for place in landed.values())
+    low, high, side = -0.25 * reach, 1.15 * reach, 0.3 * reach
+    edge = [seen(low, -side), seen(high, -side), seen(high, side), seen(low, side)]
+    axes.fill(*zip(*edge, strict=True), color="#e8eff7", ec=BLUE, lw=0.8, zorder=0)
+    axes.annotate(
+        "span Φ", seen(high, side), (-8, -6), textcoords="offset points", ha="right", va="top"
+    )
+    peak = seen(0.0, 0.0, height)
+    names = sorted(landed, key=lambda name: float(landed[name][0]))
+    bottom = seen(low, -side)[1] - 0.07 * reach
+    slots = np.linspace(seen(low, -side)[0] + 0.04 * reach, seen(high, -side)[0], len(names))
+    for k, name in enumerate(names):
+        place, best = seen(*landed[name]), name.startswith("v*")
+        colour = INK if best else SHADES[k - 1]
+        axes.plot(*zip(peak, place, strict=True), "-" if best else "--", color=colour, lw=1.1)
+        axes.plot(*place, "o", color=colour, ms=5, zorder=2)
+        axes.plot(*zip(place, (slots[k], bottom), strict=True), color=colour, lw=0.5, alpha=0.6)
+        label = "v*\nthe best" if best else f"{name}\n{data['ratio'][name]:.2f} × best"
+        axes.annotate(
+            *(label, (slots[k], bottom), (0, -3)),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            color=colour,
+            fontsize=8,
+        )
+    axes.plot(*peak, "o", color=INK, ms=6, zorder=3)
+    axes.annotate(
+        "V", peak, (-7, 0), textcoords="offset points", ha="right", va="center", fontsize=11
+    )
+    size = 0.05 * reach
+    axes.plot([size, size, 0], [0, size, size], color=INK, lw=0.7)
+    axes.set_aspect("equal")
+    axes.margins(0.06)
+    axes.axis("off")
+
+
+def _order(rows: dict[str, Any]) -> list[str]:
+    return sorted(rows, key=lambda name: (rows[name]["median"], name))
+
+
+def draw_nearness(axes: Any, rows: dict[str, Any], names: list[str], marked: set[str]) -> None:
+    """One line a method: a dot a problem, a bar at the median, on a log axis."""
+    for y, name in enumerate(reversed(names)):
+        colour = BLUE if name in marked or not marked else FAINT
+        values = np.array([v for v in rows[name]["all"] if v != "inf"], dtype=float)
+        axes.plot(values, np.full(len(values), y), ".", color=colour, alpha=0.3, ms=4, mew=0)
+        axes.plot([rows[name]["median"]] * 2, [y - 0.36, y + 0.36], color=colour, lw=2.2)
+    axes.set_xscale("log")
+    axes.set_xlim(left=0.93)
+    axes.axvline(1.0, color=INK, lw=0.8)
+    axes.set_yticks(range(len(names)), list(reversed(names)), fontsize=8)
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    axes.set_xlabel("RMSE of the limit / RMSE of the best approximation")
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    axes.xaxis.set_minor_formatter(lambda x, _: "")
+    axes.grid(axis="x", alpha=0.25, which="both")
+
+
+def picture_geometry(data: dict[str, Any]) -> Any:
+    figure, (axes,) = _figure(7.4, 4.0)
+    draw_geometry(axes, data["geometry"])
+    return figure
+
+
+def picture_nearness(data: dict[str, Any]) -> Any:
+    rows = data["nearness"]
+    names = _order(rows)
+    figure, (axes,) = _figure(7.4, 0.7 + 0.185 * len(names))
+    draw_nearness(axes, rows, names, set())
+    return figure
+
+
+def picture_lambda(data: dict[str, Any]) -> Any:
+    found = data["by_lambda"]
+    figure, (left, right) = _figure(7.6, 3.1, 2)
+    for k, (name, values) in enumerate(found["limits"].items()):
+        left.plot(found["traces"], values, "o-", ms=3, color=SHADES[k], label=name)
+    for k, (n, values) in enumerate(found["LSTD"].items()):
+        right.plot(found["traces"], values, "o-", ms=3, color=SHADES[k], label=f"{int(n):,} rows")
+    left.set_title("limits (infinitely many rows)")
+    right.set_title("LSTD(λ) from finitely many rows")
+    for axes in (left, right):
+        axes.set_yscale("log")
+        axes.set_xlabel("λ")
+        axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+        axes.yaxis.set_minor_formatter(lambda y, _: "")
+        axes.grid(axis="y", alpha=0.25, which="both")
+        axes.legend(fontsize=8)
+    left.set_ylabel("RMSE / RMSE of the best (median)")
+    return figure
+
+
+def picture_baird(data: dict[str, Any]) -> Any:
+    found = data["paper"]["baird"]
+    figure, panels = _figure(7.6, 3.0, 2)
+    for axes, form in zip(panels, ("star", "survey"), strict=True):
+        for k, (name, curve) in enumerate(found[form]["curve"].items()):
+            axes.plot(found["steps"], curve, color=SHADES[k], label=name)
+        axes.set_title(f"Baird, {form} form")
+        axes.set_yscale("log")
+        axes.set_xlabel("step")
+        axes.grid(axis="y", alpha=0.25)
+    panels[0].set_ylabel("RMSE (mean of 20 runs)")
+    panels[1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def picture_sensitivity(data: dict[str, Any]) -> Any:
+    found = data["curves"]
+    figure, panels = _figure(7.6, 3.2, 2)
+    shown = ("TD", "TDC", "TDRC", "GTD2", "ETD", "O2TD")
+    for axes, suffix in zip(panels, ("", "(trace=0.9)"), strict=True):
+        for k, name in enumerate(shown):
+            row = found["methods"][name + suffix]
+            mean = [np.nan if v == "inf" else v for v in row["sensitivity"]]
+            axes.plot(found["step_sizes"], mean, "o-", ms=3, color=SHADES[k], label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(0.0, 0.7)
+        axes.set_title("λ = 0.9" if suffix else "λ = 0")
+        axes.set_xlabel("step size")
+        axes.grid(axis="y", alpha=0.25)
+    panels[0].set_ylabel(f"RMSE, mean over {found['steps']} steps")
+    panels[1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def method_picture(name: str, data: dict[str, Any]) -> Any | None:
+    """A method's limits among all others, and its error as data come in."""
+    rows = data["nearness"]
+    own = {label for label in rows if family(label) == name}
+    others = ("PluginOptimal", "TD(trace=0.9)", "ETD", "TD", "BellmanResidual", "O2TD")
+    names = [label for label in _order(rows) if label in own or label in others]
+    online, batch = data["curves"]["methods"], data["batch"]["methods"]
+    landed = data["landings"]["collision"]["methods"]
+    curves = [
+        label
+        for label in (*online, *batch)
+        if family(label) == name and landed.get(label, {}).get("rmse") is not None
+    ]
+    if not own or not curves:
+        return None
+    figure, (left, right) = _figure(7.8, max(2.9, 0.9 + 0.2 * len(names)), 2)
+    draw_nearness(left, rows, names, own)
+    left.set_xlabel("RMSE of the limit / best")
+    left.set_title(f"limits on {max(row['n'] for row in rows.values())} garnets")
+    for k, label in enumerate(curves):
+        colour = SHADES[k % len(SHADES)]
+        if label in online:
+            row = online[label]
+            mean = [np.nan if v == "inf" else v for v in row["mean"]]
+            right.plot(
+                row["steps"], mean, color=colour, label=f"{label}, α = {row['step_size']:.2g}"
+            )
+        else:
+            right.plot(data["batch"]["rows"], batch[label], "o-", ms=3, color=colour, label=label)
+            right.set_xscale("log")
+        right.axhline(landed[label]["rmse"], color=colour, lw=0.8, ls="--")
+    right.axhline(data["landings"]["collision"]["about"]["best"], color=INK, lw=0.8)
+    right.set_title("collision: RMSE (dashed: the limit; black: the best)")
+    right.title.set_fontsize(8.5)
+    right.set_xlabel("step" if curves[0] in online else "rows")
+    right.set_ylim(bottom=0.0)
+    if len(curves) > 1:
+        right.legend(fontsize=7)
+    return figure
+
+
+PICTURES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "geometry": picture_geometry,
+    "nearness": picture_nearness,
+    "lambda": picture_lambda,
+    "baird": picture_baird,
+    "sensitivity": picture_sensitivity,
+}
+
+
+def pictures(data: dict[str, Any]) -> dict[str, Path]:
+    """All figures as SVG files in the cache, by name: the fixed ones, and one a method."""
+    import matplotlib as mpl
+
+    from o2td.registry import LEARNERS, SOLVERS
+
+    folder = CACHE / f"pictures-{_digest(data)}"
+    done = folder / "done"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context(STYLE):
+            for name, draw in PICTURES.items():
+                _save(draw(data), folder / f"{name}.svg")
+            for name in (*LEARNERS.names(), *SOLVERS.names()):
+                figure = method_picture(name, data)
+                if figure is not None:
+                    _save(figure, folder / f"method-{name}.svg")
+        done.touch()
+    return {path.stem: path for path in folder.glob("*.svg")}
+
+
+def _digest(data: dict[str, Any]) -> str:
+    import hashlib
+    import json
+
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest.update(json.dumps(data, sort_keys=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def _save(figure: Any, path: Path) -> None:
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+
+
+def read_me_picture() -> Path:
+    """The geometry and the nearness side by side, as the PNG that README.md shows."""
+    import matplotlib as mpl
+
+    data = numbers()
+    path = ROOT / "docs" / "images" / "where-methods-land.png"
+    shown = ["MonteCarlo", "TD(trace=0.9)", "ETD(trace=0.9)", "ETD", "SOTD", "TD"]
+    shown += ["BellmanResidual", "O2TD(omega=state)", "O2TD", "O2TD(omega=printed)"]
+    rows = data["nearness"]
+    with mpl.rc_context(STYLE):
+        figure, (left, right) = _figure(11.5, 3.9, 2, width_ratios=[1.35, 1.0])
+        draw_geometry(left, data["geometry"])
+        left.set_title("Three states, two features: every method projects V", pad=14)
+        names = sorted(shown, key=lambda name: rows[name]["median"])
+        draw_nearness(right, rows, names, set())
+        right.set_title(f"{rows['TD']['n']} random off-policy problems: how far each limit is off")
+        figure.savefig(path, dpi=110, facecolor="white", metadata={"Software": None})
+    return path
+
+
+if __name__ == "__main__":
+    print(read_me_picture())

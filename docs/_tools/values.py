@@ -1,0 +1,76 @@
+"""`{{ name }}` in a page becomes a measured number, a table or a picture; an unknown name stops the build.
+
+    {{ nearness.TD.median }}            a number, three significant digits
+    {{ paper.baird.star.rmse.GTD2 | .4g }}  with a format
+    {{ claims }}                        a block, from `_tools.blocks`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_NAME = re.compile(r"\{\{\s*([^{}|]+?)\s*(?:\|\s*([^{}]+?)\s*)?\}\}")
+
+
+def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], str]]) -> str:
+    """`text` with every `{{ name }}` replaced.
+
+    >>> fill("{{ a.b }} of {{ a.c | .1f }}", {"a": {"b": 2.34567, "c": 10}}, {})
+    '2.35 of 10.0'
+    >>> fill("{{ a.x }}", {"a": {"b": 1}}, {})
+    Traceback (most recent call last):
+    KeyError: "no 'a.x' among the measured numbers: 'x' is not one of b"
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name, form = match[1], match[2]
+        return blocks[name]() if name in blocks else _shown(look_up(data, name), form)
+
+    return _NAME.sub(value, text)
+
+
+def look_up(data: Any, name: str) -> Any:
+    """The entry of nested dicts and lists that a dotted name leads to; `TD(trace=0.9)` is one word."""
+    found = data
+    for word in re.findall(r"[^.(]+(?:\([^)]*\))?", name):
+        if isinstance(found, list):
+            found = found[int(word)]
+        elif isinstance(found, dict) and word in found:
+            found = found[word]
+        else:
+            among = ", ".join(list(found)[:60]) if isinstance(found, dict) else found
+            raise KeyError(f"no {name!r} among the measured numbers: {word!r} is not one of {among}")
+    return found
+
+
+def _shown(value: Any, form: str | None) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return number(value) if form is None else format(value, form)
+    return str(value)
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Three significant digits, without exponents where they can be avoided.
+
+    >>> number(1234.5), number(0.01234), number(1e-16), number(None), number("inf")
+    ('1,234', '0.0123', '0', '–', '∞')
+    """
+    if value is None:
+        return "–"
+    if value == "inf":
+        return "∞"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if abs(value) < 1e-9:
+        return "0"
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    if abs(value) < 1e-3:
+        return f"{value:.{digits - 1}e}".replace("e-0", "e-")
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    shown = f"{value:#.{digits}g}" if whole < digits else f"{value:.0f}"
+    return shown.rstrip(".")
