@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
@@ -115,6 +116,14 @@ def sparse_lane(
     size: Any,
 ) -> int:
     """As the dense lane; w is held as scale * w inside, so that -kappa w costs O(1)."""
+    if not (traced or mirror):
+        gains = (gain, second_gain, weight)
+        numbers = (
+            member[0], member[1], member[2], member[3], member[4],
+            member[5], member[6], member[7], member[8], member[9],
+        )  # fmt: skip
+        applied: int = _plain(rows, following, lo, hi, reward, discount, gains, numbers, theta, w)
+        return applied
     hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
     scale = 1.0
     done = hi
@@ -157,6 +166,71 @@ def sparse_lane(
         if gamma != 0.0:
             add_sparse(following, k, a3, theta)
             add_sparse(following, k, c3 / scale, w)
+    if scale != 1.0:
+        for j in range(len(w)):
+            w[j] *= scale
+    return done
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _plain(
+    rows: Any,
+    following: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gains: Any,
+    member: Any,
+    theta: Any,
+    w: Any,
+) -> int:
+    """Without a trace `z = weight phi`. Unsigned numbers, as in `weighted`."""
+    value, index, ptr, at = rows.data, rows.indices, rows.indptr, rows.at
+    next_value, next_index = following.data, following.indices
+    next_ptr, next_at = following.indptr, following.at
+    gain, second_gain, weight = gains
+    scale = 1.0
+    done = hi
+    for t in range(lo, hi):
+        i, k, gamma = at[t], next_at[t], discount[t]
+        low, high = np.uint64(ptr[i]), np.uint64(ptr[i + 1])
+        next_low, next_high = np.uint64(next_ptr[k]), np.uint64(next_ptr[k + 1])
+        if gamma == 0.0:
+            next_low = next_high
+        v = next_v = wphi = 0.0
+        for e in range(low, high):
+            v += value[e] * theta[np.uint32(index[e])]
+            wphi += value[e] * w[np.uint32(index[e])]
+        for e in range(next_low, next_high):
+            next_v += next_value[e] * theta[np.uint32(next_index[e])]
+        wphi *= scale
+        delta, m = reward[t] + gamma * next_v - v, weight[t]
+        step = scaled(
+            member,
+            directions(member, delta, gamma, wphi, m * wphi, wphi),
+            gain[t],
+            second_gain[t],
+        )
+        if not size_of(step, delta, m) < HUGE:
+            done = t
+            break
+        scale *= step[6]
+        if abs(scale) < 1e-100 or abs(scale) > 1e100:
+            for j in range(len(w)):
+                w[j] *= scale
+            scale = 1.0
+        a2, a3 = step[1] + m * step[0], step[2]
+        c2, c3 = (step[4] + m * step[3]) / scale, step[5] / scale
+        for e in range(low, high):
+            theta[np.uint32(index[e])] += a2 * value[e]
+            w[np.uint32(index[e])] += c2 * value[e]
+        if a3 != 0.0:
+            for e in range(next_low, next_high):
+                theta[np.uint32(next_index[e])] += a3 * next_value[e]
+        if c3 != 0.0:
+            for e in range(next_low, next_high):
+                w[np.uint32(next_index[e])] += c3 * next_value[e]
     if scale != 1.0:
         for j in range(len(w)):
             w[j] *= scale

@@ -280,6 +280,11 @@ def sparse_lane(
     size: Any,
 ) -> int:
     """One lane over CSR rows lo:hi, in time linear in the entries of the row and of the trace."""
+    if not traced:
+        done: int = _sparse_plain(
+            rows, following, lo, hi, reward, discount, gain, weight, inner, theta, z
+        )
+        return done
     for t in range(lo, hi):
         i, k = rows.at[t], following.at[t]
         gamma = discount[t]
@@ -294,13 +299,67 @@ def sparse_lane(
         a = gain[t] * delta
         if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE):
             return t
-        if traced:
-            count = decay_active(z, active, size[0], decay[t])
-            count = add_active(rows, i, m, z, active, count)
-            size[0] = count
-            for e in range(count):
-                theta[active[e]] += a * z[active[e]]
-        elif a * m != 0.0:
-            for e in range(rows.indptr[i], rows.indptr[i + 1]):
-                theta[rows.indices[e]] += a * m * rows.data[e]
+        count = decay_active(z, active, size[0], decay[t])
+        count = add_active(rows, i, m, z, active, count)
+        size[0] = count
+        for e in range(count):
+            theta[active[e]] += a * z[active[e]]
+    return hi
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _sparse_plain(
+    rows: Any,
+    following: Any,
+    lo: int,
+    hi: int,
+    reward: Any,
+    discount: Any,
+    gain: Any,
+    weight: Any,
+    inner: bool,
+    theta: Any,
+    zeros: Any,
+) -> int:
+    """Without a trace. Unsigned numbers, because signed ones might count from an array's end.
+
+    `zeros` (d,) holds dphi for a moment: walking two lists of indices at once mispredicts branches.
+    """
+    value, index, ptr, at = rows.data, rows.indices, rows.indptr, rows.at
+    next_value, next_index = following.data, following.indices
+    next_ptr, next_at = following.indptr, following.at
+    for t in range(lo, hi):
+        i, k, gamma = at[t], next_at[t], discount[t]
+        low, high = np.uint64(ptr[i]), np.uint64(ptr[i + 1])
+        next_low, next_high = np.uint64(next_ptr[k]), np.uint64(next_ptr[k + 1])
+        if gamma == 0.0:
+            next_low = next_high
+        v = next_v = 0.0
+        for e in range(low, high):
+            v += value[e] * theta[np.uint32(index[e])]
+        for e in range(next_low, next_high):
+            next_v += next_value[e] * theta[np.uint32(next_index[e])]
+        delta = reward[t] + gamma * next_v - v
+        step = gain[t] * weight[t] * delta
+        if inner:
+            along = square = 0.0
+            for e in range(low, high):
+                zeros[np.uint32(index[e])] = value[e]
+            for e in range(next_low, next_high):
+                zeros[np.uint32(next_index[e])] -= gamma * next_value[e]
+            for e in range(low, high):
+                x = zeros[np.uint32(index[e])]
+                zeros[np.uint32(index[e])] = 0.0
+                along += x * value[e]
+                square += x * x
+            for e in range(next_low, next_high):
+                x = zeros[np.uint32(next_index[e])]
+                zeros[np.uint32(next_index[e])] = 0.0
+                square += x * x
+            step *= quotient((along, square))
+        if not (abs(delta) < HUGE and abs(step) < HUGE):
+            return t
+        if step != 0.0:
+            for e in range(low, high):
+                theta[np.uint32(index[e])] += step * value[e]
     return hi
