@@ -24,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _CHECK_BLOCK = 1 << 20  # elements tested for finiteness at a time, so that checking needs no memory
+MAX_FEATURES = 2**31 - 1  # columns that 32-bit CSR indices can name
 _LARGE = 1e100  # beyond this it is worth a second look which rows are needed
 _VECTORS = (
     *("reward", "discount", "rho", "start", "state", "next_state", "target_prob"),
@@ -82,7 +83,8 @@ class Transitions:
     """
 
     __slots__ = (
-        *("_next_phi", "_next_phi_2", "_phi", "d", "largest", "layout", "n", "table"),
+        *("_low", "_next_phi", "_next_phi_2", "_phi"),
+        *("d", "largest", "layout", "n", "table"),
         *_VECTORS,
     )
 
@@ -129,6 +131,7 @@ class Transitions:
         self.state = _states("state", state, n, None)
         self.next_state = _states("next_state", next_state, n, self.discount)
         self.largest = check_finite("phi", rows)
+        self._low = 0
         self._phi = rows
         self._next_phi = self._successor("next_phi", next_phi, self.discount)
         self._set_second(next_phi_2 is not None, discount_2, rho_2)
@@ -168,10 +171,12 @@ class Transitions:
         self.largest = check_finite("table", self.table)
         limit, self.d = self.table.shape
         self.layout = "table"
+        self._low = 0
         self._phi = self._next_phi = self._next_phi_2 = None
-        n = np.asarray(state).shape[0] if np.ndim(state) == 1 else -1
-        if n < 0:
-            raise InputError(f"state must be one-dimensional, got shape {np.shape(state)}")
+        states = as_array("state", state)
+        if states.ndim != 1:
+            raise InputError(f"state must be one-dimensional, got shape {states.shape}")
+        n = len(states)
         self._set_vectors(n, reward, discount, rho, start, target_prob, behavior_prob, interest)
         self.state = _required_states("state", state, n, None, limit)
         self.next_state = _required_states("next_state", next_state, n, self.discount, limit)
@@ -184,19 +189,27 @@ class Transitions:
     @property
     def phi(self) -> Any:
         """Features (n, d). Where the layout is "table" this gathers them, that is, copies."""
-        return self.table[self.state] if self.layout == "table" else self._phi
+        return self.table[self.state] if self.layout == "table" else self._window(self._phi)
 
     @property
     def next_phi(self) -> Any:
         """Features of the successors (n, d); gathered where the layout is "table"."""
-        return self._gather(self.next_state) if self.layout == "table" else self._next_phi
+        if self.layout == "table":
+            return self._gather(self.next_state)
+        return self._window(self._next_phi)
 
     @property
     def next_phi_2(self) -> Any:
         """Features of the second, independent successors, or None."""
         if self.layout == "table":
             return None if self.next_state_2 is None else self._gather(self.next_state_2)
-        return self._next_phi_2
+        return self._window(self._next_phi_2)
+
+    def _window(self, rows: Any) -> Any:
+        """The rows of this slice: slices of CSR rows share the whole, `_low` says where they begin."""
+        if rows is None or isinstance(rows, np.ndarray) or rows.shape[0] == self.n:
+            return rows
+        return rows[self._low : self._low + self.n]
 
     def rows(self, which: str = "phi") -> Rows:
         """The features as compiled kernels read them: a matrix (or CSR triple) and an index."""
@@ -208,10 +221,13 @@ class Transitions:
             index = freeze(np.arange(self.n))
         if isinstance(source, np.ndarray):
             return DenseRows(source, index)
+        starts = source.indptr
+        if self.layout == "csr":
+            starts = starts[self._low : self._low + self.n + 1]
         return SparseRows(
             freeze(source.data),
             freeze(source.indices.astype(np.int32, copy=False)),
-            freeze(source.indptr.astype(np.int64, copy=False)),
+            freeze(starts.astype(np.int64, copy=False)),
             index,
             self.d,
         )
@@ -225,7 +241,7 @@ class Transitions:
         return self.n
 
     def __getitem__(self, rows: slice) -> Transitions:
-        """A slice of consecutive rows, without copying (CSR rows copy their entries only)."""
+        """A slice of consecutive rows, without copying."""
         if not isinstance(rows, slice) or rows.step not in (None, 1):
             raise InputError("Transitions take slices of consecutive rows, such as batch[10:20]")
         other = Transitions.__new__(Transitions)
@@ -236,7 +252,8 @@ class Transitions:
             setattr(other, name, None if value is None else value[rows])
         for name in ("_phi", "_next_phi", "_next_phi_2"):
             value = getattr(self, name)
-            setattr(other, name, None if value is None else value[rows])
+            setattr(other, name, value[rows] if isinstance(value, np.ndarray) else value)
+        other._low = self._low + rows.indices(self.n)[0]
         other.n = len(other.reward)
         return other
 
@@ -260,7 +277,7 @@ class Transitions:
                 bad = needed & (self.next_state < 0)
                 _refuse("discount", other.discount, bad, "that row has no successor")
             if self.layout != "table":
-                largest = check_finite("next_phi", self._next_phi, needed)
+                largest = check_finite("next_phi", self.next_phi, needed)
                 other.largest = max(self.largest, largest)
         return other
 
@@ -274,6 +291,8 @@ class Transitions:
         """
         if size < 1:
             raise InputError(f"chunk size must be at least 1, got {size}")
+        if self.n <= size:
+            return iter([self] if self.n else [])
         return (self[low : low + size] for low in range(0, self.n, size))
 
     @staticmethod
@@ -303,7 +322,9 @@ class Transitions:
         for name in _VECTORS:
             setattr(other, name, _join(name, [getattr(part, name) for part in parts]))
         for name in _ROWS:
-            setattr(other, f"_{name}", _join(name, [getattr(part, f"_{name}") for part in parts]))
+            rows = [None if part.layout == "table" else getattr(part, name) for part in parts]
+            setattr(other, f"_{name}", _join(name, rows))
+        other._low = 0
         other.n = len(other.reward)
         return other
 
@@ -382,6 +403,33 @@ def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
+def as_array(name: str, value: Any) -> npt.NDArray[Any]:
+    """`value` as an array; what is ragged or masked has no reading that would be sure to be meant."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array; pass its rows without the masked ones")
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of numbers ({_brief(error)})") from None
+
+
+def as_numbers(name: str, value: Any) -> Floats:
+    """`value` as a float64 array of any shape; other kinds than real numbers are refused."""
+    array = as_array(name, value)
+    _check_dtype(name, array.dtype)
+    return array.astype(np.float64, copy=False)
+
+
+def points(phi: Any, d: int) -> tuple[Any, bool]:
+    """Features to predict at, checked, and whether `phi` was one vector (d,)."""
+    single = not hasattr(phi, "tocsr") and as_array("phi", phi).ndim == 1
+    rows = as_rows("phi", as_array("phi", phi)[None] if single else phi)
+    check_finite("phi", rows)
+    if rows.shape[1] != d:
+        raise InputError(f"phi has {rows.shape[1]} features, theta has {d}")
+    return rows, single
+
+
 def as_rows(name: str, value: Any) -> Any:
     """A C-contiguous float64 matrix or a canonical CSR array, copied only where it must be."""
     if hasattr(value, "tocsr"):
@@ -394,8 +442,11 @@ def as_rows(name: str, value: Any) -> Any:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
+        if rows.indices.dtype != np.int32 and rows.shape[1] < 2**31 and rows.nnz < 2**31:
+            narrow = (rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
+            rows = csr_array((rows.data, *narrow), shape=rows.shape)
         return _check_width(name, rows)
-    array = np.asarray(value)
+    array = as_array(name, value)
     _check_dtype(name, array.dtype)
     if array.ndim != 2:
         raise InputError(
@@ -442,6 +493,10 @@ def _refuse_row(name: str, rows: Any) -> None:
         raise InputError(f"{name} has a value that is not finite, first in row {int(rows[0])}")
 
 
+def _brief(error: Exception) -> str:
+    return str(error).partition(".")[0]
+
+
 def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
     if dtype.kind not in "biuf" or dtype == np.float16:
         raise InputError(
@@ -452,13 +507,17 @@ def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 def _check_width(name: str, rows: Any) -> Any:
     if rows.shape[1] == 0:
         raise InputError(f"{name} has no features (shape {rows.shape}); pass at least one column")
+    if rows.shape[1] > MAX_FEATURES:
+        raise InputError(
+            f"{name} has {rows.shape[1]} features, at most {MAX_FEATURES} are possible"
+        )
     return rows
 
 
 def _vector(
     name: str, value: Any, n: int, low: float = -np.inf, high: float = np.inf
 ) -> npt.NDArray[Any]:
-    array = np.asarray(value)
+    array = as_array(name, value)
     _check_dtype(name, array.dtype)
     if array.ndim == 0:
         array = np.full(n, array, dtype=np.float64)
@@ -485,7 +544,7 @@ def _refuse(name: str, array: npt.NDArray[Any], bad: Bools, why: str) -> None:
 def _marks(start: Any, n: int) -> Bools:
     if start is None:
         return freeze(np.zeros(n, dtype=np.bool_))
-    array = np.asarray(start)
+    array = as_array("start", start)
     if array.shape != (n,):
         raise InputError(f"start must have shape ({n},), got {array.shape}")
     if array.dtype != np.bool_:
@@ -500,7 +559,7 @@ def _states(
 ) -> Ints | None:
     if value is None:
         return None
-    array = np.asarray(value)
+    array = as_array(name, value)
     if array.shape != (n,):
         raise InputError(f"{name} must have shape ({n},), got {array.shape}")
     if array.dtype.kind not in "iu":
