@@ -1,7 +1,7 @@
-"""Run a spec in child processes that are killed (SIGKILL) at named points or after some time.
+"""Run a spec in child processes that are killed (SIGKILL) at named points or after some files.
 
     python killing.py SPEC.toml STORE points        one child for each named point of a write
-    python killing.py SPEC.toml STORE times T ...   one child for each time, in seconds
+    python killing.py SPEC.toml STORE files N ...   one child for each number of files that it may store
 
 Everything heavy is imported once; the children are forks, so a kill costs milliseconds. Nothing in
 the package knows of this: the points are reached by replacing functions of `os` in the child.
@@ -78,10 +78,12 @@ MANIFEST: dict[str, tuple[str, int, Callable[..., Any]]] = {
 }
 
 
-def in_child(work: Callable[[], object], seconds: float | None, store: Path | None = None) -> bool:
+def in_child(
+    work: Callable[[], object], store: Path | None = None, files: int = 0, seconds: float = 0.0
+) -> bool:
     """Fork, `work` in the child; True if it was killed.
 
-    The time counts from the first file that the child has stored, or at once without `store`.
+    With `store` the child is killed `seconds` after it has stored so many `files`.
     """
     before = count(store)
     pid = os.fork()
@@ -92,9 +94,9 @@ def in_child(work: Callable[[], object], seconds: float | None, store: Path | No
             code = 0
         finally:
             os._exit(code)
-    if seconds is not None:
-        while store is not None and count(store) == before and not ended(pid):
-            time.sleep(0.001)
+    if store is not None:
+        while count(store) < before + files and not ended(pid):
+            time.sleep(0.0005)
         time.sleep(seconds)
         os.kill(pid, signal.SIGKILL)
     status = os.waitpid(pid, 0)[1]
@@ -111,30 +113,30 @@ def ended(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def main(spec_path: str, store: str, mode: str, *times: str) -> None:
+def main(spec_path: str, store: str, mode: str, *arguments: str) -> None:
     spec = load_spec(spec_path)
     worker._one_run(json.loads(plan(spec)[0].key), 0)  # loads compiled code before any fork
 
     def work() -> None:
         run(spec, store, workers=1)
 
-    if mode == "times":
+    if mode == "files":
+        # The rest of a number is a share of 10 ms, so that kills fall between the steps of a write.
         killed = sum(
-            # Every fifth is killed while it opens the store, the others while they write.
-            in_child(work, float(text), Path(store) if k % 5 else None)
-            for k, text in enumerate(times)
+            in_child(work, Path(store), int(number), float(number) % 1.0 / 100)
+            for number in map(float, arguments)
         )
-        print(f"killed {killed} of {len(times)}")
+        print(f"killed {killed} of {len(arguments)}")
         return
     for name, (function, count, action) in POINTS.items():
-        if not in_child(lambda f=function, c=count, a=action: (at_call(f, c, a), work()), None):
+        if not in_child(lambda f=function, c=count, a=action: (at_call(f, c, a), work())):
             raise SystemExit(f"not killed: {name}")
     # All but the manifest is there: the manifest's write is the next after the probe's.
-    if in_child(work, None):
+    if in_child(work):
         raise SystemExit("killed though nothing asked for it")
     for name, (function, count, action) in MANIFEST.items():
         Path(store, "manifest.json").unlink(missing_ok=True)
-        if not in_child(lambda f=function, c=count, a=action: (at_call(f, c, a), work()), None):
+        if not in_child(lambda f=function, c=count, a=action: (at_call(f, c, a), work())):
             raise SystemExit(f"not killed: {name}")
     print("killed at every point")
 
