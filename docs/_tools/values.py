@@ -1,8 +1,8 @@
-"""`{{ name }}` in a page becomes a measured number, a table or a picture; an unknown name stops the build.
+"""`{{ name }}` in a page becomes a measured number or a table; an unknown name stops the build.
 
-    {{ nearness.TD.median }}            a number, three significant digits
-    {{ paper.baird.star.rmse.GTD2 | .4g }}  with a format
-    {{ claims }}                        a block, from `_tools.blocks`
+{{ nearness.TD.median }}            a number, three significant digits
+{{ paper.baird.star.rmse.GTD2 | .4g }}  with a format
+{{ claims }}                        a block, from `_tools.blocks`
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def look_up(data: Any, name: str) -> Any:
             found = found[word]
         else:
             among = ", ".join(list(found)[:60]) if isinstance(found, dict) else found
-            raise KeyError(f"no {name!r} among the measured numbers: {word!r} is not one of {among}")
+            raise KeyError(
+                f"no {name!r} among the measured numbers: {word!r} is not one of {among}"
+            )
     return found
 
 

@@ -1,0 +1,137 @@
+"""Tables that pages include by name: `{{ methods }}`, `{{ claims }}` and so on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from _tools.measure import ROOT, family
+from _tools.values import number
+
+CLAIMS = ROOT / "docs" / "data" / "claims.json"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, the others are aligned to the right."""
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" + "--:|" * (len(head) - 1)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
+    """Every block by name."""
+    return {
+        "claims": claims,
+        "nearness table": lambda: _nearness(data),
+        "stability table": lambda: _stability(data),
+        "baird table": lambda: _baird(data),
+        "sotd table": lambda: _sotd(data),
+        "geometry table": lambda: _geometry(data),
+        "domains": _domains,
+    }
+
+
+def claims() -> str:
+    """The paper's claims with the verdicts of the last reproduction that was kept."""
+    if not CLAIMS.exists():
+        return (
+            "No reproduction has been kept with this site. `make reproduce` measures all claims and"
+            " writes a page of its own; what follows below is measured while this site is built."
+        )
+    found = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    lines = ["| # | claim | verdict | measured |", "|--:|---|---|---|"]
+    for number_, claim in enumerate(found["claims"], 1):
+        low, high = claim.get("low"), claim.get("high")
+        span = "" if low is None or high is None else f" [{_brief(low)}, {_brief(high)}]"
+        measured = f"{_brief(claim['measured'])}{span}"
+        why = f"<br><small>{_cell(claim['why'])}</small>" if claim.get("why") else ""
+        mark = {"reproduced": "yes", "not reproduced": "no"}.get(claim["verdict"], "depends")
+        verdict = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
+        lines.append(f"| {number_} | {_cell(claim['claim'])}{why} | {verdict} | {measured} |")
+    return "\n".join(lines)
+
+
+def _brief(value: Any) -> str:
+    return number(value) if isinstance(value, (int, float)) else _cell(str(value))
+
+
+def _cell(text: str) -> str:
+    """Text that cannot end a table's cell or start markup."""
+    text = " ".join(text.split())
+    for mark in "\\|*_<>[]$`":
+        text = text.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, "\\" + mark))
+    return text
+
+
+def _linked(label: str) -> str:
+    return f"[{label}](../methods/{family(label).lower()}.md)"
+
+
+def _nearness(data: dict[str, Any]) -> str:
+    rows = data["nearness"]
+    order = sorted(rows, key=lambda name: (rows[name]["median"], name))
+    return table(
+        ["method", "median", "worst"],
+        ([_linked(n), number(rows[n]["median"]), number(rows[n]["worst"])] for n in order),
+    )
+
+
+def _stability(data: dict[str, Any]) -> str:
+    rows = data["stability"]
+    bad = sorted(rows, key=lambda name: (-rows[name]["on"] - rows[name]["off"], name))
+    shown = [name for name in bad if rows[name]["on"] + rows[name]["off"]]
+    shown += [name for name in rows if "emphasis" in name]
+    lines = [[_linked(n), f"{rows[n]['on']}", f"{rows[n]['off']}"] for n in shown]
+    rest = len(rows) - len(shown)
+    lines.append([f"each of the other {rest}", "0", "0"])
+    return table(["learner", "unstable on-policy", "unstable off-policy"], lines)
+
+
+def _baird(data: dict[str, Any]) -> str:
+    found = data["paper"]["baird"]
+    lines = []
+    for name in found["star"]["rmse"]:
+        cells = [found[form][error][name] for form in ("star", "survey") for error in _ERRORS]
+        lines.append([name, *map(number, cells)])
+    head = [f"{error.upper()}, {form}" for form in ("star", "survey") for error in _ERRORS]
+    return table(["after 5000 steps, mean of 20 runs", *head], lines)
+
+
+_ERRORS = ("rmse", "rmspbe")
+
+
+def _sotd(data: dict[str, Any]) -> str:
+    found = data["paper"]["sotd"]
+    lines = [[f"MSE, {name}", *map(number, row)] for name, row in found["mse"].items()]
+    for name, row in found["ratio"].items():
+        lines.append([f"{name} / LSTD", *map(number, row)])
+    return table(["rows", *(f"{n:,}" for n in found["rows"])], lines)
+
+
+def _geometry(data: dict[str, Any]) -> str:
+    found = data["geometry"]
+    order = sorted(found["ratio"], key=found["ratio"].__getitem__)
+    lines = []
+    for name in order:
+        values = ", ".join(number(v) for v in found["points"][name])
+        lines.append([name, f"({values})", number(found["rmse"][name])])
+    return table(["point", "its value in the three states", "RMSE"], lines)
+
+
+def _domains() -> str:
+    import inspect
+
+    from o2td.errors import O2TDError
+    from o2td.registry import DOMAINS
+
+    lines = []
+    for name in DOMAINS.names():
+        factory = DOMAINS[name]
+        summary = (inspect.getdoc(factory) or "").split("\n")[0]
+        try:
+            problem = factory()
+            size = f"{getattr(problem, 'n_states', '∞')} / {problem.d}"
+        except (O2TDError, TypeError):
+            size = "–"
+        lines.append(f"| [`{name}`](#{factory.__module__}.{name}) | {size} | {summary} |")
+    return "\n".join(["| name | states / features | what it is |", "|---|--:|---|", *lines])
