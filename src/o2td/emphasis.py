@@ -92,7 +92,8 @@ class FollowOn(Emphasis):
     """
 
     def __init__(self, decay: float | None = None) -> None:
-        if decay is not None and not 0.0 <= decay <= 1.0:
+        known = isinstance(decay, (int, float, np.floating)) and 0.0 <= decay <= 1.0
+        if decay is not None and not known:
             raise InputError(f"decay must be in [0, 1] or None, got {decay!r}")
         self.decay = None if decay is None else float(decay)
 

@@ -22,12 +22,12 @@ from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import CARRIED, HEAD, STEPS
 from o2td.learners.step_sizes import PowerDecay
 from o2td.model import Model
-from o2td.transitions import Transitions
+from o2td.transitions import Transitions, as_numbers, points
 
 Floats = npt.NDArray[np.float64]
 Step = Callable[[Floats, Any, Any, float, float, float, bool], int]
 LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
-BLOCK = 8192  # rows prepared at a time: their row arrays stay in the processor's cache
+BLOCK = 32_768  # rows prepared at a time: their row arrays stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -250,10 +250,9 @@ class Learner:
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
             )
-        phi = phi if hasattr(phi, "tocsr") else np.asarray(phi, dtype=np.float64)
-        if phi.shape[-1] != len(self.theta):
-            raise InputError(f"phi has {phi.shape[-1]} features, this learner {len(self.theta)}")
-        return np.asarray(phi @ self.theta)
+        rows, single = points(phi, len(self.theta))
+        values = np.asarray(rows @ self.theta)
+        return values[0] if single else values
 
     def mean_dynamics(self, model: Model) -> Any:
         """`A`, `b` with `E[x_{t+1} - x_t] = alpha (b - A x)`, exact, on a finite problem."""
@@ -338,7 +337,7 @@ def _refuse_row(*row: Any) -> int:
 
 def initial(value: Any, d: int) -> Floats:
     """`initial_theta` as d numbers."""
-    theta = np.zeros(d) if value is None else np.asarray(value, dtype=np.float64)
+    theta = np.zeros(d) if value is None else as_numbers("initial_theta", value)
     if theta.shape not in ((), (d,)) or not np.isfinite(theta).all():
         raise InputError(f"initial_theta must be {d} finite numbers, got shape {theta.shape}")
     return np.broadcast_to(theta, (d,))

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from o2td.errors import InputError
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
@@ -49,7 +51,8 @@ class TDRC(GradientLearner):
         regularizer: float = 1.0,
         initial_theta: Any = None,
     ) -> None:
-        if not 0.0 <= regularizer < float("inf"):
+        known = isinstance(regularizer, (int, float, np.floating))
+        if not (known and 0.0 <= regularizer < np.inf):
             raise InputError(f"regularizer must be >= 0 and finite, got {regularizer!r}")
         self.regularizer = float(regularizer)
         super().__init__(step_size, second_step_size, trace, None, initial_theta)

@@ -20,7 +20,7 @@ from o2td import archive
 from o2td.errors import FormatError, InputError
 from o2td.model import Model
 from o2td.solvers.linear import Floats, Solution, conclude
-from o2td.transitions import Transitions, as_rows, check_finite
+from o2td.transitions import Transitions, points
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -115,11 +115,7 @@ class Solver(ABC):
 
     def predict(self, phi: Any) -> Floats:
         """`phi theta` for features (n, d), dense or sparse, or one row (d,)."""
-        single = not hasattr(phi, "tocsr") and np.ndim(phi) == 1
-        rows = as_rows("phi", np.asarray(phi)[None] if single else phi)
-        check_finite("phi", rows)
-        if rows.shape[1] != len(self.theta):
-            raise InputError(f"phi has {rows.shape[1]} features, theta has {len(self.theta)}")
+        rows, single = points(phi, len(self.theta))
         values = np.asarray(rows @ self.theta)
         return values[0] if single else values
 
@@ -228,6 +224,13 @@ def check_number(name: str, value: Any, low: float = 0.0, high: float = np.inf) 
     if not low <= value <= high or not np.isfinite(value):
         upper = "" if high == np.inf else f" and at most {high:g}"
         raise InputError(f"{name} is {value}; it must be finite, at least {low:g}{upper}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a whole number from 1."""
+    check_number(name, value, 1)
+    if value != int(value):
+        raise InputError(f"{name} is {value}; it must be a whole number")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

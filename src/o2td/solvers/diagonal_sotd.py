@@ -14,7 +14,7 @@ import numpy as np
 
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates, scaled
-from o2td.solvers.base import Solver, check_choice, check_number, model_rows
+from o2td.solvers.base import Solver, check_choice, check_count, check_number, model_rows
 from o2td.solvers.linear import Floats, Solution, conclude, solve
 from o2td.transitions import Transitions
 
@@ -56,7 +56,7 @@ class DiagonalSOTD(Solver):
     ) -> None:
         check_choice("weighting", weighting, ("normalized", "ordinary"))
         check_number("tolerance", tolerance)
-        check_number("max_iterations", max_iterations, 1)
+        check_count("max_iterations", max_iterations)
         self.weighting, self.nonnegative = weighting, bool(nonnegative)
         self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates
-from o2td.solvers.base import Solver, check_choice, check_number, model_rows
+from o2td.solvers.base import Solver, check_choice, check_count, check_number, model_rows
 from o2td.solvers.linear import Floats, Solution, conclude, pseudo_inverse, solve, triangle
 from o2td.transitions import Transitions
 
@@ -70,7 +70,7 @@ class SOTD(Solver):
         check_choice("solver", solver, ("direct", "gradient", "nesterov"))
         check_number("ridge", ridge)
         check_number("tolerance", tolerance)
-        check_number("max_iterations", max_iterations, 1)
+        check_count("max_iterations", max_iterations)
         self.weighting, self.start, self.solver = weighting, start, solver
         self.ridge, self.tolerance = float(ridge), float(tolerance)
         self.max_iterations = int(max_iterations)
