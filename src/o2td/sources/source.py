@@ -27,8 +27,9 @@ class Source:
     def __init__(self, ratio: Ratio, discount: float | None) -> None:
         if discount is None and ratio.mapped.one("discount") is None:
             raise InputError("discount: pass it, such as discount=0.99")
-        if discount is not None and not 0.0 <= discount <= 1.0:
-            raise InputError(f"discount: {discount} is not in [0, 1]; pass a number such as 0.99")
+        known = isinstance(discount, (int, float, np.floating)) and 0.0 <= discount <= 1.0
+        if discount is not None and not known:
+            raise InputError(f"discount: {discount!r} is not in [0, 1]; pass one such as 0.99")
         self.discount = discount
         self.mapped: Mapped = ratio.mapped
         self._ratio = ratio
@@ -154,24 +155,27 @@ def _both(transform: Any, chunk: LogChunk) -> tuple[Any, Any]:
     """Features and next features; a successor that is the chunk's next row is not computed again."""
     here, after = chunk.input, chunk.next_input
     n = len(here)
-    index = np.arange(1, n + 1)
     same = np.zeros(n, dtype=np.bool_)
     same[:-1] = _equal_rows(after[:-1], here[1:])
-    index[chunk.terminated] = np.flatnonzero(chunk.terminated)
     other = np.flatnonzero(~same & ~chunk.terminated)
     phi = transform(here)
-    if not len(other):
-        return phi, phi[index]
-    extra = transform(after[other])
     if isinstance(phi, np.ndarray):
-        index[other] = 0
-        next_phi = phi[index]
-        next_phi[other] = extra
+        # Almost all successors are the row below: one copy of them all, then the others.
+        next_phi = np.empty_like(phi)
+        next_phi[:-1] = phi[1:]
+        next_phi[-1] = phi[-1]
+        next_phi[chunk.terminated] = phi[chunk.terminated]
+        if len(other):
+            next_phi[other] = transform(after[other])
         return phi, next_phi
     from scipy.sparse import vstack
 
+    index = np.minimum(np.arange(1, n + 1), n - 1)
+    index[chunk.terminated] = np.flatnonzero(chunk.terminated)
+    if not len(other):
+        return phi, phi[index]
     index[other] = n + np.arange(len(other))
-    return phi, vstack([phi, extra], format="csr")[index]
+    return phi, vstack([phi, transform(after[other])], format="csr")[index]
 
 
 def _equal_rows(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> Any:

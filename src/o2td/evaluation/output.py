@@ -1,0 +1,97 @@
+"""The files of an evaluation, written so that no half of them is ever there.
+
+A new folder is filled under a hidden name beside it and renamed at the end. Into a folder that
+exists files go only if that was asked for, one after the other, each complete or not at all, and
+what else is in it stays.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from o2td.atomic import write_bytes
+from o2td.errors import InputError, O2TDError, import_extra
+
+__all__ = ["check_folder", "json_text", "parquet_bytes", "write_folder"]
+
+Writer = Callable[[Path], None]
+
+
+def check_folder(folder: Path, force: bool) -> None:
+    """Refuse a folder that cannot be made, or that holds something and `force` is not said."""
+    if folder.is_dir():
+        if not force and any(folder.iterdir()):
+            raise InputError(
+                f"{folder}: there is something in this folder already; name another one, or pass"
+                " --force to replace an evaluation in it"
+            )
+    elif folder.exists():
+        raise InputError(f"{folder}: is a file, not a folder; name another one")
+    parent = folder if folder.is_dir() else folder.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InputError(f"{folder}: cannot be written to; name another folder")
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes | Writer]) -> None:
+    """Write all files, by content or by a function that writes to a path, or none of them."""
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.o2td-tmp")
+        fresh.mkdir()
+        try:
+            for name, content in files.items():
+                if callable(content):
+                    content(fresh / name)
+                else:
+                    write_bytes(fresh / name, content)
+            if folder.is_dir():
+                for name in files:
+                    (fresh / name).replace(folder / name)
+            else:
+                fresh.replace(folder)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        raise O2TDError(
+            f"{folder}: cannot be written ({error.strerror or error}); nothing was left there"
+        ) from error
+
+
+def json_text(answer: Mapping[str, Any]) -> str:
+    """The answer as JSON; what is not finite is null, as JSON knows no other word.
+
+    >>> json_text({"value": float("nan"), "low": 1.5})
+    '{"value": null, "low": 1.5}'
+    """
+    return json.dumps(plain(answer), allow_nan=False, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """The same in JSON's own types: arrays as lists, numbers as Python's, null where not finite."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return value if value - value == 0.0 else None
+    return value
+
+
+def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
+    """Columns as a parquet file with page checksums."""
+    pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
+    stream = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), stream, compression="zstd", write_page_checksum=True)
+    return stream.getvalue()

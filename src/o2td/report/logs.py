@@ -1,0 +1,256 @@
+"""The page of an evaluation from logs, from the answer that `o2td evaluate --json` prints.
+
+Reads plain values alone: the answer, and the series behind its figures. Verdict and reasons first,
+then the estimates, then what the verdict rests on, then how the log was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from o2td.report.drawing import styled
+from o2td.report.logs_figures import (
+    draw_calibration,
+    draw_curves,
+    draw_estimates,
+    draw_horizon,
+    draw_weights,
+)
+from o2td.report.page import (
+    Badge,
+    Block,
+    Callout,
+    Columns,
+    Details,
+    Items,
+    Page,
+    Picture,
+    Section,
+    Table,
+    Text,
+)
+from o2td.report.statistics import number
+
+__all__ = ["TONES", "logs_page"]
+
+TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
+_SAID = {
+    "trust": "Trust: the log can answer this question, and the interval is what it says.",
+    "caution": "Caution: there is an answer, but it rests on less than its interval suggests.",
+    "cannot answer": "Cannot answer: this log does not tell what the target policy is worth.",
+}
+# what is shown first of the diagnostics, with what it means
+_MEANING = {
+    "rows": "transitions used",
+    "episodes": "independent pieces of evidence: intervals resample these",
+    "effective_sample_size": "episodes that weighting by whole histories leaves",
+    "max_rho": "largest ratio of one action, target over behaviour",
+    "max_weight": "largest weight of a whole history",
+    "max_weight_share": "of the sum of all weights: near 1, one episode is the answer",
+    "pareto_shape": "tail of the weights; above 0.5 their variance does not exist, above 0.7"
+    " no sample is large enough",
+    "support": "share of the target's visits that the log can tell about",
+    "condition": "of the equations: digits are lost beyond 1e10",
+    "zero_ratio_share": "rows in which the target would never do what was done",
+}
+Answer = Mapping[str, Any]
+
+
+def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
+    """The page of one evaluation.
+
+    Parameters
+    ----------
+    answer
+        What `o2td evaluate --json` prints.
+    series
+        Numbers behind the figures, each optional: `horizon` {step, size}, `weights` (shares,
+        heaviest first), `curves` {method: {rows, value}}, `calibration` {predicted, observed, count,
+        log_loss, marginal_log_loss}, `choice` {columns, rows, why}, `log` (lines about the log).
+    """
+    best = answer["estimates"][0] if answer["estimates"] else None
+    with styled():
+        sections = [_verdict(answer), _estimates(answer), *_evidence(answer, series)]
+    sections += [*_choice(series), _log(answer, series)]
+    said = "no estimate" if best is None else f"{_value(best)} by {best['method']}"
+    return Page(
+        "What would this policy be worth?",
+        f"Value of the target policy from the start states, estimated from logs of another policy:"
+        f" {said}.",
+        sections,
+        "Made by o2td evaluate. Intervals resample episodes, never rows; the approximation error is"
+        " beside them and not inside.",
+    )
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    low, high = (number(row[name], 4) for name in ("low", "high"))
+    return f"{number(row['value'], 4)} [{low}, {high}]"
+
+
+def _verdict(answer: Answer) -> Section:
+    verdict = str(answer["verdict"])
+    made = Section("verdict", "Verdict")
+    made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
+    if answer["reasons"]:
+        made.add(Items(answer["reasons"]))
+    return made
+
+
+def _estimates(answer: Answer) -> Section:
+    rows = answer["estimates"]
+    made = Section("estimates", "Estimates")
+    if not rows:
+        return made.add(Text("No method gave an estimate."))
+    made.add(Text("The recommended one first. The same colour and mark mean the same verdict."))
+    if any(row["value"] is not None for row in rows):
+        made.add(
+            Picture(
+                draw_estimates(rows),
+                "Estimates with their intervals, one line a method",
+                "Line: the interval. Pale: plus the approximation error. Intervals that are far wider"
+                " than the narrowest run off the edge.",
+            )
+        )
+    columns = ["method", "value", "interval", "approximation error", "verdict", "how, and why"]
+    body = [
+        (
+            row["method"],
+            number(row["value"], 4),
+            f"[{number(row['low'], 4)}, {number(row['high'], 4)}]",
+            number(row["approximation_error"], 2),
+            Badge(row["verdict"], TONES.get(row["verdict"], "plain")),
+            ". ".join([str(row["interval"]), *row.get("reasons", ())]),
+        )
+        for row in rows
+    ]
+    made.add(Table(columns, body, numbers=columns[1:4], stack=True, caption="All estimates"))
+    return made
+
+
+def _evidence(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
+    made = Section("evidence", "What the verdict rests on")
+    found = answer["diagnostics"]
+    table = [
+        (name.replace("_", " "), _cell(found[name]), meaning)
+        for name, meaning in _MEANING.items()
+        if name in found and not isinstance(found[name], (Mapping, list))
+    ]
+    made.add(Table(["diagnostic", "value", "meaning"], table, numbers=["value"], stack=True))
+    pictures = _pictures(answer, series)
+    for k in range(0, len(pictures), 2):
+        made.add(Columns(pictures[k : k + 2]))
+    rest = [
+        (name.replace("_", " "), _cell(value))
+        for name, value in found.items()
+        if name not in _MEANING and not isinstance(value, (Mapping, list))
+    ]
+    blocks: list[Block] = [Table(["diagnostic", "value"], rest)] if rest else []
+    for name, value in found.items():
+        if isinstance(value, (Mapping, list)) and value:
+            blocks.append(_nested(name.replace("_", " "), value))
+    if blocks:
+        made.add(Details("All diagnostics", blocks))
+    return [made]
+
+
+def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
+    found = answer["diagnostics"]
+    made = []
+    if horizon := series.get("horizon"):
+        made.append(
+            Picture(
+                draw_horizon(horizon["step"], horizon["size"], int(found["episodes"])),
+                "Effective number of episodes by step",
+                "How many episodes still count when whole histories are weighted up to a step.",
+            )
+        )
+    if weights := series.get("weights"):
+        made.append(
+            Picture(
+                draw_weights(weights, found.get("pareto_shape")),
+                "Weights of episodes by rank",
+                "The heaviest episodes. A flat line is even; a steep one hangs on a few.",
+            )
+        )
+    if curves := series.get("curves"):
+        best = answer["estimates"][0]["value"] if answer["estimates"] else None
+        made.append(
+            Picture(
+                draw_curves(curves, best),
+                "Learning curves of the online methods",
+                "Online learners as the rows came in; dashed, the recommended estimate.",
+            )
+        )
+    if calibration := series.get("calibration"):
+        parts = (calibration[name] for name in ("predicted", "observed", "count"))
+        gain = ""
+        if calibration.get("log_loss") is not None:
+            gain = (
+                f" Log loss {calibration['log_loss']:.3f}, without inputs"
+                f" {calibration['marginal_log_loss']:.3f}."
+            )
+        made.append(
+            Picture(
+                draw_calibration(*parts),
+                "Calibration of the estimated behaviour",
+                f"The behaviour was estimated from the log; episodes that the model had not seen.{gain}",
+            )
+        )
+    return made
+
+
+def _choice(series: Mapping[str, Any]) -> list[Section]:
+    choice = series.get("choice")
+    if not choice:
+        return []
+    made = Section("features", "How the features were chosen")
+    made.add(Text(choice["why"]))
+    if choice["rows"]:
+        rows = [[_cell(cell) for cell in row] for row in choice["rows"]]
+        made.add(
+            Table(choice["columns"], rows, caption="Candidates", numbers=choice["columns"][1:])
+        )
+    return [made]
+
+
+def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
+    made = Section("log", "How the log was read")
+    dropped = answer["diagnostics"].get("dropped")
+    if isinstance(dropped, Mapping) and dropped:
+        lines = [f"{count} rows dropped: {reason}." for reason, count in dropped.items()]
+        made.add(Callout(" ".join(lines), "mixed"))
+    lines = series.get("log") or []
+    made.add(Items([_quoted(line) for line in lines]) if lines else Text("No account was kept."))
+    return made
+
+
+def _quoted(line: str) -> str:
+    """A line about the log; a backtick in a column's name would pair with another one."""
+    return str(line).replace("`", "'")
+
+
+def _nested(title: str, value: Any) -> Block:
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        names = list(dict.fromkeys(name for one in value for name in one))
+        rows = [[_cell(one.get(name)) for name in names] for one in value]
+        return Table(names, rows, caption=title, numbers=names[1:])
+    if isinstance(value, list):
+        return Text(f"{title}: {', '.join(_cell(one) for one in value[:100])}")
+    rows = [[str(name), _cell(one)] for name, one in value.items()]
+    return Table(["", "value"], rows, caption=title, numbers=["value"])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return number(value, 3)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_cell(one)}" for name, one in value.items()) or "–"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_cell(one) for one in value) or "–"
+    return str(value).replace("`", "'")

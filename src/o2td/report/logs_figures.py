@@ -1,0 +1,151 @@
+"""Figures of an evaluation from logs, each from plain numbers, as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2td.report.drawing import WIDTH, figure, svg, tidy
+from o2td.report.style import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_calibration", "draw_curves", "draw_estimates", "draw_horizon", "draw_weights"]
+
+_TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
+_MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
+_WIDE = 40.0  # an interval so many times wider than the narrowest is cut at the edge
+Row = Mapping[str, Any]
+
+
+def draw_estimates(rows: Sequence[Row]) -> bytes:
+    """One line an estimate: value, interval, and beyond it the approximation error."""
+    rows = [row for row in rows if row["value"] is not None]
+    made = figure(1.5 * WIDTH, 1.0 + 0.27 * len(rows))
+    axes: Axes = made.subplots()
+    tidy(axes, x="value of the target policy from the start states")
+    low, high = _range(rows)
+    for place, row in enumerate(rows):
+        colour = _TONES.get(row["verdict"], "#4d4d4d")
+        left, right = _ends(row)
+        extra = row["approximation_error"] or 0.0
+        reach = [left - extra, right + extra]
+        axes.plot(reach, [place] * 2, color=colour, linewidth=6.0, alpha=0.25, zorder=1)
+        axes.plot([left, right], [place] * 2, color=colour, linewidth=2.0, zorder=2)
+        inside = min(max(row["value"], low), high)
+        axes.plot(inside, place, marker=_MARKS.get(row["verdict"], "o"), color=colour, ms=6)
+    for verdict, colour in _TONES.items():
+        if any(row["verdict"] == verdict for row in rows):
+            mark = _MARKS[verdict]
+            axes.plot([], [], color=colour, marker=mark, linestyle="none", label=verdict)
+    axes.axvline(rows[0]["value"], color="#8a939c", linewidth=0.8, zorder=0)
+    axes.set_xlim(low, high)
+    axes.set_yticks(range(len(rows)), [_plain(row["method"]) for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    return svg(made)
+
+
+def _ends(row: Row) -> tuple[float, float]:
+    low, high = row["low"], row["high"]
+    return (
+        -np.inf if low is None else float(low),
+        np.inf if high is None else float(high),
+    )
+
+
+def _range(rows: Sequence[Row]) -> tuple[float, float]:
+    """What the axis shows: every interval that is not hopelessly wide, and every such value."""
+    spans = [(*_ends(row), row["approximation_error"] or 0.0) for row in rows]
+    widths = [high - low for low, high, _ in spans if 0.0 < high - low < np.inf]
+    limit = _WIDE * min(widths) if widths else np.inf
+    shown = [span for span in spans if span[1] - span[0] <= limit] or [
+        (float(row["value"]), float(row["value"]), 0.0) for row in rows
+    ]
+    low = min(left - extra for left, _, extra in shown)
+    high = max(right + extra for _, right, extra in shown)
+    margin = 0.05 * (high - low) or 0.05 * max(abs(high), 1e-9)
+    return low - margin, high + margin
+
+
+def draw_horizon(step: Sequence[int], size: Sequence[float], episodes: int) -> bytes:
+    """Effective number of episodes against the length of the history that is weighted."""
+    made = figure(WIDTH, 2.9)
+    axes: Axes = made.subplots()
+    tidy(axes, x="step of the episode", y="effective episodes")
+    floor = 0.5
+    axes.plot(np.asarray(step) + 1, np.maximum(size, floor), color="#0072b2")
+    axes.axhline(episodes, color="#4d4d4d", linestyle="--", linewidth=0.9)
+    axes.annotate(f"{episodes} logged", (1.0, episodes), fontsize=8, va="bottom", color="#4d4d4d")
+    axes.axhline(10, color="#9c2a10", linestyle=":", linewidth=0.9)
+    axes.annotate("10: too few", (1.0, 10), fontsize=8, va="bottom", color="#9c2a10")
+    axes.set_yscale("log")
+    axes.set_ylim(floor, 2.5 * max(episodes, 10))
+    if len(step) > 50:
+        axes.set_xscale("log")
+    return svg(made)
+
+
+def draw_weights(weights: Sequence[float], shape: float | None) -> bytes:
+    """The largest weights of whole episodes by rank, as shares of the sum of all."""
+    made = figure(WIDTH, 2.9)
+    axes: Axes = made.subplots()
+    tidy(axes, x="rank of the episode, heaviest first", y="share of all weight")
+    rank = np.arange(1, len(weights) + 1)
+    axes.plot(rank, np.maximum(weights, 1e-12), color="#d55e00", marker=".", markersize=3)
+    if shape is not None:
+        axes.annotate(
+            f"Pareto shape of the tail {shape:.2f}",
+            (0.97, 0.92),
+            xycoords="axes fraction",
+            ha="right",
+            fontsize=8,
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    return svg(made)
+
+
+def draw_curves(curves: Mapping[str, Row], reference: float | None) -> bytes:
+    """The online learners' estimate as the rows came in, with the recommended one as a line."""
+    made = figure(WIDTH, 2.9)
+    axes: Axes = made.subplots()
+    tidy(axes, x="rows seen", y="estimate")
+    every: list[float] = [] if reference is None else [reference]
+    for method, curve in curves.items():
+        style = look(method)
+        values = np.array([np.nan if v is None else v for v in curve["value"]], dtype=float)
+        axes.plot(
+            curve["rows"], values, color=style.colour, linestyle=style.dash, label=_plain(method)
+        )
+        every += values[np.isfinite(values)][len(values) // 4 :].tolist()
+    if reference is not None:
+        axes.axhline(reference, color="#4d4d4d", linestyle="--", linewidth=0.9)
+    if every:
+        low, high = min(every), max(every)
+        margin = 0.1 * (high - low) or 1.0
+        axes.set_ylim(low - margin, high + margin)
+    axes.legend(frameon=False)
+    return svg(made)
+
+
+def draw_calibration(predicted: Sequence[float], observed: Sequence[float], count: Any) -> bytes:
+    """Observed against predicted frequency of the logged actions, area by rows."""
+    made = figure(0.8 * WIDTH, 2.9)
+    axes: Axes = made.subplots()
+    tidy(axes, x="predicted probability of the action", y="observed frequency")
+    axes.plot([0, 1], [0, 1], color="#8a939c", linewidth=0.8)
+    share = np.asarray(count, dtype=float) / max(1.0, float(np.sum(count)))
+    axes.scatter(predicted, observed, s=20.0 + 300.0 * share, color="#0072b2", alpha=0.75)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    return svg(made)
+
+
+def _plain(text: str) -> str:
+    """A name as it is: a dollar sign is no mathematics."""
+    return str(text).replace("$", r"\$")
