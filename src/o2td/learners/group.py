@@ -37,6 +37,8 @@ class Group:
     def __init__(self, learners: Sequence[Learner]) -> None:
         self.learners = list(learners)
         self.family = learners[0].family
+        self._memory = np.empty(0)
+        self._kinds = self._kinds_of_lanes()
         if len(learners) == 1:
             self.arrays = learners[0].arrays
             self.diverged = learners[0].diverged
@@ -59,8 +61,7 @@ class Group:
         out: Floats | None = None,
     ) -> None:
         """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`."""
-        shape = (len(self.learners), block.n)
-        rows = {name: np.empty(shape) for name in ROW_ARRAYS[self.family]}
+        rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
         with np.errstate(over="ignore", invalid="ignore"):
             for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
@@ -76,8 +77,32 @@ class Group:
             first,
             every,
             no_metrics(block.d) if metrics is None else metrics,
-            np.empty((shape[0], 0, 0)) if out is None else out,
+            np.empty((len(self.learners), 0, 0)) if out is None else out,
         )
+
+    def _row_arrays(self, n: int) -> dict[str, Floats]:
+        """Arrays (lanes, n) in the same memory for every block: fresh pages cost more than they hold."""
+        names, lanes = ROW_ARRAYS[self.family], len(self.learners)
+        if self._memory.size < len(names) * lanes * n:
+            self._memory = np.empty(len(names) * lanes * n)
+        parts = self._memory[: len(names) * lanes * n].reshape(len(names), lanes, n)
+        return dict(zip(names, parts, strict=True))
+
+    def _kinds_of_lanes(self) -> dict[str, npt.NDArray[Any]]:
+        """What tells the lanes of a family apart, as the kernels read it."""
+        members: Any = self.learners
+        if self.family == "weighted":
+            return {
+                "inner": np.array([x.weighting.inner for x in members]),
+                "traced": np.array([x.traced for x in members]),
+            }
+        if self.family == "gradient":
+            return {
+                "member": np.array([x.member() for x in members], dtype=np.float64),
+                "traced": np.array([x.traced for x in members]),
+                "mirror": np.array([x.mirror for x in members]),
+            }
+        return {}
 
     def _driver(self, block: Transitions, lanes: Any) -> Any:
         """Matrix products where many lanes share dense rows and have no traces, else lane by lane."""
@@ -110,24 +135,15 @@ class Group:
                 freeze(np.stack([getattr(seen[k], name) for k in firsts]))
                 for name in ("reward", "discount")
             )
-        common = {"reward": reward, "discount": discount, "source": source, **rows}
+        common = {"reward": reward, "discount": discount, "source": source, **rows, **self._kinds}
         state = self.arrays
         if self.family == "weighted":
             return WeightedLanes(
-                **common,
-                inner=np.array([x.weighting.inner for x in self.learners]),
-                traced=np.array([x.traced for x in self.learners]),  # type: ignore[attr-defined]
-                **{k: state[k] for k in ("theta", "z", "active", "size")},
+                **common, **{k: state[k] for k in ("theta", "z", "active", "size")}
             )
         if self.family == "gradient":
-            members: Any = self.learners
-            return GradientLanes(
-                **common,
-                member=np.array([x.member() for x in members], dtype=np.float64),
-                traced=np.array([x.traced for x in members]),
-                mirror=np.array([x.mirror for x in members]),
-                **{k: state[k] for k in ("theta", "w", "z", "zb", "active", "active_b", "size")},
-            )
+            names = ("theta", "w", "z", "zb", "active", "active_b", "size")
+            return GradientLanes(**common, **{k: state[k] for k in names})
         doubled: Any = self.learners[0]
         which, name = doubled.second_successor(block)
         discounts = [getattr(own, name) for own in seen]
