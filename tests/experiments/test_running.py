@@ -93,6 +93,35 @@ def test_any_number_of_workers_and_any_order_give_the_same_bytes(
     assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "other")
 
 
+WIDE = """
+name = "wide"
+steps = 300
+runs = 2
+runs_per_shard = 1
+every = 100
+metrics = ["rmse", "rmspbe"]
+domain = { name = "random_mdp", seed = 0 }
+algorithms = [{ name = "TD", parameters = { step_size = 1e-3 } }, { name = "LSTD" }]
+"""
+
+
+def test_threads_of_blas_do_not_change_the_bytes(tmp_path: Path, contents: Contents) -> None:
+    """Wide enough that BLAS would share sums out to threads, and round them otherwise."""
+    (tmp_path / "wide.toml").write_text(WIDE)
+    for threads, workers in ((1, 1), (4, 1), (4, 2)):
+        out = tmp_path / f"{threads}-{workers}"
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "o2td", "run", str(tmp_path / "wide.toml"), "--json"),
+                *("--out", str(out), "--workers", str(workers)),
+            ],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": str(threads)},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+    assert contents(tmp_path / "1-1") == contents(tmp_path / "4-1") == contents(tmp_path / "4-2")
+
+
 def _execute(key: str) -> bytes:
     from o2td.experiments.work import execute
 
