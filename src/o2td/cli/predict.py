@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _SHOWN = 10
-_ROWS = 65_536
 
 
 def command(
@@ -52,62 +51,21 @@ def command(
         _show(table, out)
 
 
-def predict_files(model: ValueModel, rows: list[str], name: str) -> Any:
+def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
     """A polars frame: the model's inputs and `value` (or one value an action), in order."""
     import polars as pl
 
-    from o2td.sources.paths import expand
-    from o2td.sources.readers import FileReader
+    from o2td.cli.logs_rows import rows_of
 
-    reader = FileReader(expand(rows))
-    kind = "int" if model.states else "float"
+    chances = [f"target_prob_{a}" for a in range(len(model.theta))] if model.of_actions else []
     parts = []
-    for part, file in enumerate(reader.names):
-        columns = reader.schema(part).names
-        for column in model.inputs:
-            if column not in columns:
-                raise InputError(
-                    f"{file}: column {column} is missing, which {name} reads; add it, or rename"
-                    " the column that holds it"
-                )
-        kinds = dict.fromkeys(model.inputs, kind) | _probabilities(model, columns)
-        first = 0
-        for batch in reader.batches(part, kinds, _ROWS):
-            if batch.num_rows:
-                parts.append(_predict(model, batch, file, first, list(kinds)))
-            first += batch.num_rows
-    if not parts:
-        raise InputError(f"{reader.names[0]}: has no rows; write some, or leave it out")
+    for rows, given, where in rows_of(files, model.inputs, model.states, name, chances):
+        if model.states:
+            _check_states(model, rows, where)
+        table = rows[:, None] if model.states else rows
+        columns = {column: table[:, j] for j, column in enumerate(model.inputs)}
+        parts.append(pl.DataFrame(columns | _values(model, rows, given)))
     return pl.concat(parts)
-
-
-def _probabilities(model: ValueModel, columns: list[str]) -> dict[str, str]:
-    names = [f"target_prob_{a}" for a in range(len(model.theta))]
-    given = model.of_actions and all(name in columns for name in names)
-    return dict.fromkeys(names, "float") if given else {}
-
-
-def _predict(model: ValueModel, batch: Any, file: str, first: int, names: list[str]) -> Any:
-    import numpy as np
-    import polars as pl
-
-    from o2td.sources.blocks import Where
-    from o2td.sources.decode import as_floats, check_finite, whole_numbers
-
-    where = Where([file], 0, first)
-    read: dict[str, Any] = {}
-    for name in names:
-        if model.states and name in model.inputs:
-            read[name] = whole_numbers(batch.column(name), name, where)
-        else:
-            read[name] = as_floats(batch.column(name))
-            check_finite(read[name], name, where)
-    inputs = [read[name] for name in model.inputs]
-    table = inputs[0] if model.states else np.column_stack(inputs)
-    if model.states:
-        _check_states(model, table, where)
-    values = _values(model, table, [read[name] for name in names[len(model.inputs) :]])
-    return pl.DataFrame({name: read[name] for name in model.inputs} | values)
 
 
 def _check_states(model: ValueModel, states: Any, where: Where) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from o2td import archive, features
 from o2td.errors import FormatError, InputError
+from o2td.sources import Source
 
 __all__ = ["ValueModel", "load_model"]
 
@@ -59,6 +60,14 @@ class ValueModel:
     states: bool
     method: str
     discount: float | None = None
+
+    @classmethod
+    def of(cls, fitted: Any, source: Source) -> ValueModel:
+        """The recommended fit of an evaluation, with the columns that it reads."""
+        observed = source.mapped.many("observation")
+        names = observed or source.mapped.many("state")
+        theta = np.asarray(fitted.theta, dtype=np.float64)
+        return cls(theta, fitted.features, names, not observed, fitted.method, source.discount)
 
     @property
     def of_actions(self) -> bool:
