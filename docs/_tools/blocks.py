@@ -28,6 +28,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "sotd table": lambda: _sotd(data),
         "geometry table": lambda: _geometry(data),
         "domains": _domains,
+        "thresholds": _thresholds,
     }
 
 
@@ -135,3 +136,16 @@ def _domains() -> str:
             size = "–"
         lines.append(f"| [`{name}`](#{factory.__module__}.{name}) | {size} | {summary} |")
     return "\n".join(["| name | states / features | what it is |", "|---|--:|---|", *lines])
+
+
+def _thresholds() -> str:
+    """The table in the docstring of the thresholds' own module."""
+    import inspect
+    from importlib.util import find_spec
+
+    if find_spec("o2td.evaluation.thresholds") is None:
+        return ""
+    from o2td.evaluation import thresholds
+
+    text = inspect.getdoc(thresholds) or ""
+    return "\n".join(line for line in text.split("\n") if line.startswith("|"))

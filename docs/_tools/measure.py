@@ -301,6 +301,15 @@ def _batch() -> dict[str, Any]:
     }
 
 
+def _counts() -> dict[str, int]:
+    """How many of each kind this library has itself."""
+    from o2td import _NAMES, learners
+    from o2td.registry import SOLVERS
+
+    solvers = [name for name in SOLVERS.names() if name in _NAMES["o2td.solvers"]]
+    return {"learners": len(learners.MEMBERS), "solvers": len(solvers)}
+
+
 def _paper() -> dict[str, Any]:
     """The seven places where the paper disagrees with itself, each measured."""
     from _tools.paper import findings
@@ -309,5 +318,5 @@ def _paper() -> dict[str, Any]:
 
 
 PARTS: tuple[Callable[[], Any], ...] = (
-    *(_geometry, _landings, _nearness, _stability, _by_lambda, _curves, _batch, _paper),
+    *(_counts, _geometry, _landings, _nearness, _stability, _by_lambda, _curves, _batch, _paper),
 )
