@@ -18,7 +18,7 @@ from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.exact.system import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
-from o2td.transitions import Transitions, as_rows, check_finite
+from o2td.transitions import Transitions, as_numbers, as_rows, check_finite
 
 __all__ = ["Quadratic", "evaluate", "held_out", "held_out_rmspbe", "rmsbe", "rmse", "rmspbe"]
 
@@ -45,7 +45,9 @@ class Quadratic:
         >>> metric.value(np.array([[1.0, 0.0], [1.0, 0.0]]))
         array([0., 1.])
         """
-        theta = np.asarray(theta, dtype=np.float64)
+        theta = as_numbers("theta", theta)
+        if not np.isfinite(theta).all():
+            raise InputError("theta has entries that are not finite; its error would be too")
         if theta.ndim not in (1, 2) or len(theta) != len(self.center):
             raise InputError(f"theta has shape {theta.shape}; this metric has {len(self.center)}")
         error = self.R @ (theta.T - self.center).T
@@ -120,6 +122,8 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     >>> held_out_rmspbe(batch).center.round(12)
     array([1.])
     """
+    if not isinstance(batch, Transitions):
+        raise InputError(f"held-out rows are Transitions, got {type(batch).__name__}")
     n = len(batch)
     if n == 0:
         raise InputError("held-out transitions are empty; sample some")
@@ -158,7 +162,7 @@ def _named(name: str, parts: Compressed) -> Quadratic:
 
 
 def _numbers(name: str, value: Any, n: int) -> Floats:
-    array = dense(value)
+    array = as_numbers(name, value)
     if array.shape != (n,) or not np.isfinite(array).all():
         raise InputError(f"{name} must be {n} finite numbers, one a row; got shape {array.shape}")
     return array

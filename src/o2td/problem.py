@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from o2td import chain
 from o2td.errors import InputError
-from o2td.transitions import Transitions, as_rows, check_finite
+from o2td.transitions import Transitions, as_array, as_rows, check_finite
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Small = npt.NDArray[np.int32]
 
 
+MAX_ROWS = 1 << 34  # rows of one sample: more would not fit into memory
 _ROUNDING = 1e-8  # how far from one a row of probabilities may sum
 
 
@@ -193,8 +194,12 @@ class Problem:
         """
         from o2td.sampling import draw_states, streams
 
-        if n < 0 or scheme not in ("sequential", "iid"):
-            raise InputError(f'scheme is "sequential" or "iid" and n >= 0, got {scheme!r}, n={n}')
+        if scheme not in ("sequential", "iid"):
+            raise InputError(f'scheme is "sequential" or "iid", got {scheme!r}')
+        if not isinstance(n, (int, np.integer)) or not 0 <= n <= MAX_ROWS:
+            raise InputError(
+                f"n is a whole number from 0 to {MAX_ROWS}, got {n!r}; sample in parts"
+            )
         first, second, third = streams(seed, 3)
         if scheme == "sequential":
             drawn = self._sampler.walk(n, first, restarts=third)
@@ -322,7 +327,7 @@ def _triples(name: str, value: Any) -> tuple[npt.NDArray[np.int64], Floats, int,
         if (np.diff(position) == 0).any():
             raise InputError(f"{name} has duplicate entries; call sum_duplicates() first")
     else:
-        array = np.asarray(value)
+        array = as_array(name, value)
         if array.ndim != 3 or array.shape[0] != array.shape[2] or array.size == 0:
             raise InputError(
                 f"{name} must have shape (S, A, S) or be a list of A sparse (S, S) matrices,"
@@ -359,7 +364,7 @@ def _by_pair(
         if len(where) == 0:
             return np.zeros(len(position))
         return np.where(where[found] == position, data[found], 0.0)
-    shape = np.shape(value)
+    shape = as_array(name, value).shape
     if shape not in ((), (n,), (n, m), (n, m, n)):
         raise InputError(
             f"{name} has shape {shape}; expected a scalar, ({n},), ({n}, {m}) or ({n}, {m}, {n})"
@@ -373,7 +378,7 @@ def _by_pair(
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...], low: float = -np.inf) -> Floats:
-    array = np.asarray(value)
+    array = as_array(name, value)
     if array.dtype.kind not in "biuf" or array.dtype == np.float16:
         raise InputError(f"{name} has dtype {array.dtype}; pass real numbers as float64")
     if array.shape != shape:
@@ -409,7 +414,7 @@ def _policy(
 def _terminal(value: Any, n: int) -> Bools:
     if value is None:
         return np.zeros(n, dtype=np.bool_)
-    array = np.asarray(value)
+    array = as_array("terminal", value)
     if array.dtype == np.bool_ and array.shape == (n,):
         mask = array.copy()
     elif array.dtype.kind in "iu" and array.ndim == 1 and ((array >= 0) & (array < n)).all():

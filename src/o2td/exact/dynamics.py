@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.errors import InputError
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
 from o2td.exact.system import Floats
 from o2td.exact.truth import model
@@ -53,6 +54,8 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
     >>> exact.fixed_point(domains.baird(), o2td.ETD()).theta.round(3)
     array([ 1.692,  1.692,  1.692,  1.692,  1.692,  1.692,  6.769, -3.385])
     """
+    if isinstance(learner, type) or not hasattr(learner, "mean_dynamics"):
+        raise InputError(f"{learner!r} is not a learner; pass one such as o2td.TD(step_size=0.1)")
     dynamics = learner.mean_dynamics(model(problem))
     return land(problem, learner, LinearDynamics(dynamics.A), dynamics.b)
 

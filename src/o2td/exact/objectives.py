@@ -18,8 +18,17 @@ import numpy as np
 
 from o2td import chain
 from o2td.errors import InputError
-from o2td.exact.system import Compressed, Floats, compress, dense, orthonormalizer, system
+from o2td.exact.system import (
+    Compressed,
+    Floats,
+    compress,
+    dense,
+    finite,
+    orthonormalizer,
+    system,
+)
 from o2td.problem import Problem
+from o2td.transitions import as_numbers
 
 __all__ = ["msbe", "mse", "mspbe", "rmsbe", "rmse", "rmspbe", "suboptimality"]
 
@@ -184,11 +193,12 @@ def _scaled(rows: Any, weight: Floats) -> Any:
 
 
 def _checked(problem: Problem, theta: Any) -> Floats:
-    checked: Floats = np.asarray(theta, dtype=np.float64)
-    if checked.ndim not in (1, 2) or len(checked) != problem.d:
-        raise InputError(
-            f"theta has shape {checked.shape}; expected ({problem.d},) or ({problem.d}, k)"
-        )
+    checked = as_numbers("theta", theta)
+    d = finite(problem).d
+    if checked.ndim not in (1, 2) or len(checked) != d:
+        raise InputError(f"theta has shape {checked.shape}; expected ({d},) or ({d}, k)")
+    if not np.isfinite(checked).all():
+        raise InputError("theta has entries that are not finite; its errors would be too")
     return checked
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from o2td import chain
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import Floats, System, dense, orthonormalizer, system
+from o2td.exact.system import Floats, System, dense, finite, orthonormalizer, system
 from o2td.problem import Problem
+from o2td.transitions import as_rows, check_finite
 
 __all__ = [
     "amplification",
@@ -55,8 +56,8 @@ def oblique_projection(Phi: Any, X: Any) -> Floats:
     array([[1., 1.],
            [0., 0.]])
     """
-    Phi, X = dense(Phi), dense(X)
-    if Phi.ndim != 2 or X.shape[:1] != Phi.shape[:1]:
+    Phi, X = _matrix("Phi", Phi), _matrix("X", X)
+    if X.shape[:1] != Phi.shape[:1]:
         raise InputError(f"Phi and X need a row for each state, got {Phi.shape} and {X.shape}")
     if len(Phi) > chain.DENSE_LIMIT:
         raise InputError(
@@ -197,17 +198,19 @@ def _weighted(rows: Any, weight: Floats) -> Floats:
 
 
 def _direction(problem: Problem, X: Any) -> Floats:
-    direction = dense(X)
-    if (
-        direction.ndim != 2
-        or len(direction) != problem.n_states
-        or not np.isfinite(direction).all()
-    ):
+    direction = _matrix("X", X)
+    if len(direction) != finite(problem).n_states:
         raise InputError(
-            f"X has shape {direction.shape}; a direction is finite, with one row for each of the"
+            f"X has shape {direction.shape}; a direction has one row for each of the"
             f" {problem.n_states} states"
         )
     return direction
+
+
+def _matrix(name: str, value: Any) -> Floats:
+    rows = as_rows(name, value)
+    check_finite(name, rows)
+    return dense(rows)
 
 
 def _check_ranks(N: Floats) -> None:

@@ -63,13 +63,19 @@ class System:
         return orthonormalizer(self.phi, self.weight)
 
 
-def system(problem: Problem) -> System:
-    """The system of a finite problem, computed on first use."""
+def finite(problem: Problem) -> Problem:
+    """Refuse whatever is not a finite problem."""
     if not isinstance(problem, Problem):
         raise InputError(
             f"exact quantities need a finite Problem, got {type(problem).__name__};"
             " for a simulated one use metrics from held-out rows"
         )
+    return problem
+
+
+def system(problem: Problem) -> System:
+    """The system of a finite problem, computed on first use."""
+    finite(problem)
     if problem not in _known:
         _known[problem] = System(problem)
     return _known[problem]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from o2td.errors import FormatError, InputError
 from o2td.registry import FEATURES
+from o2td.transitions import as_array
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -246,7 +247,7 @@ def as_matrix(X: Any) -> npt.NDArray[Any]:
     if hasattr(X, "toarray") and not hasattr(X, "columns"):
         raise InputError("X: sparse observations are not supported; pass X.toarray()")
     try:
-        array = np.asarray(X)
+        array = as_array("X", X)
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -265,7 +266,7 @@ def as_matrix(X: Any) -> npt.NDArray[Any]:
 
 def as_states(X: Any, n_states: int | None) -> Ints:
     """Integer states from an (n,) or (n, 1) array, checked against `0 <= state < n_states`."""
-    array = np.asarray(X)
+    array = as_array("state", X)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind not in "iufb":

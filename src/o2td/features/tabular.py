@@ -23,6 +23,7 @@ from o2td.features.base import (
     product_within,
 )
 from o2td.features.scaling import Bounded
+from o2td.transitions import as_array
 
 
 class OneHot(Transformer):
@@ -66,7 +67,7 @@ class Tabular(OneHot):
         if X is None:
             self._ready()
             return self
-        if self.n_states is None and np.size(X) == 0:
+        if self.n_states is None and as_array("X", X).size == 0:
             raise InputError("X: has no rows to learn the states from; pass rows, or n_states=")
         return self.partial_fit(X)
 

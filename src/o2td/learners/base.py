@@ -185,10 +185,17 @@ class Learner:
                 f"the transitions have {batch.d} features, this learner has"
                 f" {self.arrays['theta'].shape[1]}"
             )
-        if not self.arrays:
-            self.allocate(batch.d)
-        if batch.sparse and self.arrays["active"].shape[1] == 0:
-            self.allocate_sparse()
+        before = dict(self.arrays)
+        try:
+            if not self.arrays:
+                self.allocate(batch.d)
+            if batch.sparse and self.arrays["active"].shape[1] == 0:
+                self.allocate_sparse()
+        except MemoryError:
+            self.arrays = before
+            raise InputError(
+                f"{batch.d} features do not fit into memory; use fewer, or hash them"
+            ) from None
         return batch.n > 0 and self.diverged[0] < 0
 
     def allocate(self, d: int) -> None:

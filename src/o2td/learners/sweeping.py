@@ -84,13 +84,15 @@ def sweep(
     >>> result.values["rmse"].shape, result.steps.tolist()
     ((2, 2), [500, 1000])
     """
-    lanes = [lane if isinstance(lane, Lane) else Lane(lane) for lane in learners]
-    if not lanes:
-        raise InputError("sweep needs at least one learner")
+    lanes = _lanes(learners)
     if isinstance(batch, Transitions):
         if isinstance(metrics, Sequence):
             raise InputError("one stream takes one mapping of metrics, not several")
         return _one_stream(lanes, batch, metrics, every)
+    if not isinstance(batch, Sequence) or not all(isinstance(b, Transitions) for b in batch):
+        raise InputError("sweep takes Transitions, or a list of them, one a stream")
+    if not isinstance(workers, int) or workers < 1:
+        raise InputError(f"workers must be a whole number from 1, got {workers!r}")
     measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
     if not batch or len(measured) != len(batch) or len({len(b) for b in batch}) != 1:
         raise InputError(
@@ -110,12 +112,22 @@ def sweep(
     )
 
 
+def _lanes(learners: Sequence[Learner | Lane]) -> list[Lane]:
+    if not isinstance(learners, Sequence) or not learners:
+        raise InputError("sweep needs at least one learner, in a list")
+    lanes = [lane if isinstance(lane, Lane) else Lane(lane) for lane in learners]
+    for k, lane in enumerate(lanes):
+        if not isinstance(lane.learner, Learner):
+            raise InputError(f"lane {k} of the sweep is {lane.learner!r}, not a learner")
+    return lanes
+
+
 def _one_stream(
     lanes: list[Lane], batch: Transitions, metrics: Mapping[str, Any] | None, every: int | None
 ) -> SweepResult:
-    every = max(batch.n, 1) if every is None else int(every)
-    if every < 1:
-        raise InputError(f"every must be at least 1, got {every}")
+    every = max(batch.n, 1) if every is None else every
+    if not isinstance(every, (int, np.integer)) or every < 1:
+        raise InputError(f"every must be a whole number from 1, got {every!r}")
     names = tuple(metrics or ())
     stacked = _stack(metrics, batch.d)
     trained = [lane.learner.clone() for lane in lanes]
@@ -172,6 +184,8 @@ def _stack(metrics: Mapping[str, Any] | None, d: int) -> Metrics:
     if not metrics:
         return no_metrics(d)
     for name, metric in metrics.items():
+        if not all(hasattr(metric, part) for part in ("R", "center", "constant")):
+            raise InputError(f"metric {name!r} is {metric!r}; take one of o2td.metrics")
         if np.shape(metric.R) != (d, d):
             raise InputError(f"metric {name!r} is for {np.shape(metric.R)[-1]} features, not {d}")
     chosen = list(metrics.values())

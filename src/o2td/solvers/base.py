@@ -187,8 +187,13 @@ class Solver(ABC):
         if not isinstance(batch, Transitions):
             raise InputError(f"pass Transitions, not {type(batch).__name__}")
         # Overflow is reported below with what to do, not as a warning.
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = self._collect(batch)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = self._collect(batch)
+        except MemoryError:
+            raise InputError(
+                f"the sums over {batch.d} features do not fit into memory; use fewer features"
+            ) from None
         refuse_overflow(sums.arrays())
         return sums
 

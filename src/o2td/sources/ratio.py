@@ -170,7 +170,8 @@ class Ratio:
     def _range(
         self, values: Floats, role: str, place: Place, low: float, high: float, log: bool
     ) -> Floats:
-        bad = (values < low - _ROUNDING) | (values > high + _ROUNDING)
+        stray = 0.0 if role == "rho" else _ROUNDING
+        bad = (values < low - stray) | (values > high + stray)
         if bad.any():
             row = int(np.argmax(bad))
             remedy = "a ratio is zero or more" if role == "rho" else "a probability is in [0, 1]"
