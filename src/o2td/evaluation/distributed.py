@@ -19,7 +19,7 @@ import numpy as np
 from o2td.errors import O2TDError, import_extra
 from o2td.evaluation.blocks import Floats, Log, whole_episodes
 from o2td.evaluation.cells import CellSystem
-from o2td.evaluation.fitting import Fitting
+from o2td.evaluation.fitting import Fitting, Influences
 from o2td.evaluation.histories import Episodes, Horizon
 from o2td.evaluation.importance import Corrected, Weighed
 from o2td.evaluation.survey import Sample, Survey
@@ -152,6 +152,8 @@ def _(held: Survey, more: Survey) -> None:
     held.largest_discount = max(held.largest_discount, more.largest_discount)
     held.smallest_discount = min(held.smallest_discount, more.smallest_discount)
     held.n_actions = max(held.n_actions, more.n_actions)
+    if more.low is not None:
+        held.widen(more.low, more.high)
     held.taken = np.stack([_sum(a, b) for a, b in zip(held.taken, more.taken, strict=True)])
 
 
@@ -179,6 +181,15 @@ def _(held: CellSystem, more: CellSystem) -> None:
     held.sums[held._place(more.cell)] += more.sums
     held._merge(more.pair, more.flow)
     held._check()
+
+
+@merge.register
+def _(held: Influences, more: Influences) -> None:
+    merge(held.opens, more.opens)
+    for one, two in zip(held.found, more.found, strict=True):
+        merge(one, two)
+    if held.corrected is not None and more.corrected is not None:
+        merge(held.corrected, more.corrected)
 
 
 @merge.register

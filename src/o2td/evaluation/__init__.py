@@ -1,0 +1,15 @@
+"""What would this policy be worth? The value of one policy from logs of another.
+
+>>> from o2td import evaluation
+>>> "lstd" in evaluation.METHODS
+True
+"""
+
+from __future__ import annotations
+
+from o2td.evaluation.evaluate import evaluate
+from o2td.evaluation.plan import METHODS
+from o2td.evaluation.result import Estimate, Evaluation, FittedValues
+from o2td.evaluation.thresholds import Thresholds
+
+__all__ = ["METHODS", "Estimate", "Evaluation", "FittedValues", "Thresholds", "evaluate"]

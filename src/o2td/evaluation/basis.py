@@ -1,0 +1,187 @@
+"""Features of a block's rows, in the three forms that estimates are computed from.
+
+Each gives, for weights `theta`: `here @ theta` (what an update corrects), `ahead @ theta` (the
+discounted prediction of what follows) and `first @ theta` (the value where an episode starts).
+
+| form | here | ahead | first |
+|---|---|---|---|
+| `States` | `phi(s)` | `gamma phi(s')` | `phi(s_0)` |
+| `Actions` | `phi(s, a)` | `gamma sum_a' pi(a', s') phi(s', a')` | `sum_a pi(a, s_0) phi(s_0, a)` |
+| `Cells` | one state of a table | its successor | the first state |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.evaluation.blocks import Block, Floats, Ints
+
+WIDEST = 2048  # dense features that a system of equations may have
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Dense rows of one block; `keep` is 0 in rows that cannot be used."""
+
+    here: Floats
+    ahead: Floats
+    first: Floats
+    keep: Floats | None = None
+
+    def temporal_difference(self, reward: Floats, theta: Floats) -> Floats:
+        """`r + ahead·theta - here·theta`; `theta` may have several columns."""
+        gain = self.ahead @ theta - self.here @ theta
+        delta = gain + (reward if theta.ndim == 1 else reward[:, None])
+        if self.keep is not None:
+            delta = delta * (self.keep if theta.ndim == 1 else self.keep[:, None])
+        return np.asarray(delta)
+
+
+class States:
+    """Features of states: a transformer, a callable, or an (S, d) table."""
+
+    uses_ratios = True
+
+    def __init__(self, features: Any) -> None:
+        self.features = features
+
+    @property
+    def name(self) -> str:
+        """How the features are written."""
+        return describe(self.features)
+
+    def phi(self, inputs: npt.NDArray[Any]) -> Floats:
+        """Dense features of observations or states."""
+        rows = _apply(self.features, inputs)
+        if rows.shape[1] > WIDEST:
+            raise InputError(
+                f"features: {rows.shape[1]} features a row; evaluate takes at most {WIDEST},"
+                " or any number that index states (tabular, aggregate)"
+            )
+        return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+
+    def both(self, block: Block) -> tuple[Floats, Floats]:
+        """`phi(s)` and `phi(s')`; a successor that is the next row is not computed again."""
+        rows = block.rows
+        inputs, after = rows.input, rows.next_input
+        here = self.phi(inputs)
+        ahead = np.zeros_like(here)
+        same = np.zeros(len(rows), dtype=np.bool_)
+        equal = after[:-1] == inputs[1:]
+        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
+        same &= ~rows.terminated
+        at = np.flatnonzero(same)
+        ahead[at] = here[at + 1]
+        other = np.flatnonzero(~same & ~rows.terminated)
+        if len(other):
+            ahead[other] = self.phi(after[other])
+        return here, ahead
+
+    def rows(self, block: Block) -> Rows:
+        """Rows of a block."""
+        here, ahead = self.both(block)
+        ahead *= block.rows.discount[:, None]
+        return Rows(here, ahead, here[block.first[:-1]])
+
+    def predict(self, inputs: npt.NDArray[Any], theta: Floats) -> Floats:
+        """`V(s)`."""
+        return np.asarray(self.phi(inputs) @ theta)
+
+
+class Actions:
+    """Features of states and actions, one block of weights an action."""
+
+    uses_ratios = False
+
+    def __init__(self, states: States, n_actions: int) -> None:
+        self.states, self.n_actions = states, n_actions
+
+    @property
+    def name(self) -> str:
+        """How the features are written."""
+        return f"{self.states.name} for each of {self.n_actions} actions"
+
+    def rows(self, block: Block) -> Rows:
+        """Rows of a block; those whose successor has no probabilities are not used."""
+        rows = block.rows
+        if rows.action is None or rows.target_probs is None or rows.next_target_probs is None:
+            raise InputError("logs: action values need actions and the target's probabilities")
+        here, ahead = self.states.both(block)
+        n, d = here.shape
+        chance = rows.next_target_probs * rows.discount[:, None]
+        known: Any = np.isfinite(chance).all(axis=1)
+        keep: Floats | None = None if known.all() else known.astype(np.float64)
+        if keep is not None:
+            chance = np.where(known[:, None], chance, 0.0)
+        taken = np.zeros((n, self.n_actions, d))
+        taken[np.arange(n), rows.action.astype(np.int64)] = here
+        following = (chance[:, :, None] * ahead[:, None, :]).reshape(n, -1)
+        start = block.first[:-1]
+        first = (rows.target_probs[start][:, :, None] * here[start][:, None, :]).reshape(
+            len(start), -1
+        )
+        return Rows(taken.reshape(n, -1), following, first, keep)
+
+
+class Cells:
+    """One weight a state: features that name the active one by `state_of`, or states themselves."""
+
+    uses_ratios = True
+
+    def __init__(self, features: Any) -> None:
+        self.features = features
+
+    @property
+    def name(self) -> str:
+        """How the features are written."""
+        return describe(self.features)
+
+    def index(self, block: Block) -> tuple[Ints, Ints]:
+        """The cell of each row and of its successor, -1 where it terminates."""
+        rows = block.rows
+        here = self.features.state_of(rows.input)
+        ahead = np.where(rows.terminated, -1, self.features.state_of(rows.next_input))
+        return here, ahead
+
+    def predict(self, inputs: npt.NDArray[Any], theta: Floats) -> Floats:
+        """`V(s)`."""
+        return np.asarray(theta[self.features.state_of(inputs)])
+
+
+def describe(features: Any) -> str:
+    """One line about a feature map, without long arrays."""
+    if hasattr(features, "shape"):
+        return f"table of {features.shape[0]} states by {features.shape[1]} features"
+    if not hasattr(features, "get_params"):
+        return str(getattr(features, "__name__", type(features).__name__))
+    shown = []
+    for name, value in features.get_params().items():
+        if value is None or name in ("bounds", "clip", "centers", "width"):
+            continue
+        shown.append(f"{name}={value}")
+    if getattr(features, "centers", None) is not None:
+        shown.insert(0, f"{len(features.centers)} centres")
+    name = getattr(features, "feature", type(features).__name__)
+    return f"{name}({', '.join(shown)})" if shown else str(name)
+
+
+def _apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
+    if hasattr(features, "shape"):
+        if inputs.ndim != 1:
+            raise InputError("features: a table of features needs a log with states")
+        if len(inputs) and inputs.max() >= features.shape[0]:
+            raise InputError(
+                f"features: state {inputs.max()} is in the log, the table has"
+                f" {features.shape[0]} rows"
+            )
+        return features[inputs]
+    transform = features.transform if hasattr(features, "transform") else features
+    rows = transform(inputs)
+    if getattr(rows, "ndim", 0) != 2 or rows.shape[0] != len(inputs):
+        raise InputError(f"features: returned shape {np.shape(rows)} for {len(inputs)} rows")
+    return rows

@@ -1,0 +1,190 @@
+"""A log as blocks of whole episodes, read as often as needed and held where it is small.
+
+Every statistic here is one of episodes, so chunks are joined until an episode is complete. An
+episode longer than `LONGEST` rows is cut into pieces of that length, so that memory stays bounded;
+only its first piece opens with a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError
+from o2td.sources import LogChunk, Source, open_logs
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Keys = npt.NDArray[np.uint64]
+
+LONGEST = 1 << 17  # rows of an episode that are kept together
+HELD = 1 << 27  # bytes of a log that is held in memory instead of being read again
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_ARRAYS = tuple(field.name for field in fields(LogChunk) if field.name != "drop")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Whole episodes: rows, where each episode begins, its key, and whether its start was seen."""
+
+    rows: LogChunk
+    first: Ints  # (episodes + 1,)
+    opens: Bools
+    key: Keys  # of each episode; pieces of a cut one have keys of their own
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes (or pieces)."""
+        return len(self.opens)
+
+    @cached_property
+    def _unit(self) -> Ints:
+        return np.repeat(np.arange(self.episodes), np.diff(self.first))
+
+    def unit(self) -> Ints:
+        """Number of the episode of each row, from 0 in the block."""
+        return self._unit
+
+    @property
+    def begin(self) -> Bools:
+        """Marks of the first row of each episode or piece, where traces begin."""
+        marks = np.zeros(len(self.rows), dtype=np.bool_)
+        marks[self.first[:-1]] = True
+        return marks
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums over each episode's rows."""
+        return np.add.reduceat(values, self.first[:-1], axis=0)
+
+    def pick(self, episodes: Bools) -> Block:
+        """Only some of the episodes."""
+        length = np.diff(self.first)[episodes]
+        rows = take(self.rows, np.repeat(episodes, np.diff(self.first)))
+        return Block(
+            rows, np.concatenate([[0], np.cumsum(length)]), self.opens[episodes], self.key[episodes]
+        )
+
+
+class Log:
+    """A source as blocks of whole episodes; a small one is read once and held."""
+
+    def __init__(self, source: Source, held: int = HELD) -> None:
+        self.source = source
+        self.passes = 0
+        self._budget = held
+        self._held: list[Block] | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in order."""
+        if self._held is not None:
+            yield from self._held
+            return
+        self.passes += 1
+        kept: list[Block] | None = []
+        size = 0
+        for block in whole_episodes(self.source.chunks()):
+            if kept is not None:
+                kept.append(block)
+                size += nbytes(block.rows)
+                kept = kept if size <= self._budget else None
+            yield block
+        self._held = kept
+
+    def collect(self, accumulator: Any) -> Any:
+        """One pass: hand every block to `accumulator.add`, and return it."""
+        for block in self.blocks():
+            accumulator.add(block)
+        return accumulator
+
+    @classmethod
+    def of(cls, logs: Any, discount: float | None, target: Any, **options: Any) -> Log:
+        """From a source, or whatever `open_logs` takes."""
+        if isinstance(logs, Log):
+            return logs
+        if isinstance(logs, Source):
+            if discount is not None and logs.discount not in (None, discount):
+                raise InputError(
+                    f"discount: {discount}, but the source was opened with {logs.discount};"
+                    " pass the same, or leave it out"
+                )
+            return cls(logs)
+        return cls(open_logs(logs, discount=discount, target=target, **options))
+
+
+def whole_episodes(chunks: Iterator[LogChunk], longest: int = LONGEST) -> Iterator[Block]:
+    """Chunks joined and cut so that each block holds whole episodes."""
+    rest: LogChunk | None = None
+    opens, piece = True, 0
+    for chunk in chunks:
+        if not len(chunk):
+            continue
+        rows = chunk if rest is None else join(rest, chunk)
+        starts = np.flatnonzero(rows.start)
+        stop = int(starts[-1]) if len(starts) else 0
+        if len(rows) - stop >= longest and stop == 0:
+            yield _block(rows, opens, piece)
+            rest, opens, piece = None, False, piece + 1
+            continue
+        if stop:
+            yield _block(take(rows, slice(0, stop)), opens, piece)
+            opens, piece = True, 0
+        rest = take(rows, slice(stop, None))
+    if rest is not None:
+        yield _block(rest, opens, piece)
+
+
+def _block(rows: LogChunk, opens: bool, piece: int) -> Block:
+    begin = rows.start.copy()
+    begin[0] = True
+    first = np.append(np.flatnonzero(begin), len(rows))
+    seen = np.ones(len(first) - 1, dtype=np.bool_)
+    seen[0] = opens or bool(rows.start[0])
+    key = rows.key[first[:-1]].astype(np.uint64)
+    if piece and not rows.start[0]:
+        with np.errstate(over="ignore"):
+            key[0] += np.uint64(piece) * _MIX
+    return Block(rows, first, seen, key)
+
+
+def take(rows: LogChunk, which: Any) -> LogChunk:
+    """Rows by slice or mask."""
+    arrays: dict[str, Any] = {}
+    for name in _ARRAYS:
+        array = getattr(rows, name)
+        arrays[name] = None if array is None else array[which]
+    return LogChunk(**arrays)
+
+
+def join(one: LogChunk, two: LogChunk) -> LogChunk:
+    """Two chunks as one."""
+    arrays: dict[str, Any] = {}
+    for name in _ARRAYS:
+        a, b = getattr(one, name), getattr(two, name)
+        arrays[name] = None if a is None or b is None else np.concatenate([a, b])
+    return LogChunk(**arrays)
+
+
+def nbytes(rows: LogChunk) -> int:
+    """Bytes of all arrays."""
+    return sum(a.nbytes for name in _ARRAYS if (a := getattr(rows, name)) is not None)
+
+
+def joined(blocks: list[Block]) -> Block:
+    """Several blocks as one."""
+    arrays: dict[str, Any] = {}
+    for name in _ARRAYS:
+        parts = [getattr(block.rows, name) for block in blocks]
+        arrays[name] = None if any(p is None for p in parts) else np.concatenate(parts)
+    lengths = np.concatenate([np.diff(block.first) for block in blocks])
+    return Block(
+        LogChunk(**arrays),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([block.opens for block in blocks]),
+        np.concatenate([block.key for block in blocks]),
+    )

@@ -1,0 +1,215 @@
+"""The plug-in model of a log whose states recur, by folds and bootstrap lanes.
+
+With one weight a state, LSTD(0) is the plug-in optimum normalised by ratios:
+`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. All that is kept is a number a state and
+a number a pair of states in each fold and lane, so the lanes are sparse systems.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from o2td.evaluation.basis import Cells
+from o2td.evaluation.blocks import Block, Bools, Floats, Ints
+from o2td.evaluation.systems import FOLDS
+from o2td.solvers.linear import Solution, conclude, solve
+
+_LANES_BYTES = 1 << 28
+_DENSE = 160  # states up to which a dense solve is quicker than a sparse one
+_TINY = 1e-12
+
+
+class CellSystem:
+    """Sums by cell and by pair of cells; the first columns are the folds, the others lanes."""
+
+    trace, emphatic, ridge = 0.0, False, 0.0
+
+    def __init__(self, basis: Cells, lanes: int = 0) -> None:
+        self.basis, self.wanted = basis, lanes
+        self.cell: Ints = np.zeros(0, dtype=np.int64)
+        self.pair: Ints = np.zeros((0, 2), dtype=np.int64)
+        width = FOLDS + lanes
+        # Of each cell: sums of rho, of rho r, and the number of starts there.
+        self.sums = np.zeros((0, 3, width))
+        self.flow = np.zeros((0, width))
+
+    @property
+    def label(self) -> str:
+        """Basis in words."""
+        return f"{self.basis.name}, λ = 0"
+
+    @property
+    def d(self) -> int:
+        """Number of cells that occurred."""
+        return len(self.cell)
+
+    # -- accumulating ------------------------------------------------------------------------------
+
+    def add(self, block: Block, fold: Any, counts: Floats | None) -> None:
+        """Take in a block; `fold` and `counts` belong to its episodes."""
+        here, ahead = self.basis.index(block)
+        self._grow(np.unique(np.concatenate([here, ahead[ahead >= 0]])))
+        at, to = self._place(here), self._place(np.maximum(ahead, self.cell[0]))
+        rows, unit = block.rows, block.unit()
+        live = (rows.discount > 0.0) & (rows.rho > 0.0)
+        joint = np.column_stack([at[live], to[live]])
+        weights = self._weights(fold, counts, block.episodes)
+        zero = np.zeros(len(rows))
+        first = zero.copy()
+        first[block.first[:-1]] = block.opens
+        for k, value in enumerate((rows.rho, rows.rho * rows.reward, first)):
+            self.sums[:, k] += _grouped(at, unit, value, self.d, block.episodes) @ weights
+        pair, where = np.unique(joint, axis=0, return_inverse=True)
+        flow = (rows.rho * rows.discount)[live]
+        found = _grouped(where.ravel(), unit[live], flow, len(pair), block.episodes) @ weights
+        self._merge(self.cell[pair], found)
+        self._check()
+
+    def _weights(self, fold: Any, counts: Floats | None, episodes: int) -> Floats:
+        member = np.zeros((episodes, FOLDS))
+        member[np.arange(episodes), fold] = 1.0
+        if self.sums.shape[2] == FOLDS or counts is None:
+            return member
+        return np.column_stack([member, counts])
+
+    def _grow(self, seen: Ints) -> None:
+        cell = np.union1d(self.cell, seen)
+        if len(cell) > len(self.cell):
+            sums = np.zeros((len(cell), 3, self.sums.shape[2]))
+            sums[np.searchsorted(cell, self.cell)] = self.sums
+            self.cell, self.sums = cell, sums
+
+    def _merge(self, pair: Ints, flow: Floats) -> None:
+        both = np.concatenate([self.pair, pair])
+        joined, where = np.unique(both, axis=0, return_inverse=True)
+        total = np.zeros((len(joined), flow.shape[1]))
+        where = where.ravel()
+        total[where[: len(self.pair)]] = self.flow
+        total[where[len(self.pair) :]] += flow
+        self.pair, self.flow = joined, total
+
+    def _check(self) -> None:
+        """Give up the lanes where they would not fit in memory."""
+        size = (self.sums.size + self.flow.size) * 8
+        if self.sums.shape[2] > FOLDS and size > _LANES_BYTES:
+            self.sums, self.flow = self.sums[:, :, :FOLDS].copy(), self.flow[:, :FOLDS].copy()
+
+    def _place(self, cells: Ints) -> Ints:
+        return np.searchsorted(self.cell, cells)
+
+    def light(self) -> CellSystem:
+        """The same without its sums, to go over rows with."""
+        other = copy(self)
+        other.sums, other.flow = np.zeros((0, 3, FOLDS)), np.zeros((0, FOLDS))
+        return other
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def _column(self, folds: Bools | None) -> tuple[Floats, Floats]:
+        which = np.flatnonzero(np.ones(FOLDS) if folds is None else folds)
+        return self.sums[:, :, which].sum(axis=2), self.flow[:, which].sum(axis=1)
+
+    def _matrix(self, rho: Floats, flow: Floats) -> Any:
+        """`diag(sum rho) - flow` (as a sparse matrix beyond some states), rows scaled to one."""
+        at, to = self._place(self.pair[:, 0]), self._place(self.pair[:, 1])
+        scale = 1.0 / np.maximum(rho, _TINY)
+        value = flow * scale[at]
+        if self.d <= _DENSE:
+            dense = np.eye(self.d)
+            np.add.at(dense, (at, to), -value)
+            return dense, scale
+        from scipy.sparse import coo_array, eye_array
+
+        A = eye_array(self.d) - coo_array((value, (at, to)), shape=(self.d, self.d))
+        return A.tocsc(), scale
+
+    def _values(self, sums: Floats, flow: Floats) -> Floats:
+        A, scale = self._matrix(sums[:, 0], flow)
+        return _solve(A, sums[:, 1] * scale)
+
+    def start(self, folds: Bools | None = None) -> Floats:
+        """Share of starts in each cell."""
+        sums, _ = self._column(folds)
+        return np.asarray(sums[:, 2] / max(sums[:, 2].sum(), 1.0))
+
+    def solve(self, folds: Bools | None = None) -> Solution:
+        """Values of the cells that occurred; 0 where the target was never followed."""
+        sums, flow = self._column(folds)
+        theta = self._values(sums, flow)
+        A, _ = self._matrix(sums[:, 0], flow)
+        if isinstance(A, np.ndarray):
+            return solve(A, sums[:, 1] / np.maximum(sums[:, 0], _TINY))
+        residual = float(np.abs(A @ theta - sums[:, 1] / np.maximum(sums[:, 0], _TINY)).max())
+        return conclude(theta, "ok", self.d, 1.0, residual)
+
+    def adjoint(self) -> Floats:
+        """`u = A^-T phi_0`, for rows weighted by `rho` as they are."""
+        sums, flow = self._column(None)
+        A, scale = self._matrix(sums[:, 0], flow)
+        return np.asarray(_solve(A.T, self.start()) * scale)
+
+    def lane_values(self) -> Floats | None:
+        """The value in each lane, or None where there are no lanes."""
+        lanes = self.sums.shape[2] - FOLDS
+        if not lanes:
+            return None
+        values = np.empty(lanes)
+        for lane in range(lanes):
+            sums = self.sums[:, :, FOLDS + lane]
+            share = sums[:, 2] / max(sums[:, 2].sum(), 1.0)
+            values[lane] = share @ self._values(sums, self.flow[:, FOLDS + lane])
+        return values
+
+    def table(self, theta: Floats, size: int) -> Floats:
+        """`theta` as one weight a state, 0 for those that never occurred."""
+        whole = np.zeros(size)
+        whole[self.cell] = theta
+        return whole
+
+    def differences(self, block: Block, theta: Floats) -> tuple[Floats, Floats]:
+        """`V(s_0)` of each episode and `delta` of each row; `theta` may have columns."""
+        here, ahead = self.basis.index(block)
+        at, to = self._place(here), self._place(np.maximum(ahead, self.cell[0]))
+        rows = block.rows
+        single = theta.ndim == 1
+        step, reward = (
+            (rows.discount, rows.reward)
+            if single
+            else (rows.discount[:, None], rows.reward[:, None])
+        )
+        delta = reward + step * theta[to] - theta[at]
+        return np.asarray(theta[at[block.first[:-1]]]), np.asarray(delta)
+
+    def influence(self, block: Block, theta: Floats, adjoint: Floats) -> tuple[Floats, Floats]:
+        """`V(s_0)` and `u·sum_t z_t delta_t` of each episode."""
+        first, delta = self.differences(block, theta)
+        here, _ = self.basis.index(block)
+        return first, block.sums(adjoint[self._place(here)] * block.rows.rho * delta)
+
+
+def _grouped(group: Ints, unit: Ints, value: Floats, groups: int, units: int) -> Any:
+    """Sums of `value` by group and episode, as a sparse (groups, episodes) matrix."""
+    from scipy.sparse import coo_array
+
+    return coo_array((value, (group, unit)), shape=(groups, units)).tocsr()
+
+
+def _solve(A: Any, b: Floats) -> Floats:
+    """A theta; the smallest one where the target never leaves some states at discount 1."""
+    if isinstance(A, np.ndarray):
+        try:
+            found: Any = np.linalg.solve(A, b)
+        except np.linalg.LinAlgError:
+            return solve(np.ascontiguousarray(A), b).theta
+        if np.isfinite(found).all():
+            return np.asarray(found)
+        return solve(np.ascontiguousarray(A), b).theta
+    from scipy.sparse.linalg import splu
+
+    try:
+        return np.asarray(splu(A.tocsc()).solve(b))
+    except RuntimeError:
+        return solve(A.toarray(), b).theta

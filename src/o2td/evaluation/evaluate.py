@@ -1,0 +1,179 @@
+"""`evaluate`: logs of one policy in, the value of another out, with an interval and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.evaluation.blocks import Log
+from o2td.evaluation.bootstrap import LANES
+from o2td.evaluation.plan import METHODS, Plan
+from o2td.evaluation.result import Estimate, Evaluation, finite
+from o2td.evaluation.survey import Survey
+from o2td.evaluation.thresholds import Thresholds
+from o2td.evaluation.verdicts import Case, Grounds, agreement, judge_case, recommend
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    logs: Any,
+    discount: float | None = None,
+    features: Any = "auto",
+    methods: Sequence[str] | str | None = None,
+    target: Any = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    *,
+    trace: float | None = None,
+    lanes: int = LANES,
+    thresholds: Thresholds | None = None,
+    **options: Any,
+) -> Evaluation:
+    """The value of the target policy, `E[V(s_0)]`, from logs of another policy.
+
+    The mean is over the start states' distribution, of which the log's are a sample: intervals
+    cover the doubt about them too. They resample episodes, never rows.
+
+    Parameters
+    ----------
+    logs
+        A source of `o2td.sources`, or what `o2td.sources.open_logs` takes: paths or a frame.
+    discount
+        Gamma; may be left out where the source or a column has it.
+    features
+        "auto" (chosen on held-out episodes; one weight a state where the log has states), a text such
+        as "fourier:3", a transformer, or an (S, d) table.
+    methods
+        Some of lstd, plugin, lstdq, lsetd, sotd, o2td, etd, tdrc, is, wis, pdis, wpdis, dr, wdr. None:
+        all that fit the log.
+    target
+        A policy, for `open_logs`.
+    confidence
+        Of the intervals.
+    seed
+        Of the bootstrap and of random choices; the same seed and log give the same answer.
+    trace
+        Lambda of LSTD where `features` are given (default 0).
+    lanes
+        Bootstrap lanes.
+    thresholds
+        What the verdicts turn on.
+    options
+        More for `open_logs`: `columns`, `behavior`, `sort`, `densities`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from o2td import evaluation
+    >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
+    ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
+    >>> answer = evaluation.evaluate(log, discount=0.9)
+    >>> answer.verdict, answer.recommended.method, round(answer.recommended.value, 6)
+    ('trust', 'lstd', 0.75)
+    """
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence: {confidence} is not between 0 and 1; pass 0.95")
+    if lanes < 0 or (0 < lanes < 20):
+        raise InputError(f"lanes: {lanes}; pass 0 (no bootstrap) or at least 20")
+    bounds = thresholds or Thresholds()
+    log = Log.of(logs, discount, target, **options)
+    survey = Survey.of(log)
+    plan = Plan(log, survey, features, _methods(methods), trace, lanes, seed, confidence)
+    cases = plan.cases()
+    grounds = _grounds(survey, bounds)
+    for case in cases:
+        judge_case(case, grounds)
+    best = recommend(cases)
+    agreed = agreement(best, cases, bounds)
+    ordered = [best, *(case for case in cases if case is not best)]
+    return Evaluation(
+        best.verdict,
+        [*best.reasons, *plan.remarks],
+        [_estimate(case) for case in ordered],
+        finite(_diagnostics(survey, plan, best, agreed, bounds)),
+        finite(plan.chosen),
+        plan.model(),
+        finite({**survey.series(), **plan.series()}),
+    )
+
+
+def _methods(methods: Sequence[str] | str | None) -> list[str] | None:
+    if methods is None:
+        return None
+    listed = methods.split(",") if isinstance(methods, str) else list(methods)
+    names = [str(name).strip().lower() for name in listed]
+    unknown = [name for name in names if name not in METHODS]
+    if unknown or not names:
+        raise InputError(
+            f"methods: {unknown[0] if unknown else 'none'!r} is not known; choose from"
+            f" {', '.join(METHODS)}"
+        )
+    return names
+
+
+def _grounds(survey: Survey, bounds: Thresholds) -> Grounds:
+    weights = survey.weights()
+    episodes = survey.weighed.episodes
+    left = np.where(episodes["ended"], 0.0, episodes["left"])
+    return Grounds(
+        survey.episodes,
+        weights["effective_sample_size"],
+        weights["pareto_shape"],
+        weights["max_weight_share"],
+        survey.support(),
+        survey.step_support(),
+        float(episodes["plain"].std()),
+        float(left.mean()),
+        bounds,
+    )
+
+
+def _estimate(case: Case) -> Estimate:
+    number = finite
+    reason = "; ".join(case.reasons) or "no doubt that the thresholds know"
+    return Estimate(
+        case.method,
+        number(float(case.value)),
+        number(float(case.interval.low)),
+        number(float(case.interval.high)),
+        case.interval.name,
+        number(case.approximation),
+        case.verdict,
+        reason,
+        list(case.reasons),
+        number(float(case.interval.standard_error)),
+        case.about,
+    )
+
+
+def _diagnostics(
+    survey: Survey, plan: Plan, best: Case, agreed: list[dict[str, Any]], bounds: Thresholds
+) -> dict[str, Any]:
+    info = plan.log.source.info
+    mean, error = survey.step_support()
+    ended = survey.weighed.episodes["ended"]
+    return {
+        "rows": survey.rows,
+        "episodes": survey.episodes,
+        "dropped": sum(info.dropped.values()),
+        "dropped_by_reason": dict(info.dropped),
+        "notes": dict(info.notes),
+        **survey.weights(),
+        "support": survey.support(),
+        "mean_rho": mean,
+        "mean_rho_error": error,
+        "zero_ratio_share": survey.zero / survey.rows,
+        "truncated_share": float(1.0 - ended.mean()),
+        "overlap": survey.overlap(),
+        "condition": best.condition,
+        "agreement": agreed,
+        "ratio": info.ratio,
+        "passes": plan.log.passes,
+        "population": "the target's value averaged over the distribution of start states, of which"
+        " the log's are a sample",
+        "thresholds": bounds.as_dict(),
+    }

@@ -1,0 +1,169 @@
+"""From `features=` to systems of equations: given by the user, one a state, or chosen from data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.evaluation.basis import Cells, States
+from o2td.evaluation.blocks import Block
+from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.fitting import AnySystem
+from o2td.evaluation.select import Choice, judge, panel
+from o2td.evaluation.survey import Survey, folds_of
+from o2td.evaluation.systems import FOLDS, System
+from o2td.features import Tabular, Transformer, parse
+
+_JUDGED = 15_000  # rows on which candidates are judged
+_LEAST = 400  # rows below which nothing is judged
+
+
+@dataclass(eq=False)
+class Chosen:
+    """The system that leads, the panel beside it, and an account of both.
+
+    `exact` says that the features can hold any values (one weight a state of the log), `average`
+    that the estimate is the panel's mean and not the lead's own.
+    """
+
+    lead: Any
+    panel: list[AnySystem] = field(default_factory=list)
+    exact: bool = False
+    average: bool = False
+    account: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    size: int = 0
+    tabular: Any = None
+
+    @property
+    def states(self) -> States:
+        """Dense features of states, of the lead's map."""
+        basis = self.lead.basis
+        return basis if isinstance(basis, States) else States(basis.features)
+
+    @property
+    def online(self) -> States | Cells:
+        """What online learners use."""
+        basis: States | Cells = self.lead.basis
+        return basis
+
+    def cells(self) -> Cells:
+        """One weight a state of the log."""
+        return Cells(self.tabular)
+
+
+def choose(survey: Survey, sample: Block, features: Any, trace: float | None, seed: int) -> Chosen:
+    """Resolve `features`."""
+    states = sample.rows.state is not None and sample.rows.observation is None
+    tabular = _fitted(Tabular(), survey, sample) if states else None
+    if isinstance(features, str) and features == "auto":
+        if states:
+            chosen = _exact(tabular, "the log has states, so each gets its own weight")
+        else:
+            chosen = _auto(sample, seed)
+    else:
+        made = parse(features) if isinstance(features, str) else features
+        chosen = _given(_fitted(made, survey, sample), sample, trace or 0.0, states, seed)
+    chosen.tabular = tabular
+    if not chosen.size:
+        basis = chosen.lead.basis
+        one = sample.rows.input[:1]
+        known = getattr(basis.features, "n_features_out_", None)
+        chosen.size = int(known or basis.phi(one).shape[1])
+    return chosen
+
+
+def _exact(tabular: Any, why: str) -> Chosen:
+    account = {"picked": "tabular", "why": why, "count": tabular.n_features_out_}
+    return Chosen(CellSystem(Cells(tabular)), exact=True, account=account)
+
+
+def _fitted(features: Any, survey: Survey, sample: Block) -> Any:
+    """Fit what can be fitted, to the range of the whole log; leave callables and tables alone."""
+    if hasattr(features, "shape") or not hasattr(features, "transform"):
+        if not (hasattr(features, "shape") or callable(features)):
+            raise InputError(
+                f"features: {features!r} is not a text, a transformer, a callable or a table"
+            )
+        return features
+    if isinstance(features, Transformer):
+        # All that these maps learn from data is its range.
+        return features.fit(np.stack([survey.low, survey.high]))
+    if hasattr(features, "fit"):
+        features.fit(sample.rows.input)
+    return features
+
+
+def _auto(sample: Block, seed: int) -> Chosen:
+    judged = _part(sample, _JUDGED)
+    if len(judged.rows) < _LEAST or judged.episodes < 2 * FOLDS:
+        return _few(judged, seed)
+    choices = judge(judged, folds_of(judged.key, FOLDS), seed)
+    if not choices:
+        raise InputError("features: no candidate could be fitted to this log; pass features=")
+    kept = panel(choices)
+    systems = _systems(kept)
+    why = (
+        f"of {len(choices)} candidates {len(kept)} are kept: held-out episodes do not tell them"
+        " from the best by the kernel Bellman loss (nor by weighted returns, where their weights"
+        " leave enough episodes); the estimate is their mean, the first is the model"
+    )
+    account = {
+        "picked": kept[0].name,
+        "trace": kept[0].trace,
+        "ridge": kept[0].ridge,
+        "count": kept[0].d,
+        "why": why,
+        "rows_judged": len(judged.rows),
+        "candidates": [choice.as_dict() for choice in choices],
+    }
+    lead = System(States(kept[0].features), kept[0].trace, ridge=kept[0].ridge)
+    return Chosen(lead, systems, average=True, account=account)
+
+
+def _systems(kept: list[Choice]) -> list[AnySystem]:
+    """One system a choice; choices of one map share its basis."""
+    bases = {id(choice.features): States(choice.features) for choice in kept}
+    return [System(bases[id(c.features)], c.trace, ridge=c.ridge) for c in kept]
+
+
+def _few(sample: Block, seed: int) -> Chosen:
+    """Too little to judge by: a straight line through the observations."""
+    from o2td.features import Polynomial
+
+    features = Polynomial(1).fit(np.asarray(sample.rows.input, dtype=np.float64))
+    why = f"{len(sample.rows)} rows are too few to choose by, so the simplest basis is used"
+    account = {"picked": "polynomial:1", "why": why, "count": features.n_features_out_}
+    return Chosen(System(States(features), ridge=1e-8), account=account, remarks=[why])
+
+
+def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) -> Chosen:
+    lead: AnySystem
+    if hasattr(features, "state_of"):
+        lead = CellSystem(Cells(features))
+        exact = states and isinstance(features, Tabular)
+    else:
+        lead, exact = System(States(features), trace, ridge=1e-9), False
+    account: dict[str, Any] = {"picked": lead.label, "why": "given"}
+    chosen = Chosen(lead, exact=exact, account=account)
+    if exact or states:
+        return chosen
+    judged = _part(sample, _JUDGED)
+    if len(judged.rows) >= _LEAST and judged.episodes >= 2 * FOLDS:
+        choices = judge(judged, folds_of(judged.key, FOLDS), seed)
+        kept = panel(choices) if choices else []
+        chosen.panel = _systems(kept)
+        account["candidates"] = [choice.as_dict() for choice in choices]
+        account["why"] = "given; the candidates show how other features would change the answer"
+    return chosen
+
+
+def _part(sample: Block, rows: int) -> Block:
+    """The first episodes of a sample, about so many rows."""
+    if len(sample.rows) <= rows:
+        return sample
+    last = max(int(np.searchsorted(sample.first, rows)), min(2 * FOLDS, sample.episodes))
+    return sample.pick(np.arange(sample.episodes) < last)

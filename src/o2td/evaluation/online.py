@@ -1,0 +1,151 @@
+"""The online learners and SOTD on a sample of the log, with intervals by leaving groups out.
+
+A learner has no closed-form influence, so each is run once on all episodes of the sample and once
+without each of `GROUPS` groups of them: a delete-a-group jackknife, `se^2 = (G-1)/G sum (v_g - v)^2`
+(Kott 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import O2TDError
+from o2td.evaluation.basis import Cells, States
+from o2td.evaluation.blocks import Block, Floats
+from o2td.evaluation.survey import folds_of
+from o2td.features import GridAggregation
+from o2td.transitions import Transitions
+
+GROUPS = 10
+POINTS = 25  # of a learning curve
+_CELLS = 2000  # cells of the grid that SOTD gets where observations are continuous
+_WIDEST = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Replicated:
+    """A value, the values without each group, and how it came about."""
+
+    value: float
+    replicates: Floats
+    about: str
+    curve: dict[str, Any] | None = None
+    trouble: str = ""
+
+
+class Bench:
+    """A sample of the log as transitions, ready for every learner and solver."""
+
+    def __init__(self, block: Block, basis: States | Cells) -> None:
+        self.block, self.basis = block, basis
+        self.group = folds_of(block.key * np.uint64(3) + np.uint64(1), GROUPS)
+        self.groups = np.unique(self.group)
+
+    def _transitions(self, chosen: Any = None) -> Transitions:
+        block = self.block if chosen is None else self.block.pick(chosen)
+        rows = block.rows
+        shared: dict[str, Any] = {
+            "discount": rows.discount,
+            "rho": rows.rho,
+            "start": block.begin,
+        }
+        if isinstance(self.basis, Cells):
+            from scipy.sparse import eye_array
+
+            here, ahead = self.basis.index(block)
+            size = self.basis.features.n_features_out_
+            table: Any = np.eye(size) if size <= 64 else eye_array(size, format="csr")
+            return Transitions.from_table(table, here, rows.reward, ahead, **shared)
+        return Transitions(*self._dense(block), **shared)
+
+    def _dense(self, block: Block) -> tuple[Floats, Floats, Floats]:
+        here, ahead = self.basis.both(block)  # type: ignore[union-attr]
+        return here, block.rows.reward, ahead
+
+    def _start(self, chosen: Any = None) -> Any:
+        block = self.block if chosen is None else self.block.pick(chosen)
+        first = block.rows.input[block.first[:-1][block.opens]]
+        if isinstance(self.basis, Cells):
+            size = self.basis.features.n_features_out_
+            state = self.basis.features.state_of(first)
+            return np.bincount(state, minlength=size) / max(len(state), 1)
+        return self.basis.phi(first).mean(axis=0)
+
+    def learner(self, make: Callable[[], Any], about: str) -> Replicated:
+        """A learner over the rows in order, with its learning curve."""
+        batch, start = self._transitions(), self._start()
+        learner = make()
+        curve: dict[str, Any] = {"rows": [], "value": []}
+        size = max(1, -(-batch.n // POINTS))
+        for part in batch.chunks(size):
+            learner.partial_fit(part)
+            curve["rows"].append(learner.steps)
+            curve["value"].append(float(start @ learner.theta))
+        if learner.status.kind == "diverged":
+            return Replicated(np.nan, np.zeros(0), about, curve, f"{about} diverged on this log")
+        values = [
+            float(self._start(self.group != g) @ make().partial_fit(self._left(g)).theta)
+            for g in self.groups
+        ]
+        return Replicated(curve["value"][-1], np.array(values), about, curve)
+
+    def _left(self, group: int) -> Transitions:
+        return self._transitions(self.group != group)
+
+    def sotd(self) -> Replicated:
+        """SOTD on states, or on the cells of a grid where observations are continuous."""
+        from o2td.solvers import SOTD
+
+        about = "SOTD on states"
+        basis: Any = self.basis
+        if isinstance(basis, States) and self.block.rows.state is None:
+            basis = Cells(grid(self.block))
+            about = f"SOTD on {basis.name}"
+        parts = []
+        for g in self.groups:
+            bench = Bench(self.block.pick(self.group == g), basis)
+            parts.append(SOTD().update(bench._transitions()))
+        values = []
+        for left in [None, *range(len(parts))]:
+            merged = SOTD()
+            for k, part in enumerate(parts):
+                if k != left:
+                    merged.merge(part)
+            chosen = None if left is None else self.group != self.groups[left]
+            start = Bench(self.block, basis)._start(chosen)
+            values.append(float(start @ merged.theta))
+        return Replicated(values[0], np.array(values[1:]), about)
+
+
+def grid(block: Block) -> GridAggregation:
+    """An even grid over the observations with at most `_CELLS` cells, at least 2 a variable."""
+    inputs = block.rows.input
+    bins = max(2, int(min(_CELLS, len(inputs) / 20) ** (1.0 / inputs.shape[1])))
+    return GridAggregation(bins).fit(np.concatenate([inputs, block.rows.next_input]))
+
+
+def online(block: Block, basis: States | Cells, methods: list[str]) -> dict[str, Replicated]:
+    """The methods among `o2td, etd, tdrc, sotd`."""
+    from o2td.learners import ETD, O2TD, TDRC
+
+    omega = "state" if isinstance(basis, Cells) else "moments"
+    makers: dict[str, tuple[Callable[[], Any], str]] = {
+        "o2td": (lambda: O2TD(step_size="auto", omega=omega), f"O2TD with {omega} omega"),
+        "etd": (lambda: ETD(step_size="auto"), "ETD(0)"),
+        "tdrc": (lambda: TDRC(step_size="auto"), "TDRC"),
+    }
+    bench, found = Bench(block, basis), {}
+    for method in methods:
+        try:
+            if method == "sotd":
+                found[method] = bench.sotd()
+            else:
+                make, about = makers[method]
+                found[method] = bench.learner(make, f"{about}, one pass, automatic step size")
+        except O2TDError as error:
+            found[method] = Replicated(np.nan, np.zeros(0), method, None, str(error))
+    return found

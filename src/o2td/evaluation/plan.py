@@ -1,0 +1,274 @@
+"""Which systems to fit for the methods asked for, and their answers as cases to be judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td.evaluation.basis import Actions, Cells
+from o2td.evaluation.blocks import Block, Floats, Log
+from o2td.evaluation.bootstrap import Interval, bca, sandwich, student, weighted_means
+from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.features import Chosen, choose
+from o2td.evaluation.fitting import AnySystem, Fit, Fitting, averaged
+from o2td.evaluation.importance import FAMILY, Corrected
+from o2td.evaluation.online import Replicated, online
+from o2td.evaluation.result import FittedValues
+from o2td.evaluation.select import agreeing
+from o2td.evaluation.survey import Survey
+from o2td.evaluation.systems import System
+from o2td.evaluation.verdicts import Case
+
+FITS = ("lstd", "plugin", "lstdq", "lsetd")
+REPLICATED = ("sotd", "o2td", "etd", "tdrc")
+ROBUST = ("dr", "wdr")
+METHODS = (*FITS, *REPLICATED, *FAMILY, *ROBUST)
+_WIDE_ACTIONS = 1024  # features of states and actions beyond which LSTDQ is left out unasked
+_REACH = 0.25  # share of effective episodes down to which histories correct a fit
+
+
+class Plan:
+    """The systems behind the methods, fitted in two passes."""
+
+    def __init__(
+        self,
+        log: Log,
+        survey: Survey,
+        features: Any,
+        methods: list[str] | None,
+        trace: float | None,
+        lanes: int,
+        seed: int,
+        confidence: float,
+    ) -> None:
+        self.log, self.survey, self.seed = log, survey, seed
+        self.lanes, self.confidence = lanes, confidence
+        self.sample: Block = survey.sample.joined()
+        self.asked = methods
+        self.choice: Chosen = choose(survey, self.sample, features, trace, seed)
+        self.remarks = list(self.choice.remarks)
+        self.methods = methods or self._fitting_methods()
+        self._build()
+        self._replicated: dict[str, Replicated] = {}
+
+    # -- what to fit -------------------------------------------------------------------------------
+
+    def _fitting_methods(self) -> list[str]:
+        """All methods that this log has what it takes for."""
+        rows = self.sample.rows
+        left_out = set()
+        if rows.state is None and not isinstance(self.choice.lead.basis, Cells):
+            left_out.add("plugin")
+        needed = (rows.target_probs, rows.next_target_probs, rows.action)
+        if any(part is None for part in needed) or self._actions() > _WIDE_ACTIONS:
+            left_out.add("lstdq")
+        if self._size() > _WIDE_ACTIONS:
+            left_out |= {"lsetd", "lstdq"}
+        return [method for method in METHODS if method not in left_out]
+
+    def _size(self) -> int:
+        lead = self.choice.lead
+        return int(getattr(lead.basis.features, "n_features_out_", None) or self.choice.size)
+
+    def _actions(self) -> int:
+        return self._size() * max(self.survey.n_actions, 1)
+
+    def _build(self) -> None:
+        """All systems, each with the name of what it serves."""
+        lead, states = self.choice.lead, self.choice.states
+        lead.wanted = self.lanes
+        self.systems: dict[str, AnySystem] = {"lead": lead}
+        for k, member in enumerate(self.choice.panel):
+            self.systems[f"panel {k}"] = member
+        if "lsetd" in self.methods:
+            self.systems["lsetd"] = System(states, lead.trace, emphatic=True, ridge=lead.ridge)
+        if "lstdq" in self.methods:
+            basis = Actions(states, max(self.survey.n_actions, 1))
+            self.systems["lstdq"] = System(basis, ridge=max(lead.ridge, 1e-8))
+        plain = isinstance(lead, CellSystem) and self.choice.exact
+        if "plugin" in self.methods and not plain and self.sample.rows.state is not None:
+            self.systems["plugin"] = CellSystem(self.choice.cells(), self.lanes)
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def cases(self) -> list[Case]:
+        """Fit everything and return one case a method."""
+        if "lstdq" in self.methods and self.sample.rows.next_target_probs is None:
+            self.systems.pop("lstdq", None)
+        order = sorted(self.systems, key=lambda name: id(getattr(self.systems[name], "basis", 0)))
+        fitting = Fitting([self.systems[name] for name in order], self.lanes, self.seed)
+        self.log.collect(fitting)
+        corrected = Corrected(self.survey.weighed, self._reach())
+        fits = fitting.fits(self.log, corrected, self.systems["lead"])
+        self.fits: dict[str, Fit] = dict(zip(order, fits, strict=True))
+        self.corrected = corrected
+        wanted = [method for method in self.methods if method in REPLICATED]
+        self._replicated = online(self.sample, self.choice.online, wanted) if wanted else {}
+        self.base = self._lstd()
+        makers = [self._case(method) for method in self.methods]
+        return [case for case in makers if case is not None]
+
+    def _reach(self) -> int:
+        size = self.survey.weighed.horizon.effective_size
+        enough = size >= max(_REACH * self.survey.episodes, 1.0)
+        return int(len(size) if enough.all() else np.argmin(enough))
+
+    def _case(self, method: str) -> Case | None:
+        if method == "lstd":
+            return self.base
+        if method == "plugin":
+            return self._plugin()
+        if method in ("lstdq", "lsetd"):
+            return self._other_fit(method)
+        if method in REPLICATED:
+            return self._replicate(method)
+        if method in ("wpdis", *ROBUST):
+            value, influence = self.corrected.estimate(method)
+        else:
+            value, influence = self.survey.weighed.estimate(method)
+        lanes = self._linear(value, influence)
+        about = {"dr": "doubly robust", "wdr": "weighted doubly robust"}.get(method, "")
+        if about:
+            about += f", V by LSTD on the other folds: {self.systems['lead'].label}"
+        return Case(
+            method, value, self._interval(value, lanes, influence), 0.0, influence, 1.0, about
+        )
+
+    def _linear(self, value: float, influence: Floats) -> Floats:
+        if not self.lanes or not np.isfinite(value):
+            return np.zeros(0)
+        key = self.survey.weighed.episodes["key"]
+        return value + weighted_means(influence, key, self.seed, self.lanes)
+
+    def _interval(self, value: float, lanes: Floats, influence: Floats) -> Interval:
+        if not self.lanes:
+            return sandwich(value, influence, self.confidence)
+        return bca(value, lanes, influence, self.confidence)
+
+    # -- fits --------------------------------------------------------------------------------------
+
+    def _lstd(self) -> Case:
+        lead = self.fits["lead"]
+        members = [fit for name, fit in self.fits.items() if name.startswith("panel")]
+        condition = lead.condition
+        if not members:
+            value, influence, lanes = lead.value, lead.influence, lead.lanes
+            about = f"LSTD: {lead.system.label}"
+            approximation = 0.0 if self.choice.exact else None
+        else:
+            values = np.array([fit.value for fit in members])
+            fits = [fit for fit, fine in zip(members, agreeing(values), strict=True) if fine]
+            values = np.array([fit.value for fit in fits])
+            if self.choice.average:
+                value, influence, lanes = averaged(fits)
+                about = f"LSTD: mean of {len(fits)} fits, the best by losses {lead.system.label}"
+                approximation = float(np.ptp(values)) / 2.0
+            else:
+                value, influence, lanes = lead.value, lead.influence, lead.lanes
+                about = f"LSTD: {lead.system.label}"
+                off = abs(float(values.mean()) - value)
+                approximation = max(off, float(np.ptp([*values, value])) / 2.0)
+        if approximation is not None and not self.choice.exact:
+            change, error = self.corrected.correction()
+            approximation = max(approximation, abs(change) - 2.0 * error)
+        interval = self._interval(value, lanes, influence)
+        return Case("lstd", value, interval, approximation, influence, condition, about)
+
+    def _plugin(self) -> Case | None:
+        fit = self.fits.get("plugin") or self.fits["lead"]
+        if not isinstance(fit.system, CellSystem):
+            return self._missing("plugin", "the log has no states that recur")
+        about = f"plug-in model of {fit.system.d} states, normalised by ratios"
+        interval = self._interval(fit.value, fit.lanes, fit.influence)
+        exact = 0.0 if self.choice.exact or "plugin" in self.fits else self.base.approximation
+        return Case(
+            *("plugin", fit.value, interval, exact, fit.influence, fit.condition, about),
+        )
+
+    def _other_fit(self, method: str) -> Case:
+        fit = self.fits.get(method)
+        if fit is None:
+            return self._missing(
+                method, "the log has no per-action probabilities of the target, now and next"
+            )
+        interval = self._interval(fit.value, fit.lanes, fit.influence)
+        about = f"{method.upper()}: {fit.system.label}"
+        return Case(
+            method,
+            fit.value,
+            interval,
+            self._beside(fit.value),
+            fit.influence,
+            fit.condition,
+            about,
+        )
+
+    def _beside(self, value: float) -> float | None:
+        """An approximation error at least as large as what lies between this and LSTD."""
+        own = self.base.approximation
+        if own is None or not np.isfinite([value, self.base.value]).all():
+            return None
+        return max(own, abs(value - self.base.value) - 2.0 * self.base.interval.standard_error)
+
+    def _replicate(self, method: str) -> Case:
+        found = self._replicated[method]
+        name = "t, leaving out groups of episodes"
+        interval = student(found.value, found.replicates, self.confidence, name)
+        about = found.about
+        if self.survey.sample.threshold < 1.0:
+            about += f", on a sample of {len(self.sample.rows)} rows"
+        return Case(
+            method,
+            found.value,
+            interval,
+            self._beside(found.value),
+            None,
+            1.0,
+            about,
+            found.trouble,
+        )
+
+    def _missing(self, method: str, why: str) -> Case:
+        none = float("nan")
+        blank = Interval(none, none, "none", none)
+        return Case(method, none, blank, None, None, 1.0, "", why)
+
+    # -- what else is handed over ------------------------------------------------------------------
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What features were used and why."""
+        return self.choice.account
+
+    def model(self) -> FittedValues | None:
+        """The fitted value function of the lead."""
+        fit = self.fits["lead"]
+        theta = fit.solution.theta
+        if not np.isfinite(theta).all():
+            return None
+        if isinstance(fit.system, CellSystem):
+            basis = fit.system.basis
+            theta = fit.system.table(theta, basis.features.n_features_out_)
+            return FittedValues(basis, theta, "lstd")
+        return FittedValues(fit.system.basis, theta, "lstd")
+
+    def series(self) -> dict[str, Any]:
+        """Learning curves, the calibration of an estimated behaviour, and the choice of features."""
+        curves = {
+            name: found.curve for name, found in self._replicated.items() if found.curve is not None
+        }
+        series: dict[str, Any] = {"curves": curves}
+        behavior = self.log.source.behavior_model
+        if behavior is not None:
+            series["calibration"] = vars(behavior.calibration)
+        if "candidates" in self.choice.account:
+            listed = self.choice.account["candidates"]
+            columns = list(listed[0]) if listed else []
+            series["choice"] = {
+                "columns": columns,
+                "rows": [[row[name] for name in columns] for row in listed],
+                "why": self.choice.account["why"],
+            }
+        series["log"] = str(self.log.source.info).splitlines()
+        return series

@@ -1,0 +1,134 @@
+"""What an evaluation returns: estimates with intervals and verdicts, diagnostics, a fitted model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.evaluation.blocks import Floats
+
+__all__ = ["Estimate", "Evaluation", "FittedValues"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One method's answer; what could not be computed is None, and `reason` says why."""
+
+    method: str
+    value: float | None
+    low: float | None
+    high: float | None
+    interval: str
+    approximation_error: float | None
+    verdict: str
+    reason: str
+    reasons: list[str] = field(default_factory=list)
+    standard_error: float | None = None
+    about: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, none of them NaN or infinite."""
+        return {name: finite(value) for name, value in vars(self).items()}
+
+    def covers(self, truth: float, widened: bool = False) -> bool:
+        """Whether `truth` lies in the interval, widened by the approximation error if asked."""
+        if self.low is None or self.high is None:
+            return False
+        slack = (self.approximation_error or 0.0) if widened else 0.0
+        return self.low - slack <= truth <= self.high + slack
+
+
+@dataclass(frozen=True, eq=False)
+class FittedValues:
+    """Weights and features of the recommended fit: `predict(states)` gives V."""
+
+    basis: Any
+    theta: Floats
+    method: str
+
+    @property
+    def features(self) -> Any:
+        """The feature map."""
+        return self.basis.features
+
+    def predict(self, states: Any) -> Floats:
+        """`V(s)` of observations (n, k) or states (n,)."""
+        inputs = np.asarray(states)
+        return np.asarray(self.basis.predict(inputs, self.theta))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The answer to "what would this policy be worth?".
+
+    `estimates` has the recommended one first. `diagnostics` is plain data, `features` says what was
+    picked and why, `model` predicts values of states, `series` holds what figures draw.
+    """
+
+    verdict: str
+    reasons: list[str]
+    estimates: list[Estimate]
+    diagnostics: Mapping[str, Any]
+    features: Mapping[str, Any]
+    model: FittedValues | None = None
+    series: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def recommended(self) -> Estimate:
+        """The first estimate."""
+        return self.estimates[0]
+
+    def __getitem__(self, method: str) -> Estimate:
+        for estimate in self.estimates:
+            if estimate.method == method:
+                return estimate
+        known = ", ".join(estimate.method for estimate in self.estimates)
+        raise InputError(f"estimates: no {method!r}; there are {known}")
+
+    def values(self, states: Any) -> Floats:
+        """`V(s)` of observations or states by the recommended fit."""
+        if self.model is None:
+            raise InputError("values: no value function could be fitted to this log")
+        return self.model.predict(states)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `o2td evaluate --json` prints."""
+        return {
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "estimates": [estimate.as_dict() for estimate in self.estimates],
+            "diagnostics": finite(dict(self.diagnostics)),
+            "features": finite(dict(self.features)),
+            "series": finite(dict(self.series)),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """`as_dict` as JSON text; never NaN."""
+        return json.dumps(self.as_dict(), indent=indent, allow_nan=False)
+
+
+def finite(value: Any) -> Any:
+    """The same with plain Python numbers, and None for what is not finite.
+
+    >>> finite({"a": np.float64("nan"), "b": [np.int64(1), 0.5]})
+    {'a': None, 'b': [1, 0.5]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return [finite(item) for item in value.tolist()]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value

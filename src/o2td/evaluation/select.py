@@ -1,0 +1,158 @@
+"""`features="auto"`: basis, trace and ridge by what held-out episodes say, without the truth.
+
+Every candidate is fitted on four fifths of the episodes and judged on the rest, five times, by the
+kernel Bellman loss and by the error against weighted per-decision returns. A basis is left out
+where a loss is above the best by more than `REJECT` standard errors; returns have a say only where
+their weights leave at least `ENOUGH` effective episodes. Among the rest the losses do not decide,
+while the answers still differ, so the richest ones are kept as a panel: its mean is the estimate,
+and its spread shows what the choice of features does to the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2td.evaluation.basis import Rows, States
+from o2td.evaluation.blocks import Block, Floats
+from o2td.evaluation.bootstrap import standard_error
+from o2td.evaluation.candidates import RIDGES, TRACES, candidates
+from o2td.evaluation.losses import Yardstick
+from o2td.evaluation.systems import FOLDS, System
+
+REJECT = 3.0
+ENOUGH = 50.0
+UNSTABLE = 10.0  # times the median noise of the kernel loss: a fit that blows up between folds
+PANEL = 8  # bases
+PANEL_TRACES = (TRACES[0], TRACES[-1])
+
+
+@dataclass(eq=False)
+class Choice:
+    """A candidate and how it did on held-out episodes."""
+
+    features: Any
+    name: str
+    d: int
+    trace: float
+    ridge: float
+    bellman: float
+    bellman_noise: float
+    returns: Floats  # by episode; their sum is the mean squared error
+    value: float
+    verdict: str = ""
+
+    @property
+    def returns_error(self) -> float:
+        """Root of the weighted mean squared error against returns."""
+        return float(np.sqrt(self.returns.sum()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For reports."""
+        return {
+            "features": self.name,
+            "count": self.d,
+            "trace": self.trace,
+            "ridge": self.ridge,
+            "kernel_bellman_loss": self.bellman,
+            "kernel_bellman_noise": self.bellman_noise,
+            "returns_error": self.returns_error,
+            "value": self.value,
+            "verdict": self.verdict,
+        }
+
+
+def judge(block: Block, fold: Any, seed: int, more: Any = None) -> list[Choice]:
+    """All candidates (and the feature map `more`) on the episodes of `block`, across folds."""
+    yardstick = Yardstick.of(block, seed)
+    inputs = np.asarray(block.rows.input, dtype=np.float64).reshape(len(block.rows), -1)
+    offered = list(candidates(inputs, seed, len(inputs)))
+    if more is not None:
+        offered.append(more)
+    found: list[Choice] = []
+    for features in offered:
+        basis = States(features)
+        rows = basis.rows(block)
+        for trace in TRACES:
+            system = System(basis, trace)
+            system.add(block, rows, fold, None)
+            tried = [_judged(system, block, rows, fold, yardstick, ridge) for ridge in RIDGES]
+            found.append(min(tried, key=lambda choice: choice.bellman))
+    found = [choice for choice in found if np.isfinite([choice.value, choice.bellman]).all()]
+    _reject(found, yardstick.effective)
+    return found
+
+
+def _judged(
+    system: System, block: Block, rows: Rows, fold: Any, yardstick: Yardstick, ridge: float
+) -> Choice:
+    members = np.arange(FOLDS)
+    theta = np.column_stack([system.solve(members != k, ridge).theta for k in members])
+    mine = np.repeat(fold, np.diff(block.first))
+    values = own(rows.here @ theta, mine)
+    delta = own(rows.temporal_difference(block.rows.reward, theta), mine)
+    loss, noise = yardstick.bellman((block.rows.rho * delta)[yardstick.at])
+    basis = system.basis
+    return Choice(
+        getattr(basis, "features", None),
+        basis.name,
+        system.d,
+        system.trace,
+        ridge,
+        loss,
+        noise,
+        yardstick.returns_error(block, values),
+        float(system.start() @ system.solve(None, ridge).theta),
+    )
+
+
+def own(columns: Floats, fold: Any) -> Floats:
+    """The column of each row's own fold."""
+    return np.asarray(columns[np.arange(len(columns)), fold])
+
+
+def _reject(choices: list[Choice], effective: float) -> None:
+    """Mark those that a loss tells apart from the best."""
+    typical = float(np.median([choice.bellman_noise for choice in choices]))
+    stable = [c for c in choices if c.bellman_noise <= UNSTABLE * typical] or choices
+    least = min(stable, key=lambda c: max(c.bellman, 0.0) + c.bellman_noise)
+    nearest = min(stable, key=lambda c: c.returns_error)
+    for choice in choices:
+        excess = max(choice.bellman, 0.0) - max(least.bellman, 0.0)
+        worse = choice.returns - nearest.returns
+        if choice.bellman_noise > UNSTABLE * typical:
+            choice.verdict = "left out: unstable from fold to fold"
+        elif excess > REJECT * np.hypot(choice.bellman_noise, least.bellman_noise):
+            choice.verdict = "left out: its kernel Bellman loss is above the best's"
+        elif effective >= ENOUGH and worse.mean() > REJECT * standard_error(worse):
+            choice.verdict = "left out: its error against returns is above the best's"
+
+
+def panel(choices: list[Choice]) -> list[Choice]:
+    """The candidates kept, the one with the least losses first; marks them."""
+    fine = [choice for choice in choices if not choice.verdict] or choices
+    size = {id(choice.features): choice.d for choice in fine}
+    bases = sorted(size, key=lambda basis: -size[basis])[:PANEL]
+    kept = [c for c in fine if id(c.features) in bases and c.trace in PANEL_TRACES]
+    kept = kept or fine[:1]
+    order = np.argsort([c.bellman for c in kept]).argsort()
+    order = order + np.argsort([c.returns_error for c in kept]).argsort()
+    kept = [kept[int(k)] for k in np.argsort(order, kind="stable")]
+    for choice in kept:
+        choice.verdict = "kept: neither loss tells it from the best"
+    for choice in fine:
+        choice.verdict = choice.verdict or "not needed: as good, with fewer features"
+    return kept
+
+
+def agreeing(values: Floats) -> Any:
+    """Which members of a panel lie within four robust deviations of its median.
+
+    >>> agreeing(np.array([1.0, 1.1, 0.9, 60.0]))
+    array([ True,  True,  True, False])
+    """
+    middle = np.median(values)
+    apart = np.abs(values - middle)
+    return apart <= 4.0 * 1.4826 * np.median(apart) + 1e-9 * (1.0 + abs(middle))

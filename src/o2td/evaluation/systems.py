@@ -1,0 +1,216 @@
+"""`A theta = b` by folds of episodes and by bootstrap lanes, in one pass.
+
+An episode's part is `[A_e, b_e] = sum_t z_t [phi_t - gamma phi'_t, r_t]^T`. Every fold and every lane
+is a weighted sum of these, so many at once are one matrix product: `lanes += counts^T [A_e, b_e]`.
+Its cost per episode is lanes·d^2, that of the parts themselves rows·d^2.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from o2td.evaluation.basis import Actions, Rows, States
+from o2td.evaluation.blocks import Block, Bools, Floats
+from o2td.solvers.linear import Solution, solve
+
+FOLDS = 5
+_LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take
+_STACK = 1 << 21  # numbers of episodes' parts stacked at a time
+_ROWS = 1 << 22  # numbers of feature rows held at a time
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _traces(
+    here: Any, rho: Any, discount: Any, first: Any, trace: float, emphatic: bool, out: Any
+) -> None:
+    """`z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`, `M_t = 1` or ETD's."""
+    d = here.shape[1]
+    for e in range(len(first) - 1):
+        follow = 0.0
+        for t in range(first[e], first[e + 1]):
+            emphasis = 1.0
+            if emphatic:
+                follow += 1.0
+                emphasis = trace + (1.0 - trace) * follow
+            keep = 0.0 if t == first[e] else trace * discount[t - 1]
+            for j in range(d):
+                before = keep * out[t - 1, j] if keep != 0.0 else 0.0
+                out[t, j] = rho[t] * (before + emphasis * here[t, j])
+            follow *= rho[t] * discount[t]
+
+
+@njit(cache=True, nogil=True)
+def _scalar_traces(
+    here: Any, rho: Any, discount: Any, first: Any, trace: float, emphatic: bool, out: Any
+) -> None:
+    """The same recursion for one number a row."""
+    for e in range(len(first) - 1):
+        follow, before = 0.0, 0.0
+        for t in range(first[e], first[e + 1]):
+            emphasis = 1.0
+            if emphatic:
+                follow += 1.0
+                emphasis = trace + (1.0 - trace) * follow
+            out[t] = rho[t] * (before + emphasis * here[t])
+            before = trace * discount[t] * out[t]
+            follow *= rho[t] * discount[t]
+
+
+class System:
+    """Sums of `[A, b]` and of start features by fold, and by lane where they fit in memory."""
+
+    def __init__(
+        self,
+        basis: States | Actions,
+        trace: float = 0.0,
+        emphatic: bool = False,
+        lanes: int = 0,
+        ridge: float = 0.0,
+    ) -> None:
+        self.basis, self.trace, self.emphatic, self.ridge = basis, trace, emphatic, ridge
+        self.wanted = lanes
+        self.d = 0
+        self.opened = np.zeros(FOLDS)
+        self.lanes: Floats | None = None
+
+    @property
+    def label(self) -> str:
+        """Basis, trace and ridge in words."""
+        ridge = f", ridge {self.ridge:g}" if self.ridge else ""
+        return f"{self.basis.name}, λ = {self.trace:g}{ridge}"
+
+    def _allocate(self, d: int) -> None:
+        self.d = d
+        self.folds = np.zeros((FOLDS, d, d + 1))
+        self.starts = np.zeros((FOLDS, d))
+        if self.wanted and self.wanted * d * (d + 1) * 8 <= _LANES_BYTES:
+            self.lanes = np.zeros((self.wanted, d * (d + 1)))
+            self.lane_starts = np.zeros((self.wanted, d + 1))
+
+    # -- accumulating ------------------------------------------------------------------------------
+
+    def left(self, block: Block, rows: Rows) -> Floats:
+        """The rows `z_t`."""
+        if not self.basis.uses_ratios:
+            return rows.here if rows.keep is None else rows.here * rows.keep[:, None]
+        rho, discount = block.rows.rho, block.rows.discount
+        if self.trace == 0.0 and not self.emphatic:
+            return np.asarray(rows.here * rho[:, None])
+        out = np.empty_like(rows.here)
+        _traces(rows.here, rho, discount, block.first, self.trace, self.emphatic, out)
+        return out
+
+    def add(self, block: Block, rows: Rows, fold: Any, counts: Floats | None) -> None:
+        """Take in a block; `fold` and `counts` belong to its episodes."""
+        if not self.d:
+            self._allocate(rows.here.shape[1])
+        z = self.left(block, rows)
+        right = np.column_stack([rows.here - rows.ahead, block.rows.reward])
+        opens = block.opens.astype(np.float64)
+        first = rows.first * opens[:, None]
+        np.add.at(self.starts, fold, first)
+        np.add.at(self.opened, fold, opens)
+        if self.lanes is None or counts is None:
+            member = np.repeat(fold, np.diff(block.first))
+            for k in np.unique(fold):
+                mine = member == k
+                self.folds[k] += z[mine].T @ right[mine]
+            return
+        self.lane_starts += counts.T @ np.column_stack([first, opens])
+        self._add_lanes(block, z, right, fold, counts)
+
+    def _add_lanes(self, block: Block, z: Floats, right: Floats, fold: Any, counts: Floats) -> None:
+        assert self.lanes is not None  # noqa: S101
+        d, size = self.d, max(1, _STACK // (self.d * (self.d + 1)))
+        stack = np.empty((min(size, block.episodes), d, d + 1))
+        for low in range(0, block.episodes, size):
+            high = min(low + size, block.episodes)
+            for e in range(low, high):
+                part = slice(block.first[e], block.first[e + 1])
+                np.matmul(z[part].T, right[part], out=stack[e - low])
+            flat = stack[: high - low].reshape(high - low, -1)
+            self.lanes += counts[low:high].T @ flat
+            for k in np.unique(fold[low:high]):
+                mine = fold[low:high] == k
+                self.folds[k] += stack[: high - low][mine].sum(axis=0)
+
+    def light(self) -> System:
+        """The same without its sums, to go over rows with."""
+        other = copy(self)
+        other.lanes = None
+        other.folds, other.starts = np.zeros((0, 0, 0)), np.zeros((0, 0))
+        return other
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def start(self, folds: Bools | None = None) -> Floats:
+        """Mean features of the start states."""
+        which = np.ones(FOLDS, dtype=np.bool_) if folds is None else folds
+        return np.asarray(self.starts[which].sum(axis=0) / max(self.opened[which].sum(), 1.0))
+
+    def _matrix(self, folds: Bools | None, ridge: float | None) -> tuple[Floats, Floats]:
+        total = self.folds.sum(axis=0) if folds is None else self.folds[folds].sum(axis=0)
+        A, b = total[:, :-1].copy(), total[:, -1]
+        A[np.diag_indices(self.d)] += self._added(A, self.ridge if ridge is None else ridge)
+        return A, b
+
+    def _added(self, A: Floats, ridge: float) -> float:
+        return ridge * float(np.abs(np.diagonal(A)).mean())
+
+    def solve(self, folds: Bools | None = None, ridge: float | None = None) -> Solution:
+        """`theta`, with an account of how it went; of some folds only if they are given."""
+        return solve(*self._matrix(folds, ridge))
+
+    def adjoint(self) -> Floats:
+        """`u = A^-T phi_0`: how the value moves with each equation."""
+        A, _ = self._matrix(None, None)
+        return solve(np.ascontiguousarray(A.T), self.start()).theta
+
+    def lane_values(self) -> Floats | None:
+        """The value in each lane, or None where there are no lanes."""
+        if self.lanes is None:
+            return None
+        d = self.d
+        values = np.empty(len(self.lanes))
+        for lane, flat in enumerate(self.lanes):
+            whole = flat.reshape(d, d + 1)
+            A = whole[:, :-1].copy()
+            # A lane may lack what only a few episodes visit: a hint of ridge gives that value 0.
+            A[np.diag_indices(d)] += self._added(A, max(self.ridge, 1e-12))
+            start = self.lane_starts[lane, :-1] / max(self.lane_starts[lane, -1], 1.0)
+            try:
+                values[lane] = start @ np.linalg.solve(A, whole[:, -1])
+            except np.linalg.LinAlgError:
+                values[lane] = start @ solve(A, whole[:, -1]).theta
+        return values
+
+    def influence(
+        self, block: Block, rows: Rows, theta: Floats, adjoint: Floats
+    ) -> tuple[Floats, Floats]:
+        """`phi_0·theta` and `u·sum_t z_t delta_t` of each episode."""
+        delta = rows.temporal_difference(block.rows.reward, theta)
+        along = rows.here @ adjoint
+        if self.basis.uses_ratios:
+            out = np.empty(len(along))
+            rho, discount = block.rows.rho, block.rows.discount
+            _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, out)
+            along = out
+        return np.asarray(rows.first @ theta), block.sums(along * delta)
+
+
+def slices(block: Block, width: int) -> list[Block]:
+    """A block in parts of whole episodes whose features of `width` numbers stay small."""
+    limit = max(_ROWS // max(width, 1), 1)
+    if len(block.rows) <= limit or block.episodes == 1:
+        return [block]
+    parts, low = [], 0
+    number = np.arange(block.episodes)
+    for e in range(1, block.episodes + 1):
+        if e == block.episodes or block.first[e + 1] - block.first[low] > limit:
+            parts.append(block.pick((number >= low) & (number < e)))
+            low = e
+    return parts

@@ -1,0 +1,67 @@
+"""Every number that a verdict turns on, in one table, with where it comes from.
+
+| name | value | why |
+|---|---|---|
+| `episodes_caution` | 50 | fewer clusters mislead a clustered error (Cameron & Miller 2015) |
+| `episodes_none` | 10 | below, neither sandwich nor bootstrap has a usable distribution |
+| `ess_caution` | 50 | effective episodes: the same count of clusters, after weighting |
+| `ess_none` | 10 | for methods that weigh whole histories |
+| `pareto_caution` | 0.5 | the variance of the weights stops existing (Vehtari et al. 2024) |
+| `pareto_none` | 0.7 | the mean converges too slowly for any sample (same) |
+| `share_caution` | 0.2 | one weight holds so much of their sum: the answer is that episode's |
+| `support_caution` | 0.95 | share of the target's visits that the log can tell about |
+| `support_none` | 0.5 | below, most of what the target does was never seen |
+| `condition_caution` | 1e10 | about six of sixteen digits are left |
+| `approximation_caution` | 0.5 | of the interval's half-width: beyond, the interval is not the error |
+| `approximation_none` | 0.25 | of the spread of the values: the features do not carry the value |
+| `agreement_caution` | 3.0 | standard errors between this estimate and another one that is usable |
+| `width_none` | 1.0 | of the range that values can have: an interval that excludes nothing |
+| `rewarded_caution` | 10 | episodes that carry the variation: rarer, and skewness defeats any interval |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+__all__ = ["CANNOT", "CAUTION", "TRUST", "Thresholds", "worst"]
+
+TRUST, CAUTION, CANNOT = "trust", "caution", "cannot answer"
+_ORDER = (TRUST, CAUTION, CANNOT)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The table above; pass another one to `evaluate(thresholds=)` to be stricter or laxer.
+
+    >>> Thresholds().pareto_none
+    0.7
+    """
+
+    episodes_caution: int = 50
+    episodes_none: int = 10
+    ess_caution: float = 50.0
+    ess_none: float = 10.0
+    pareto_caution: float = 0.5
+    pareto_none: float = 0.7
+    share_caution: float = 0.2
+    support_caution: float = 0.95
+    support_none: float = 0.5
+    condition_caution: float = 1e10
+    approximation_caution: float = 0.5
+    approximation_none: float = 0.25
+    agreement_caution: float = 3.0
+    width_none: float = 1.0
+    rewarded_caution: int = 10
+
+    def as_dict(self) -> dict[str, float]:
+        """The table by name, for reports."""
+        return {field.name: float(getattr(self, field.name)) for field in fields(self)}
+
+
+def worst(verdicts: list[str]) -> str:
+    """The most doubtful of several verdicts.
+
+    >>> worst(["trust", "caution"])
+    'caution'
+    """
+    return max(verdicts, key=_ORDER.index, default=TRUST)
