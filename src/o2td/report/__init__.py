@@ -10,9 +10,9 @@ from importlib import import_module
 
 # public name -> the module that holds it; imported on first use, as a page needs no pictures
 _HOMES = {
-    "Report": "o2td.report.build",
+    "Report": "o2td.report.reproduction",
     "Results": "o2td.report.data",
-    "build": "o2td.report.build",
+    "build": "o2td.report.reproduction",
     "Page": "o2td.report.page",
     "Section": "o2td.report.page",
 }

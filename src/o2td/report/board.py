@@ -8,7 +8,7 @@ from o2td.errors import import_extra
 from o2td.report.charts import draw_dots
 from o2td.report.data import Results
 from o2td.report.drawing import Folder
-from o2td.report.page import Picture, Section, Table, Text
+from o2td.report.page import Details, Picture, Section, Table, Text
 from o2td.report.statistics import Interval, number, percent
 from o2td.report.style import pretty, settings
 
@@ -23,9 +23,10 @@ DOMAINS = {
 
 
 class Standing(Interval):
-    """A final error with its interval; the settings and share of diverged runs beside it."""
+    """A mean final error with its interval; median, settings and diverged runs beside it."""
 
     sizes: str
+    middle: float
     diverged: float
 
 
@@ -39,7 +40,8 @@ def standings(results: Results) -> dict[str, dict[str, Standing]]:
             for row in results.totals(name, way, "final").iter_rows(named=True):
                 whole = row["diverged_share"] == 0
                 one = Standing(*((row[k] if whole else np.inf) for k in ("mean", "low", "high")))
-                one.sizes, one.diverged = settings(row["parameters"]), row["diverged_share"]
+                one.sizes, one.middle = settings(row["parameters"]), row["median"]
+                one.diverged = row["diverged_share"]
                 found.setdefault(words, {})[row["algorithm"]] = one
     return found
 
@@ -76,6 +78,7 @@ def leaderboard(results: Results, folder: Folder) -> Section:
                     "mean": s.value,
                     "low": s.low,
                     "high": s.high,
+                    "median": s.middle,
                     "settings": s.sizes,
                     "diverged_share": s.diverged,
                 }
@@ -94,7 +97,8 @@ def leaderboard(results: Results, folder: Folder) -> Section:
         Text(
             f"Every learner with its step size chosen from one grid on other seeds (least mean error"
             f" over the run), every solver that applies; {about['runs']} runs. The number is the RMSE"
-            " after the last row, with its 95 % interval and the chosen step size. The mean ratio is"
+            " after the last row. On garnets and Collision every run is another problem, and a mean far"
+            " above the median says that some problems went badly wrong. The mean ratio is"
             " the geometric mean of error over the least error in each domain: 1 would be the best"
             " everywhere. LSTDQ learns action values and Averager needs features that average, so"
             " neither is here; what sums up rows by state does not apply to mountain car."
@@ -104,9 +108,21 @@ def leaderboard(results: Results, folder: Folder) -> Section:
             "Error over the least in each domain, by method",
             "",
             folder.files("leaderboard", "png", "svg", "csv"),
+            "narrow",
         ),
-        Table(columns, body, "RMSE at the end", columns[1:]),
+        Table(
+            columns, body, "RMSE at the end: mean [95 % interval], median over runs", columns[1:]
+        ),
+        Details("Step sizes chosen", [_chosen(found, order)]),
     )
+
+
+def _chosen(found: dict[str, dict[str, Standing]], order: list[str]) -> Table:
+    learners = [m for m in order if any(m in b and b[m].sizes for b in found.values())]
+    rows = [
+        [pretty(m), *(found[d][m].sizes if m in found[d] else "–" for d in found)] for m in learners
+    ]
+    return Table(["method", *found], rows, "Step sizes chosen on the tuning seeds", list(found))
 
 
 def _score(row: dict[str, float]) -> str:
@@ -118,5 +134,4 @@ def _cell(standing: Standing | None) -> str:
         return "–"
     if standing.diverged:
         return f"{percent(standing.diverged)} diverged"
-    sizes = f"; {standing.sizes}" if standing.sizes else ""
-    return f"{standing}{sizes}"
+    return f"{standing}, {number(standing.middle)}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.report.drawing import WIDTH, Folder, figure, tidy
+from o2td.errors import import_extra
+from o2td.report.drawing import WIDTH, Folder, figure, svg, tidy
 from o2td.report.statistics import Interval
 from o2td.report.style import look, pretty
 
@@ -20,10 +21,20 @@ __all__ = ["draw_dots", "draw_lambda", "draw_oblique", "draw_shares", "draw_spre
 Floats = npt.NDArray[np.float64]
 
 
-def draw_spread(folder: Folder, name: str, title: str, x: str, rows: Mapping[str, Floats]) -> bytes:
-    """Median, middle half, 5-95 % and extremes of each method, the best median on top."""
+def draw_spread(
+    folder: Folder,
+    name: str,
+    title: str,
+    x: str,
+    rows: Mapping[str, Floats],
+    notes: Mapping[str, str],
+) -> bytes:
+    """Median, middle half, 5-95 % and extremes of each method, the best median on top.
+
+    `notes` are added to the names of some methods.
+    """
     order = sorted(rows, key=lambda method: float(np.median(rows[method])))
-    made = figure(1.5 * WIDTH, 0.9 + 0.19 * len(order))
+    made = figure(WIDTH, 0.9 + 0.19 * len(order))
     axes: Axes = made.subplots()
     tidy(axes, x=x, title=title)
     axes.set_xscale("log")
@@ -53,7 +64,7 @@ def draw_spread(folder: Folder, name: str, title: str, x: str, rows: Mapping[str
                 "▸", (top, place), ha="right", va="center", color=style.colour, fontsize=8
             )
     axes.set_xlim(0.99, top)
-    _rows(axes, order)
+    _rows(axes, order, notes)
     _plain_ticks(axes.xaxis, 1.0, top)
     return folder.save(made, name)
 
@@ -95,7 +106,7 @@ def draw_shares(
     methods = list(dict.fromkeys(method for group in groups.values() for method in group))
     worst = {m: max(g[m].value for g in groups.values() if m in g) for m in methods}
     order = sorted(methods, key=lambda method: worst[method])
-    made = figure(1.5 * WIDTH, 1.1 + 0.24 * len(order))
+    made = figure(WIDTH, 1.1 + 0.24 * len(order))
     axes: Axes = made.subplots()
     tidy(axes, x="share of problems on which the mean dynamics is unstable (%)", title=title)
     for (group, shares), (marker, fill, shift) in zip(
@@ -139,7 +150,7 @@ def draw_dots(
     order = sorted(rows, key=lambda method: float(np.mean(np.log(list(rows[method].values())))))
     finite = [v for row in rows.values() for v in row.values() if np.isfinite(v)]
     top = min(100.0, max(finite) * 1.3)
-    made = figure(1.5 * WIDTH, 1.2 + 0.2 * len(order))
+    made = figure(WIDTH, 1.2 + 0.2 * len(order))
     grid: Any = made.add_gridspec(2, 1, height_ratios=[0.2 * len(order), 0.25])
     axes: Axes = made.add_subplot(grid[0, 0])
     tidy(axes, x=x, title=title)
@@ -168,87 +179,97 @@ def draw_dots(
 
 def draw_oblique(
     folder: Folder, name: str, points: Mapping[str, Floats], basis: Floats, visits: Floats
-) -> bytes:
+) -> list[bytes]:
     """The three-state problem: V above the features' plane, and where each method lands on it.
 
-    Left in space, right in the plane's own coordinates, where distance is RMSE and the best
-    approximation is the origin.
+    First in space, then in the plane's own coordinates, where distance is RMSE and the best
+    approximation is the origin. Saved side by side, returned as two pictures.
     """
-    made = figure(2 * WIDTH, 4.6)
-    grid: Any = made.add_gridspec(2, 2, height_ratios=[4.0, 0.55], width_ratios=[1.0, 1.0])
-    space: Any = made.add_subplot(grid[0, 0], projection="3d")
+    drawn = (_space, _plane)
+    together = figure(2 * WIDTH, 4.9)
+    parts: Any = together.subfigures(1, 2)
+    for holder, draw in zip(parts, drawn, strict=True):
+        draw(holder, points, basis, visits)
+    folder.save(together, name)
+    pictures = []
+    for draw in drawn:
+        alone = figure(WIDTH, 4.9)
+        draw(alone, points, basis, visits)
+        pictures.append(svg(alone))
+    return pictures
+
+
+def _legend(holder: Any, grid: Any, labels: Mapping[str, str]) -> None:
+    below: Axes = holder.add_subplot(grid[1, 0])
+    below.axis("off")
+    for method, text in labels.items():
+        style = look(method)
+        below.plot([], [], linestyle="none", color=style.colour, marker=style.marker, label=text)
+    below.legend(ncols=2, frameon=False, loc="upper center", borderaxespad=0.0, labelspacing=0.3)
+
+
+def _grid(holder: Any) -> Any:
+    return holder.add_gridspec(2, 1, height_ratios=[4.0, 0.75])
+
+
+def _space(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Floats) -> None:
+    """The weighted space turned so that the plane lies flat and V stands straight above v*."""
+    grid = _grid(holder)
+    space: Any = holder.add_subplot(grid[0, 0], projection="3d")
+    tidy(space, title="Every method projects V onto the plane span Φ")
     value, best = points["V"], points["v* (best)"]
-    landed = {m: p for m, p in points.items() if m != "V"}
-    _space(space, value, best, landed, basis)
-    plane: Axes = made.add_subplot(grid[0, 1])
+    landed = {method: point for method, point in points.items() if method != "V"}
+    root = np.sqrt(visits)
+    plane, _ = np.linalg.qr(root[:, None] * basis)
+    height = root * (value - best)
+    least = float(np.linalg.norm(height))
+    frame = np.column_stack([plane, height / least])
+
+    def place(point: Floats) -> Floats:
+        return np.asarray(frame.T @ (root * (point - best)))
+
+    spots = {method: place(point) for method, point in landed.items()}
+    reach = 1.2 * max(float(np.abs(spot[:2]).max()) for spot in spots.values())
+    x, y = np.meshgrid([-reach, reach], [-reach, reach])
+    space.plot_surface(x, y, np.zeros_like(x), color="#cfdfec", alpha=0.6, shade=False)
+    top = place(value)
+    for method, spot in spots.items():
+        style = look(method)
+        space.plot(*np.array([top, spot]).T, color=style.colour, linewidth=1.2, linestyle=":")
+        space.plot(*spot[:, None], color=style.colour, marker=style.marker, markersize=8)
+    space.plot(*top[:, None], color="#000000", marker="*", markersize=12)
+    space.text(0.0, 0.0, 1.12 * least, "V", fontsize=12, fontweight="bold", ha="center")
+    space.text(-reach, -reach, 0.02 * least, "span Φ", fontsize=9, color="#3d5a73")
+    space.set_xlim(-reach, reach)
+    space.set_ylim(-reach, reach)
+    space.set_zlim(0.0, 1.3 * least)
+    space.set_box_aspect((1.0, 1.0, 0.6), zoom=1.15)
+    space.view_init(elev=24.0, azim=-62.0)
+    space.set_xlabel("first direction", labelpad=-4)
+    space.set_ylabel("second direction", labelpad=-4)
+    space.set_zlabel("distance from the plane", labelpad=-4)
+    space.tick_params(labelsize=7, pad=-2)
+    for axis in (space.xaxis, space.yaxis, space.zaxis):
+        axis.set_major_locator(import_extra("matplotlib.ticker", "plot").MaxNLocator(5))
+    _legend(holder, grid, {method: pretty(method) for method in landed})
+
+
+def _plane(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Floats) -> None:
+    grid = _grid(holder)
+    plane: Axes = holder.add_subplot(grid[0, 0])
     tidy(
         plane,
-        x="in the plane, first direction (RMSE)",
+        x="first direction in the plane (RMSE)",
         y="second direction (RMSE)",
         title="The plane span Φ, seen from V",
     )
-    _plane(plane, value, best, landed, basis, visits)
-    below: Axes = made.add_subplot(grid[1, :])
-    below.axis("off")
-    handles, labels = plane.get_legend_handles_labels()
-    below.legend(handles, labels, ncols=4, frameon=False, loc="upper center")
-    return folder.save(made, name)
-
-
-def _space(
-    space: Any, value: Floats, best: Floats, landed: Mapping[str, Floats], basis: Floats
-) -> None:
-    centre = np.mean([value, *landed.values()], axis=0)
-    foot = basis @ np.linalg.lstsq(basis, centre, rcond=None)[0]
-    directions, _ = np.linalg.qr(basis)
-    reach = 1.25 * max(float(np.linalg.norm(p - foot)) for p in landed.values())
-    corners = np.array(
-        [
-            foot + reach * (a * directions[:, 0] + b * directions[:, 1])
-            for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))
-        ]
-    )
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
-
-    space.add_collection3d(Poly3DCollection([corners], facecolor="#d7e3ee", alpha=0.55))
-    space.plot(*corners.T, color="#8aa2b8", linewidth=0.8)
-    for method, point in landed.items():
-        style = look(method)
-        space.plot(*np.array([value, point]).T, color=style.colour, linewidth=1.0, linestyle=":")
-        space.plot(*point[:, None], color=style.colour, marker=style.marker, markersize=7)
-    space.plot(*value[:, None], color="#000000", marker="*", markersize=11)
-    space.text(*(value + 0.06 * reach), "V", fontsize=11, fontweight="bold")
-    normal = np.cross(directions[:, 0], directions[:, 1])
-    normal = normal if normal @ (value - best) > 0 else -normal
-    sideways = directions[:, 0] + 0.35 * normal
-    space.view_init(
-        elev=float(np.degrees(np.arcsin(np.clip(sideways[2] / np.linalg.norm(sideways), -1, 1)))),
-        azim=float(np.degrees(np.arctan2(sideways[1], sideways[0]))),
-    )
-    space.set_box_aspect((1, 1, 1), zoom=1.05)
-    every = np.vstack([corners, value])
-    span = float((every.max(axis=0) - every.min(axis=0)).max()) / 2
-    for axis, middle in zip("xyz", (every.max(axis=0) + every.min(axis=0)) / 2, strict=True):
-        getattr(space, f"set_{axis}lim")(middle - span, middle + span)
-        getattr(space, f"set_{axis}label")(f"state {'xyz'.index(axis) + 1}", labelpad=-6)
-        space.tick_params(axis=axis, labelsize=6, pad=-3)
-    space.set_title(
-        "In space: every method projects V onto the plane", loc="left", fontweight="bold"
-    )
-
-
-def _plane(
-    plane: Axes,
-    value: Floats,
-    best: Floats,
-    landed: Mapping[str, Floats],
-    basis: Floats,
-    visits: Floats,
-) -> None:
+    value, best = points["V"], points["v* (best)"]
+    landed = {method: point for method, point in points.items() if method != "V"}
     root = np.sqrt(visits)
     directions, _ = np.linalg.qr(root[:, None] * basis)
     least = float(np.sqrt(visits @ (value - best) ** 2))
     reach = 0.0
+    labels: dict[str, str] = {}
     for method, point in landed.items():
         at = directions.T @ (root * (point - best))
         style, error = look(method), float(np.sqrt(visits @ (value - point) ** 2))
@@ -259,8 +280,8 @@ def _plane(
             color=style.colour,
             marker=style.marker,
             markersize=8,
-            label=f"{pretty(method)}: RMSE {error:.3f}",
         )
+        labels[method] = f"{pretty(method)}: RMSE {error:.3f}"
     circle = np.linspace(0.0, 2.0 * np.pi, 200)
     for factor in (1.25, 1.5, 2.0, 3.0, 4.0):
         radius = least * float(np.sqrt(factor**2 - 1.0))
@@ -280,10 +301,12 @@ def _plane(
     plane.set_xlim(-1.25 * reach, 1.25 * reach)
     plane.set_ylim(-1.25 * reach, 1.25 * reach)
     plane.set_aspect("equal")
+    _legend(holder, grid, labels)
 
 
-def _rows(axes: Axes, methods: Sequence[str]) -> None:
-    axes.set_yticks(range(len(methods)), [pretty(method) for method in methods])
+def _rows(axes: Axes, methods: Sequence[str], notes: Mapping[str, str] | None = None) -> None:
+    names = [pretty(method) + (notes or {}).get(method, "") for method in methods]
+    axes.set_yticks(range(len(methods)), names)
     axes.set_ylim(len(methods) - 0.4, -0.6)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2td.errors import import_extra
-from o2td.report.drawing import WIDTH, Folder, figure, svg, tidy
+from o2td.report.drawing import WIDTH, Folder, figure, log_ticks, svg, tidy
 from o2td.report.statistics import number, percent
 from o2td.report.style import look, pretty, settings, step_size
 
@@ -60,7 +60,8 @@ def draw_columns(
 ) -> list[bytes]:
     """Save all panels side by side as one figure; return each as a picture of its own."""
     together = figure(WIDTH * len(panels), max(_height(panel) for panel in panels))
-    limits = {metric: _limits(panels, metric) for metric in panels[0].metrics}
+    metrics = dict.fromkeys(metric for panel in panels for metric in panel.metrics)
+    limits = {metric: _limits(panels, metric) for metric in metrics}
     parts: Any = together.subfigures(1, len(panels), squeeze=False, wspace=0.03)
     for holder, panel in zip(parts[0], panels, strict=True):
         _draw(holder, panel, limits, log_x)
@@ -108,6 +109,7 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
             _line(axes, panel, metric, line, position)
         low, high = limits[metric]
         axes.set_ylim(low, high)
+        log_ticks(axes.yaxis, low, high)
     legend: Axes = holder.add_subplot(grid[len(metrics), 0])
     legend.axis("off")
     handles, labels = first.get_legend_handles_labels() if first is not None else ([], [])
@@ -209,7 +211,9 @@ def draw_sensitivity(
             smallest = min(smallest, *finite)
             floor.append(finite[0])
     if floor:
-        error.set_ylim(smallest / 1.3, max(float(np.median(floor)), smallest) * 10.0)
+        low, high = smallest / 1.3, max(float(np.median(floor)), smallest) * 10.0
+        error.set_ylim(low, high)
+        log_ticks(error.yaxis, low, high)
     legend: Axes = made.add_subplot(grid[2, 0])
     legend.axis("off")
     legend.legend(
@@ -236,12 +240,26 @@ def best_by_step_size(rows: pl.DataFrame) -> list[dict[str, Any]]:
     return [found[size] for size in sorted(found)]
 
 
-def final_rows(panel: Panel) -> list[list[str]]:
+def at_the_edge(tried: pl.DataFrame) -> set[str]:
+    """The chosen settings whose step size is the least or the largest that was tried."""
+    found = set()
+    for algorithm in tried["algorithm"].unique().to_list():
+        own = tried.filter(algorithm=algorithm)
+        sizes = [step_size(text) for text in own["parameters"].to_list()]
+        known = [value for value in sizes if value is not None]
+        for text in own.filter(chosen=True)["parameters"].to_list():
+            if len(set(known)) > 1 and step_size(text) in (min(known), max(known)):
+                found.add(f"{algorithm} {text}")
+    return found
+
+
+def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
     """A table's rows: each method, its step sizes, the last error of each metric, and diverged."""
     rows = []
     for algorithm, parameters in panel.lines():
         own = panel.table.filter(algorithm=algorithm, parameters=parameters)
-        cells = [pretty(algorithm), settings(parameters) or "–"]
+        edge_of = " (edge of the grid)" if f"{algorithm} {parameters}" in edge else ""
+        cells = [pretty(algorithm), (settings(parameters) or "–") + edge_of]
         for metric in panel.metrics:
             last = own.filter(metric=metric).sort("step").row(-1, named=True)
             cells.append(f"{number(last['mean'])} [{number(last['low'])}, {number(last['high'])}]")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from o2td.errors import FormatError, InputError, import_extra
 from o2td.experiments.records import results, scores, study, summary
 from o2td.experiments.store import Store
+from o2td.report.style import plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,8 +94,16 @@ class Results:
         return self._once(("sensitivity", name), read)
 
     def study(self, name: str) -> pl.DataFrame:
-        """All records of a study."""
-        return self._once(("study", name), lambda: study(self.store, self.record["studies"][name]))
+        """All records of a study, methods named as the experiments name them."""
+
+        def read() -> pl.DataFrame:
+            polars = import_extra("polars", extra="experiments")
+            table = study(self.store, self.record["studies"][name])
+            found = {method: plain(method) for method in table["method"].unique().to_list()}
+            named = polars.col("method").cast(polars.String).replace(found)
+            return table.with_columns(method=named)
+
+        return self._once(("study", name), read)
 
     def _once(self, key: tuple[str, ...], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         if key not in self._tables:

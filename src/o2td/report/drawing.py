@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from o2td.atomic import write_bytes
 from o2td.errors import import_extra
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Folder", "figure", "styled", "tidy"]
+__all__ = ["Folder", "figure", "log_ticks", "styled", "svg", "tidy"]
 
 _RC = {
     "font.size": 9.0,
@@ -67,6 +69,17 @@ def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
         axes.set_ylabel(y)
     if title:
         axes.set_title(title, loc="left", fontweight="bold")
+
+
+def log_ticks(axis: Any, low: float, high: float) -> None:
+    """Plain numbers on a log axis: every decade, and 2 and 5 where it spans few of them."""
+    ticker = import_extra("matplotlib.ticker", extra="plot")
+    decades = float(np.log10(high / low))
+    subs = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0) if decades < 0.8 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(ticker.LogLocator(subs=subs if decades < 2.5 else (1.0,), numticks=12))
+    if decades < 4.5 and low > 1e-5:
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 @dataclass

@@ -9,7 +9,14 @@ import numpy as np
 from o2td.errors import import_extra
 from o2td.report.charts import draw_oblique
 from o2td.report.claims.experiments import SIZES, SOURCE, sotd_ratios
-from o2td.report.curves import METRICS, Panel, draw_columns, draw_sensitivity, final_rows
+from o2td.report.curves import (
+    METRICS,
+    Panel,
+    at_the_edge,
+    draw_columns,
+    draw_sensitivity,
+    final_rows,
+)
 from o2td.report.data import Results
 from o2td.report.drawing import Folder
 from o2td.report.page import Block, Columns, Details, Picture, Section, Table, Text
@@ -34,7 +41,7 @@ def oblique(results: Results, folder: Folder) -> Section:
     }
     visits = table.filter(quantity="visits").sort("index")["value"].to_numpy()
     basis = np.stack([points.pop("feature 1"), points.pop("feature 2")], axis=1)
-    picture = draw_oblique(folder, "fig-oblique", points, basis, visits)
+    pictures = draw_oblique(folder, "fig-oblique", points, basis, visits)
     folder.table(table.filter(quantity="coordinate"), "fig-oblique")
     value, best = points["V"], points["v* (best)"]
     least = float(np.sqrt(visits @ (value - best) ** 2))
@@ -44,6 +51,7 @@ def oblique(results: Results, folder: Folder) -> Section:
         if name != "V"
         for error in [float(np.sqrt(visits @ (value - point) ** 2))]
     ]
+    files = folder.files("fig-oblique", "png", "svg", "csv")
     columns = ["method", "state 1", "state 2", "state 3", "RMSE", "over the least"]
     return Section("fig-oblique", "Geometry of a three-state problem").add(
         Text(
@@ -51,12 +59,17 @@ def oblique(results: Results, folder: Folder) -> Section:
             " where it projects the true value V onto the plane of the features; the best point v*"
             " is V's weighted orthogonal projection, the others are oblique ones."
         ),
-        Picture(
-            picture,
-            "Left: V above the plane of the features and its projections. Right: the same points"
-            " in the plane, with circles of equal error around the best one.",
-            "Circles: error as a multiple of the least possible.",
-            folder.files("fig-oblique", "png", "svg", "csv"),
+        Columns(
+            [
+                Picture(
+                    pictures[0], "V above the plane of the features, and its projections", "", files
+                ),
+                Picture(
+                    pictures[1],
+                    "The same points in the plane, with circles of equal error around the best",
+                    "Circles: error as a multiple of the least possible.",
+                ),
+            ]
         ),
         Table(columns, body, "Values of the three states", columns[1:]),
     )
@@ -185,46 +198,81 @@ def learning(results: Results, folder: Folder, name: str, lead: str) -> Section:
     section.add(Text(f"{lead} {_how(about)}".strip()))
     ways = [way for way in ("shown", "tuned") if about[way]]
     tables = {way: results.curves(name, way) for way in ways}
-    several = len(_cases(tables[ways[0]])) > 1
-    for case in _cases(tables[ways[0]]):
-        suffix = _suffix(case) if several else ""
-        label = f"{name}{suffix}"
+    cases = _cases(tables[ways[0]])
+    several = len(cases) > 1
+    tried = results.sensitivity(name) if about["sensitivity"] else None
+    # Side by side stand the two choices of step sizes; where there is one, the cases do.
+    for group in [[case] for case in cases] if len(ways) > 1 else [cases]:
+        label = name + (_suffix(group[0]) if len(ways) > 1 and several else "")
+        pairs = [(case, way) for case in group for way in ways]
         own = {
-            way: tables[way].filter(domain=case["domain"], scheme=case["scheme"]) for way in ways
+            _TITLES[way] + _words(case, several): tables[way]
+            .filter(domain=case["domain"], scheme=case["scheme"])
+            .with_columns(import_extra("polars", "experiments").lit(_WAYS[way]).alias("step_sizes"))
+            for case, way in pairs
         }
-        section.add(*_case(folder, label, _words(case, several), own))
-        _write(folder, own, label)
-        if about["sensitivity"]:
-            tried = results.sensitivity(name).filter(domain=case["domain"], scheme=case["scheme"])
-            section.add(*_sensitivity(folder, f"{label}-sensitivity", tried, _words(case, several)))
+        section.add(*_side_by_side(folder, label, own, tried))
+    if tried is not None:
+        section.add(*_all_sensitivity(folder, name, cases, tried, several))
     notes = [f"{pretty(label)}: {note}" for label, note in about["notes"].items()]
     if notes:
         section.add(Text("Where step sizes come from. " + "; ".join(notes) + "."))
     return section
 
 
-def _case(folder: Folder, label: str, words: str, own: dict[str, pl.DataFrame]) -> list[Block]:
-    titles = {"shown": "Printed step sizes", "tuned": "Tuned step sizes"}
-    panels = [Panel(titles[way] + words, _thinned(table)) for way, table in own.items()]
+def _side_by_side(
+    folder: Folder, label: str, own: dict[str, pl.DataFrame], tried: pl.DataFrame | None
+) -> list[Block]:
+    """The panels as pictures beside each other, and their last errors as tables."""
+    polars = import_extra("polars", extra="experiments")
+    panels = [Panel(title, _thinned(table)) for title, table in own.items()]
     pictures = draw_columns(folder, label, panels)
+    folder.table(polars.concat(own.values()), label)
     files = folder.files(label, "png", "svg", "csv")
     shown = [
         Picture(data, f"Error along the run, {panel.title.lower()}", "", files)
         for data, panel in zip(pictures, panels, strict=True)
     ]
     columns = ["method", "step sizes", *(METRICS[m] for m in panels[0].metrics), "diverged runs"]
-    tables = [
-        Table(
-            columns,
-            final_rows(Panel("", table)),
-            f"{titles[way]}{words}: error at the end, mean and 95 % interval over finite runs",
-            columns[2:],
+    tables = []
+    for title, table in own.items():
+        tuned = tried is not None and table["step_sizes"][0] == "tuned"
+        edge = at_the_edge(_same_case(tried, table)) if tried is not None and tuned else set()
+        words = f"{title}: error at the end, mean and 95 % interval over finite runs"
+        tables.append(Table(columns, final_rows(Panel("", table), edge), words, columns[2:]))
+    return [Columns(shown), Details(f"Numbers, {label}", tables)]
+
+
+def _same_case(tried: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    return tried.filter(domain=table["domain"][0], scheme=table["scheme"][0])
+
+
+def _all_sensitivity(
+    folder: Folder, name: str, cases: list[dict[str, str]], tried: pl.DataFrame, several: bool
+) -> list[Block]:
+    """Error against step size, a picture a case, beside each other."""
+    pictures: list[Block] = []
+    for case in cases:
+        label = f"{name}{_suffix(case) if several else ''}-sensitivity"
+        own = tried.filter(domain=case["domain"], scheme=case["scheme"])
+        kept = set(own["algorithm"].to_list())
+        if len(kept) > _CROWDED:
+            kept -= set(_LEFT_OUT)
+        title = f"Sensitivity to the step size{_words(case, several)}"
+        data = draw_sensitivity(folder, label, title, own, kept.__contains__)
+        folder.table(own, label)
+        files = folder.files(label, "png", "svg", "csv")
+        pictures.append(
+            Picture(data, f"Diverged runs and error against step size, {label}", "", files)
         )
-        for way, table in own.items()
-    ]
-    return [Columns(shown), Details("Numbers" + words, tables)]
+    note = Text(
+        "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
+        " but its share of diverged runs above."
+    )
+    return [note, Columns(pictures)]
 
 
+_TITLES = {"shown": "Printed step sizes", "tuned": "Tuned step sizes"}
 _CROWDED = 11
 _LEFT_OUT = ("GTD", "TDC", "HTD", "GTD2MP", "TDCMP", "VTrace(0.9)", "TreeBackup(0.9)", "ABTD")
 
@@ -234,28 +282,10 @@ def _thinned(table: pl.DataFrame) -> pl.DataFrame:
     if table["algorithm"].n_unique() <= _CROWDED:
         return table
     polars = import_extra("polars", extra="experiments")
-    solver = table.group_by("algorithm").agg(polars.col("step").n_unique()).filter(step=1)
-    gone = [*_LEFT_OUT, *solver["algorithm"].to_list()]
+    solvers = table.group_by("algorithm").agg(polars.col("step").n_unique()).filter(step=1)
+    gone = [*_LEFT_OUT, *solvers["algorithm"].to_list()]
     thinned: pl.DataFrame = table.filter(~polars.col("algorithm").is_in(gone))
     return thinned
-
-
-def _sensitivity(folder: Folder, label: str, tried: pl.DataFrame, words: str) -> list[Block]:
-    kept = set(_thinned(tried.with_columns(step=0, value=0.0))["algorithm"].to_list())
-    if not kept:
-        kept = set(tried["algorithm"].to_list()) - set(_LEFT_OUT)
-    data = draw_sensitivity(folder, label, "Sensitivity to the step size", tried, kept.__contains__)
-    folder.table(tried, label)
-    return [
-        Picture(
-            data,
-            f"Share of diverged runs and error against step size{words}",
-            f"Tuning runs{words}, on seeds of their own: a setting of which a run diverged has no"
-            " error here but a share above.",
-            folder.files(label, "png", "svg", "csv"),
-            "narrow",
-        )
-    ]
 
 
 def table_boyan(results: Results, folder: Folder) -> Section:
@@ -297,7 +327,9 @@ def _cases(table: pl.DataFrame) -> list[dict[str, str]]:
 
 def _words(case: dict[str, str], several: bool) -> str:
     inside = case["domain"].partition("(")[2].rstrip(")")
-    return f", {inside or case['scheme']}" if several else ""
+    if inside.startswith("form="):
+        inside = f"{inside.removeprefix('form=')} form"
+    return f", {inside or _SCHEMES.get(case['scheme'], case['scheme'])}" if several else ""
 
 
 def _suffix(case: dict[str, str]) -> str:
@@ -305,10 +337,5 @@ def _suffix(case: dict[str, str]) -> str:
     return "-" + "".join(c if c.isalnum() else "-" for c in text.rpartition("=")[2])
 
 
-def _write(folder: Folder, own: dict[str, pl.DataFrame], label: str) -> None:
-    polars = import_extra("polars", extra="experiments")
-    parts = [table.with_columns(step_sizes=polars.lit(_WAYS[way])) for way, table in own.items()]
-    folder.table(polars.concat(parts), label)
-
-
+_SCHEMES = {"sequential": "rows in order", "iid": "rows shuffled"}
 _WAYS = {"shown": "printed", "tuned": "tuned"}

@@ -28,15 +28,15 @@ class Interval(NamedTuple):
 def number(value: float | None, digits: int = 3) -> str:
     """A number for readers: `digits` significant ones, no exponent where it can be avoided.
 
-    >>> number(0.01234), number(12345.0), number(float("inf"))
+    >>> number(0.01234), number(12345.6), number(float("inf"))
     ('0.0123', '12300', '∞')
     """
     if value is None or np.isnan(value):
         return "–"
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if value == 0:
-        return "0"
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value)}".replace("-", "−")
     size = abs(value)
     if not 1e-3 <= size < 1e6:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")

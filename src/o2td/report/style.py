@@ -34,6 +34,7 @@ _LOOKS = {
     "O2TD": Look("#0072b2", "-", "D"),
     "O2TD sample": Look("#0072b2", "-", "D"),
     "O2TD printed": Look("#56b4e9", "--", "v"),
+    "O2TD (state)": Look("#332288", "-.", "D"),
     "O2TD state": Look("#332288", "-.", "P"),
     "O2TD moments": Look("#882255", "-", "X"),
     "GTD2": Look("#009e73", "-", "s"),
@@ -66,6 +67,23 @@ _UNKNOWN = ("#44aa99", "#ddcc77", "#cc6677", "#88ccee")
 _TRACE = re.compile(r"\(?(?:lambda |λ=)?0\.9\)?$")
 
 
+def plain(label: str) -> str:
+    """A variant's name as `o2td.exact` writes it, in the words of the experiments.
+
+    >>> plain("O2TD(trace=0.9, omega=state)"), plain("TD(trace=0.9)"), plain("O2TD")
+    ('O2TD state lambda 0.9', 'TD lambda 0.9', 'O2TD sample')
+    """
+    name, _, inside = label.rstrip(")").partition("(")
+    if (name != "O2TD" and "=" not in inside) or " " in name:
+        return label
+    options = dict(part.split("=", 1) for part in inside.split(", ") if "=" in part)
+    words = [name]
+    words += [options.pop("omega", "sample")] if name == "O2TD" else []
+    words += [f"lambda {options.pop('trace')}"] if "trace" in options else []
+    words += ["from TD"] if options.pop("start", "") == "td" else []
+    return " ".join([*words, *(f"{key}={value}" for key, value in options.items())])
+
+
 def look(label: str) -> Look:
     """The look of a method: that of its longest known beginning, dashed where it has a trace.
 
@@ -94,12 +112,17 @@ def pretty(label: str) -> str:
     """A label as readers write it.
 
     >>> pretty("O2TD sample"), pretty("TD lambda 0.9"), pretty("O2TD state 0.9")
-    ('O²TD sample', 'TD(λ = 0.9)', 'O²TD state(λ = 0.9)')
+    ('O²TD sample', 'TD(λ = 0.9)', 'O²TD state, λ = 0.9')
+    >>> pretty("ABTD zeta 0.5"), pretty("GTD2 omega state")
+    ('ABTD(ζ = 0.5)', 'GTD2, ω state')
     """
-    text = label.replace("O2TD", "O²TD").replace("beta", "β =").replace("zeta", "ζ =")
-    text = re.sub(r"\s+lambda ([0-9.]+)", r"(λ = \1)", text)
-    text = re.sub(r"\((0?\.[0-9]+)\)", r"(λ = \1)", text)
-    return re.sub(r"(?<![=.0-9])\s+(0\.[0-9]+)$", r"(λ = \1)", text)
+    label = label.replace(" omega ", ", ω ").replace("O2TD", "O²TD")
+    found = re.fullmatch(r"(.*?)[ (]*(lambda|beta|zeta)? ?(0\.[0-9]+)\)?", label)
+    if found is None:
+        return label
+    name, word, value = found.groups()
+    symbol = {"beta": "β", "zeta": "ζ"}.get(word, "ζ" if name == "ABTD" else "λ")
+    return f"{name}, {symbol} = {value}" if " " in name else f"{name}({symbol} = {value})"
 
 
 _SYMBOLS = {"step_size": "α", "second_step_size": "α_w", "ridge": "ridge"}
@@ -118,10 +141,20 @@ def settings(parameters: str) -> str:
         if isinstance(value, dict) and "power" in value:
             parts.append("{} = {:g}·t^−{:g}".format(symbol, *value["power"]))
         elif isinstance(value, (int, float)):
-            parts.append(f"{symbol} = {number(float(value))}")
+            parts.append(f"{symbol} = {size(float(value))}")
         elif value is not None:
             parts.append(f"{symbol} = {value}")
     return ", ".join(parts)
+
+
+def size(value: float) -> str:
+    """A step size: as short as it can be.
+
+    >>> size(0.03), size(3e-06)
+    ('0.03', '3·10⁻⁶')
+    """
+    text = f"{value:.4g}"
+    return number(value, 1) if "e" in text else text
 
 
 def step_size(parameters: str) -> float | None:

@@ -77,15 +77,24 @@ def judge(readings: Mapping[str, bool]) -> str:
 def listed(readings: Mapping[str, bool]) -> str:
     """The readings in which a claim holds and those in which it does not, in words.
 
-    >>> listed({"printed": True, "tuned": False})
-    'It holds for: printed. It does not hold for: tuned.'
+    Readings that agree in their first words (before a comma) and in their outcome are one.
+
+    >>> listed({"printed, RMSE": True, "printed, RMSPBE": True, "tuned, RMSE": False})
+    'It holds for: printed. It does not hold for: tuned, RMSE.'
     """
-    yes = [name for name, held in readings.items() if held]
-    no = [name for name, held in readings.items() if not held]
-    if not no:
-        return f"It holds in all {len(yes)} readings ({'; '.join(yes)})."
-    if not yes:
-        return f"It holds in none of {len(no)} readings ({'; '.join(no)})."
+    if len(set(readings.values())) == 1:
+        held = next(iter(readings.values()))
+        count = f"all {len(readings)}" if held else f"none of {len(readings)}"
+        return f"It holds in {count} readings." if len(readings) > 1 else ""
+    groups: dict[str, list[str]] = {}
+    for name in readings:
+        groups.setdefault(name.partition(", ")[0], []).append(name)
+    yes: list[str] = []
+    no: list[str] = []
+    for first, names in groups.items():
+        same = len(names) > 1 and len({readings[name] for name in names}) == 1
+        for name in [first] if same else names:
+            (yes if readings[names[0] if same else name] else no).append(name)
     return f"It holds for: {'; '.join(yes)}. It does not hold for: {'; '.join(no)}."
 
 

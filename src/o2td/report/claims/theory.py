@@ -172,11 +172,12 @@ def cost(results: Results) -> Verdict:
 def nearness(results: Results) -> Verdict:
     """Exact RMSE of each limit over the least possible, on random problems."""
     table = results.study("nearness").filter(domain="garnet", quantity="suboptimality")
-    found = {
-        name: median(table.filter(method=name)["value"].to_numpy())
-        for name in (*(f"O2TD {r}" for r in READINGS), "SOTD", "TD", "ETD", "TD lambda 0.9")
-        if len(table.filter(method=name))
+    values: dict[str, Floats] = {
+        str(method): own["value"].to_numpy()
+        for (method,), own in table.group_by(["method"], maintain_order=True)
     }
+    names = (*(f"O2TD {r}" for r in READINGS), "SOTD", "TD", "ETD", "TD lambda 0.9")
+    found = {name: median(values[name]) for name in names if name in values}
     judged = {n: found[n] for n in found if n.startswith(("O2TD", "SOTD"))}
     readings = {pretty(n): i.high <= NEAR for n, i in judged.items()}
     numbers = ", ".join(f"{pretty(n)} {number(i.value)}" for n, i in found.items())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from o2td.atomic import write_bytes
-from o2td.report import beyond, board, sections
+from o2td.report import beyond, board, comparisons, sections
 from o2td.report.claims import DEPENDS, NOT, REPRODUCED, Claim, Verdict, judge_all
 from o2td.report.data import Results
 from o2td.report.drawing import Folder, styled
@@ -85,11 +85,11 @@ def _sections(results: Results, folder: Folder) -> list[Callable[[], Section]]:
         (("tab-boyan",), lambda: sections.table_boyan(results, folder)),
         (("theory", "cost"), lambda: beyond.theory(results, folder)),
         (("nearness",), lambda: beyond.nearness(results, folder)),
-        (("more-variance", "more-variance-batch"), lambda: beyond.variance(results, folder)),
+        (("more-variance", "more-variance-batch"), lambda: comparisons.variance(results, folder)),
         (("stability",), lambda: beyond.stability(results, folder)),
-        (("published", "more-collision"), lambda: beyond.published(results, folder)),
-        (("more-rooms",), lambda: beyond.rooms(results, folder)),
-        (("more-car",), lambda: beyond.discounts(results, folder)),
+        (("published", "more-collision"), lambda: comparisons.published(results, folder)),
+        (("more-rooms",), lambda: comparisons.rooms(results, folder)),
+        (("more-car",), lambda: comparisons.discounts(results, folder)),
         (("board-garnet",), lambda: board.leaderboard(results, folder)),
     ]
     return [make for names, make in found if all(results.has(name) for name in names)]
