@@ -98,7 +98,7 @@ def load(
             return _read(name, kind, stream, size)
         except FormatError:
             raise
-        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError) as error:
+        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, OSError) as error:
             raise _damaged(name, str(error)) from None
         except (RecursionError, NotImplementedError, OverflowError, RuntimeError) as error:
             raise _damaged(name, str(error)) from None

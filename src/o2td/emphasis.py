@@ -48,6 +48,10 @@ class Emphasis:
         """Fill `out` with M_t of every row and carry `memory` on."""
         raise NotImplementedError
 
+    def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]] | None:
+        """What `memory` may hold, for compiled code to rely on; None: not checked when loaded."""
+        return None
+
     def expected(self, model: Model, trace: float) -> Floats:
         """The long-run `E[M_t]` of each transition (s, a, s') of the model."""
         raise NotImplementedError
@@ -75,6 +79,10 @@ class Uniform(Emphasis):
     def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
         """Every row counts alike."""
         out[:] = 1.0
+
+    def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]]:
+        """Nothing is remembered."""
+        return {}
 
     def expected(self, model: Model, trace: float) -> Floats:
         """One."""
@@ -105,6 +113,10 @@ class FollowOn(Emphasis):
         interest = np.ones(block.n) if block.interest is None else block.interest
         beta = -1.0 if self.decay is None else self.decay
         follow_on(block.rho, block.discount, block.start, interest, beta, trace, carried, out)
+
+    def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]]:
+        """`rho F` and gamma of the row before."""
+        return {"follow_on": (2,)}
 
     def expected(self, model: Model, trace: float) -> Floats:
         """`f = (I - P_gamma^T)^-1 (xi i)`, divided by xi."""
@@ -184,6 +196,16 @@ class Omega(Emphasis):
             self._by_regression(block, memory, out)
         else:
             self._by_moments(block, memory, out)
+
+    def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]]:
+        """Sums by state, or the regression's weights: as many states as the first array has."""
+        states = len(next(iter(memory.values()))) if memory else 0
+        if self.reading == "state":
+            return {"omega_total": (states, d), "omega_count": (states,)}
+        if self.reading == "moments" and "along" in memory:
+            return {"along": (d,), "square": (d,), "omega_scale": (3,)}
+        names = ("omega_above", "omega_below") if self.reading == "moments" else ()
+        return dict.fromkeys(names, (states,))
 
     def _by_state(self, block: Transitions, memory: Memory, out: Floats) -> None:
         from o2td.kernels.rows import omega_by_state

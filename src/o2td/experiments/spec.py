@@ -207,12 +207,16 @@ def load_spec(source: str | Path, *, where: str | None = None) -> Spec:
     o2td.errors.InputError: spec: rusn: unknown key, did you mean 'runs'?
     """
     if isinstance(source, str) and "\n" in source:
-        name, data = where or "spec", source.encode()
+        name, data = where or "spec", source.encode(errors="surrogatepass")
     else:
         path = Path(source)
         name = where or path.name
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"{source}: {why}") from None
     try:
         return _decode(data)
     except InputError as error:

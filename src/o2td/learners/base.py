@@ -20,6 +20,7 @@ from o2td import archive
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import CARRIED, HEAD, STEPS
+from o2td.learners.loaded import check_loaded
 from o2td.learners.step_sizes import PowerDecay
 from o2td.model import Model
 from o2td.transitions import Transitions, as_numbers, points
@@ -335,6 +336,10 @@ class Learner:
         for name, array in arrays.items():
             home, _, field = name.partition(".")
             (self.arrays if home == "arrays" else self.memory)[field] = array
+        try:
+            check_loaded(self)
+        except (KeyError, IndexError, TypeError, ValueError, MemoryError) as error:
+            raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
         return self
 
 

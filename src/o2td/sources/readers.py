@@ -58,20 +58,10 @@ class FileReader:
 
     def schema(self, part: int) -> Any:
         """The schema in the file; of text, as its first block looks."""
-        file = self.files[part]
-        kind = format_of(file)
-        with _reading(file):
-            if kind == "parquet":
-                with _parquet(file) as parquet:
-                    return parquet.schema_arrow
-            if kind == "arrow":
-                with _arrow(file) as (schema, _):
-                    return schema
-            if kind == "csv":
-                with _csv(file, None) as reader:
-                    return reader.schema
-            with _ndjson(file, None) as reader:
-                return reader.schema
+        with _reading(self.files[part]):
+            schema = _schema(self.files[part])
+            schema.names  # noqa: B018  # decoded now: a name may not be text
+            return schema
 
     def batches(self, part: int, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         """Batches of one file; text is converted to the kinds asked for."""
@@ -199,6 +189,18 @@ def frame_kind(value: Any) -> str | None:
 def _slices(batch: Any, rows: int) -> Iterator[Any]:
     for low in range(0, batch.num_rows, rows):
         yield batch.slice(low, rows)
+
+
+def _schema(file: Path) -> Any:
+    kind = format_of(file)
+    if kind == "parquet":
+        with _parquet(file) as parquet:
+            return parquet.schema_arrow
+    if kind == "arrow":
+        with _arrow(file) as (schema, _):
+            return schema
+    with (_csv if kind == "csv" else _ndjson)(file, None) as reader:
+        return reader.schema
 
 
 def _joined(table: Any) -> Any:

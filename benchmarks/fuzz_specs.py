@@ -1,0 +1,39 @@
+"""Fuzz the reader of experiments: any text is a spec, or one typed error, within a second.
+
+make fuzz                      all three fuzzers, ten minutes each
+python benchmarks/fuzz_specs.py -max_total_time=60 CORPUS
+"""
+
+from __future__ import annotations
+
+import sys
+
+from fuzz_common import fuzz, seeds
+
+with seeds("o2td.experiments", "tomllib") as atheris:
+    from o2td.errors import O2TDError
+    from o2td.experiments.planning import plan
+    from o2td.experiments.spec import load_spec, paper_specs
+
+
+def corpus() -> list[bytes]:
+    from importlib.resources import files
+
+    folder = files("o2td.experiments") / "specs"
+    return [(folder / f"{name}.toml").read_bytes() for name in paper_specs()]
+
+
+def read(data: bytes) -> None:
+    text = data.decode("utf-8", "surrogateescape")
+    if "\n" not in text:
+        text += "\n"  # one line would be taken for the path of a file
+    try:
+        spec = load_spec(text)
+        if spec.runs <= 10_000:
+            plan(spec)
+    except O2TDError:
+        pass
+
+
+if __name__ == "__main__":
+    fuzz(atheris, read, corpus(), sys.argv, most=16_000)

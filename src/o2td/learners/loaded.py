@@ -1,0 +1,50 @@
+"""What a learner read from a file must be before compiled code may touch it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from o2td.learners.base import Learner
+
+_INDICES = {"active": 1, "active_b": 1, "size": 0}  # below d, below d, at most d
+
+
+def check_loaded(learner: Learner) -> None:
+    """Refuse (ValueError) parts that this learner would not have made itself.
+
+    Kernels trust shapes and indices, so a forged file could otherwise have them write anywhere.
+    """
+    fresh, d = learner.clone(), 0
+    if learner.arrays:
+        d = learner.arrays["theta"].shape[1]
+        fresh.allocate(d)
+        if learner.arrays["active"].shape[1]:
+            fresh.allocate_sparse()
+    _compare(_parts(learner), {name: (a.shape, a.dtype) for name, a in _parts(fresh).items()})
+    shapes = learner.weighting.shapes(learner.memory, d)
+    if shapes is not None:
+        number = np.dtype(np.float64)
+        expected = {name: (shapes.get(name), number) for name in learner.memory}
+        _compare(learner.memory, expected)
+    for name, array in learner.arrays.items():
+        if name in _INDICES and array.size:
+            if array.min() < 0 or array.max() > d - _INDICES[name]:
+                raise ValueError(f"{name} is out of range")
+        elif name in ("theta", "w") and not np.isfinite(array).all():
+            raise ValueError(f"{name} is not finite")
+
+
+def _parts(learner: Learner) -> dict[str, npt.NDArray[Any]]:
+    return {"carried": learner.carried, "diverged": learner.diverged, **learner.arrays}
+
+
+def _compare(held: dict[str, npt.NDArray[Any]], expected: dict[str, Any]) -> None:
+    if held.keys() != expected.keys():
+        raise ValueError(f"it holds {', '.join(sorted(held)) or 'nothing'}")
+    for name, array in held.items():
+        if (array.shape, array.dtype) != expected[name]:
+            raise ValueError(f"{name} has the wrong shape or type")
