@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.kernels.lanes import record
 from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
 
 BLOCK = 32
@@ -83,8 +82,7 @@ def drive_blocked(
     n: int,
     first: int,
     every: int,
-    metrics: Any,
-    out: Any,
+    snapshots: Any,
 ) -> None:
     """As `lanes.drive`, for dense rows and weighted lanes without traces that share r and gamma."""
     n_lanes, d = lanes.theta.shape
@@ -121,6 +119,7 @@ def drive_blocked(
             for j in range(d):
                 theta[lane, j] += moved[lane, j]
         if every > 0 and (first + hi) % every == 0:
-            record(theta, diverged, metrics, at, out)
+            if at < len(snapshots):
+                snapshots[at] = theta
             at += 1
         lo = hi

@@ -1,7 +1,7 @@
 """Many lanes over one stream: the one compiled driver of both families.
 
 A lane is one learner. Rows are taken in small blocks that stay in the processor's cache while every
-lane passes over them, and metrics are recorded every k steps without leaving compiled code. A lane
+lane passes over them, and theta is noted every k steps without leaving compiled code. A lane
 that diverges stops there, with its step noted, and never touches another.
 """
 
@@ -20,7 +20,7 @@ from o2td.kernels.residual import run as _residual
 from o2td.kernels.weighted import dense_lane as _weighted_dense
 from o2td.kernels.weighted import sparse_lane as _weighted_sparse
 
-__all__ = ["GradientLanes", "Metrics", "ResidualLanes", "WeightedLanes", "drive", "no_metrics"]
+__all__ = ["GradientLanes", "ResidualLanes", "WeightedLanes", "drive"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -80,19 +80,6 @@ class ResidualLanes(NamedTuple):
     discount_2: Floats
     gain: Floats
     theta: Floats
-
-
-class Metrics(NamedTuple):
-    """`sqrt(|R (theta - center)|^2 + constant)` for each of k metrics, R upper triangular."""
-
-    R: Floats
-    center: Floats
-    constant: Floats
-
-
-def no_metrics(d: int) -> Metrics:
-    """Nothing to record."""
-    return Metrics(np.empty((0, d, d)), np.empty((0, d)), np.empty(0))
 
 
 def advance(*arguments: Any) -> int:
@@ -162,44 +149,6 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
     return residual_any
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def root_metric(R: Any, center: Any, constant: float, theta: Any, shifted: Any) -> float:
-    """`sqrt(|R (theta - center)|^2 + constant)`; infinite where it is not finite."""
-    d = len(theta)
-    for j in range(d):
-        shifted[j] = theta[j] - center[j]
-    total = constant
-    for i in range(d):
-        row = R[i]
-        entry = 0.0
-        for j in range(i, d):
-            entry += row[j] * shifted[j]
-        total += entry * entry
-    return np.sqrt(max(total, 0.0)) if abs(total) < 1e300 else np.inf
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def record(theta: Any, diverged: Any, metrics: Any, at: int, out: Any) -> None:
-    """Every metric of every lane; infinite for a lane that has diverged."""
-    n_lanes, d = theta.shape
-    shifted = np.empty(d)
-    for k in range(len(metrics.constant)):
-        if n_lanes >= MATRIX_LANES:
-            image = np.dot(theta - metrics.center[k], metrics.R[k].T)
-        for lane in range(n_lanes):
-            if diverged[lane] >= 0:
-                out[lane, k, at] = np.inf
-            elif n_lanes >= MATRIX_LANES:
-                total = metrics.constant[k]
-                for j in range(d):
-                    total += image[lane, j] * image[lane, j]
-                out[lane, k, at] = np.sqrt(max(total, 0.0)) if abs(total) < 1e300 else np.inf
-            else:
-                out[lane, k, at] = root_metric(
-                    metrics.R[k], metrics.center[k], metrics.constant[k], theta[lane], shifted
-                )
-
-
 @njit(cache=True, nogil=True)
 def drive(
     rows: Any,
@@ -209,13 +158,12 @@ def drive(
     n: int,
     first: int,
     every: int,
-    metrics: Any,
-    out: Any,
+    snapshots: Any,
 ) -> None:
     """All lanes over n rows, the first of which is step `first` of the stream.
 
-    `diverged[lane]` is -1 or the step that could not be taken; `out` (lanes, metrics, records) gets
-    the metrics after each step whose number is a multiple of `every` (none if every is 0).
+    `diverged[lane]` is -1 or the step that could not be taken; `snapshots` (records, lanes, d) gets
+    theta after each step whose number is a multiple of `every` (none if every is 0), as many as fit.
     """
     # The size does not depend on the number of lanes, so that neither do the results.
     size = CACHED_ROWS if every > 0 else n
@@ -231,6 +179,7 @@ def drive(
                 if done < hi:
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
-            record(lanes.theta, diverged, metrics, at, out)
+            if at < len(snapshots):
+                snapshots[at] = lanes.theta
             at += 1
         lo = hi

@@ -11,11 +11,9 @@ import numpy.typing as npt
 from o2td.kernels.lanes import (
     MATRIX_LANES,
     GradientLanes,
-    Metrics,
     ResidualLanes,
     WeightedLanes,
     drive,
-    no_metrics,
 )
 from o2td.kernels.packing import STEPS
 from o2td.learners.base import Learner
@@ -57,10 +55,12 @@ class Group:
         seen: Sequence[Transitions],
         first: int,
         every: int = 0,
-        metrics: Metrics | None = None,
-        out: Floats | None = None,
+        snapshots: Floats | None = None,
     ) -> None:
-        """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`."""
+        """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`.
+
+        `snapshots` (records, lanes, d) gets theta every `every` steps.
+        """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -76,8 +76,7 @@ class Group:
             block.n,
             first,
             every,
-            no_metrics(block.d) if metrics is None else metrics,
-            np.empty((len(self.learners), 0, 0)) if out is None else out,
+            np.empty((0, len(self.learners), block.d)) if snapshots is None else snapshots,
         )
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:

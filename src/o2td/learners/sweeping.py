@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
-from o2td.kernels.lanes import Metrics, no_metrics
 from o2td.learners.base import BLOCK, Learner
 from o2td.learners.group import Group
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
+TILE = 32
+SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +130,13 @@ def _one_stream(
     if not isinstance(every, (int, np.integer)) or every < 1:
         raise InputError(f"every must be a whole number from 1, got {every!r}")
     names = tuple(metrics or ())
-    stacked = _stack(metrics, batch.d)
+    measured = _checked(metrics, batch.d)
     trained = [lane.learner.clone() for lane in lanes]
     seen = [lane.seen(batch) for lane in lanes]
     steps = np.arange(every, batch.n + 1, every)
     values = np.full((len(lanes), len(names), len(steps)), np.inf)
     for members in _families(trained, batch, seen):
-        _run(members, trained, seen, batch, every, stacked, values)
+        _run(members, trained, seen, batch, every, measured, values)
     return SweepResult(
         trained,
         steps,
@@ -152,20 +153,25 @@ def _run(
     seen: list[Transitions],
     batch: Transitions,
     every: int,
-    metrics: Metrics,
+    metrics: list[Any],
     values: Floats,
 ) -> None:
     group = Group([trained[k] for k in members])
-    size = max(every, BLOCK // len(members) // every * every)
+    held = SNAPSHOTS // (len(members) * batch.d) if metrics else BLOCK
+    size = every * max(1, min(held, BLOCK // len(members) // every))
     for low in range(0, batch.n, size):
         rows = slice(low, low + size)
         block = batch[rows]
         cut: dict[int, Transitions] = {id(batch): block}
         own = [cut.setdefault(id(seen[k]), seen[k][rows]) for k in members]
         records = (low + block.n) // every - low // every
-        out = np.empty((len(members), len(metrics.constant), records))
-        group.advance(block, own, low, every, metrics, out)
-        values[members, :, low // every : low // every + records] = out
+        snapshots = np.empty((records if metrics else 0, len(members), batch.d))
+        group.advance(block, own, low, every, snapshots)
+        steps = every * np.arange(low // every + 1, low // every + 1 + records)
+        late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
+        for k, metric in enumerate(metrics):
+            errors = np.where(late, np.inf, _errors(metric, snapshots))
+            values[members, k, low // every : low // every + records] = errors
 
 
 def _families(
@@ -180,17 +186,27 @@ def _families(
     return list(groups.values())
 
 
-def _stack(metrics: Mapping[str, Any] | None, d: int) -> Metrics:
-    if not metrics:
-        return no_metrics(d)
-    for name, metric in metrics.items():
+def _errors(metric: Any, snapshots: Floats) -> Floats:
+    """The metric of every snapshot, (lanes, records): one triangular product for all of them."""
+    from scipy.linalg.blas import dtrmm
+
+    records, lanes, d = snapshots.shape
+    count = records * lanes
+    # Whole tiles of BLAS: what is worked out together does not change the last digit of any.
+    shifted = np.zeros((-(-count // TILE) * TILE, d))
+    np.subtract(snapshots.reshape(-1, d), metric.center, out=shifted[:count])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if count:
+            shifted = dtrmm(1.0, metric.R.T, shifted.T, lower=1, trans_a=1, overwrite_b=1).T
+        total = metric.constant + np.einsum("ij,ij->i", shifted[:count], shifted[:count])
+    total[~(total < 1e300)] = np.inf
+    return np.asarray(np.sqrt(np.maximum(total, 0.0)).reshape(records, lanes).T)
+
+
+def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Any]:
+    for name, metric in (metrics or {}).items():
         if not all(hasattr(metric, part) for part in ("R", "center", "constant")):
             raise InputError(f"metric {name!r} is {metric!r}; take one of o2td.metrics")
         if np.shape(metric.R) != (d, d):
             raise InputError(f"metric {name!r} is for {np.shape(metric.R)[-1]} features, not {d}")
-    chosen = list(metrics.values())
-    return Metrics(
-        np.stack([np.ascontiguousarray(m.R, dtype=np.float64) for m in chosen]),
-        np.stack([np.asarray(m.center, dtype=np.float64) for m in chosen]),
-        np.array([float(m.constant) for m in chosen]),
-    )
+    return list((metrics or {}).values())
