@@ -33,6 +33,11 @@ def formula(tex: str, block: bool = False) -> str:
         raise ValueError(f"{unknown[0] if unknown else '&'}: no such command in formula {source}")
     # Greek capitals stand upright, as in the paper; MathML would slant them.
     markup = _UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', markup)
+    # Norm bars of one height, tight; an asterisk on the axis and not above it.
+    markup = markup.replace(
+        "<mo>&#x02016;</mo>", '<mo stretchy="false" lspace="0" rspace="0">‖</mo>'
+    )
+    markup = markup.replace("<mo>&#x0002A;</mo>", "<mo>∗</mo>")
     label = html.escape(source, quote=True)
     markup = markup.replace("<math ", f'<math aria-label="{label}" ', 1)
     return f'<div class="formula">{markup}</div>' if block else markup

@@ -11,7 +11,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -88,27 +88,57 @@ def _prose(name: str, factory: Any) -> str:
 
 
 def _landing(name: str, data: dict[str, Any]) -> str:
-    lines, notes = [], []
-    for problem, found in data["landings"].items():
-        for label, row in found["methods"].items():
-            if family(label) != name:
-                continue
-            if row["rmse"] is None:
-                notes.append(f"{problem}, `{label}`: {row['reason']}.")
-                continue
-            best = found["about"]["best"]
-            ratio = "V is in the span" if best < 1e-9 else number(row["suboptimality"])
-            cells = [row["rmse"], row["stable"], row["max_step_size"], row["amplification"]]
-            lines.append([f"{problem}: `{label}`", ratio, *map(number, cells)])
-    if not lines:
+    """Three tables, a row a setting and a column a problem; why where there is no answer."""
+    found = {p: entry["methods"] for p, entry in data["landings"].items()}
+    labels = [label for label in next(iter(found.values())) if family(label) == name]
+    notes = [
+        f"{problem}, `{label}`: {rows[label]['reason']}."
+        for problem, rows in found.items()
+        for label in labels
+        if rows[label]["rmse"] is None
+    ]
+    usable = [p for p in found if any(found[p][label]["rmse"] is not None for label in labels)]
+    if not usable:
         return "\n".join(["It lands on none of the reference problems:", "", *_bullets(notes)])
-    head = ["limit on", "RMSE / best", "RMSE", "stable", "step size below", "amplification"]
-    text = (
-        "Exact limits on small problems, from infinitely many rows. *Step size below* bounds the mean"
-        " dynamics only; noise asks for less. *Amplification* is the worst RMSE / best over all"
-        " rewards; a dash says that there is no direction X (or no stability to speak of)."
-    )
-    return "\n\n".join([text, table(head, lines), "\n".join(_bullets(notes))])
+    parts = [_LANDING, _matrix("RMSE / best", found, labels, usable, _ratio(data))]
+    if any(found[p][label]["stable"] is not None for p in usable for label in labels):
+        bound = lambda problem, row: number(row["max_step_size"])  # noqa: E731
+        parts.append(_matrix("largest step size", found, labels, usable, bound))
+    worst = lambda problem, row: number(row["amplification"])  # noqa: E731
+    parts += [_matrix("amplification", found, labels, usable, worst), "\n".join(_bullets(notes))]
+    return "\n\n".join(parts)
+
+
+_LANDING = (
+    "Exact limits on small problems, as if rows never ended. *Largest step size* is where the mean"
+    " dynamics turn unstable; noise asks for less. *Amplification* is the worst RMSE / best over all"
+    " rewards; a dash says that there is no direction X. *Exact*: the limit is V itself."
+)
+
+
+def _ratio(data: dict[str, Any]) -> Callable[[str, dict[str, Any]], str]:
+    def shown(problem: str, row: dict[str, Any]) -> str:
+        if row["stable"] is False:
+            return "unstable"
+        exact = data["landings"][problem]["about"]["best"] < 1e-9
+        return "exact" if exact and row["rmse"] < 1e-9 else number(row["suboptimality"])
+
+    return shown
+
+
+def _matrix(
+    title: str,
+    found: dict[str, Any],
+    labels: list[str],
+    problems: list[str],
+    cell: Callable[[str, dict[str, Any]], str],
+) -> str:
+    rows = []
+    for label in labels:
+        landed = [(p, found[p][label]) for p in problems]
+        cells = ["–" if row["rmse"] is None else cell(p, row) for p, row in landed]
+        rows.append([f"`{label}`", *cells])
+    return table([title, *problems], rows)
 
 
 def _bullets(notes: list[str]) -> list[str]:

@@ -213,29 +213,29 @@ def method_picture(name: str, data: dict[str, Any]) -> Any | None:
     ]
     if not own or not curves:
         return None
-    figure, (left, right) = _figure(7.8, max(2.9, 0.9 + 0.2 * len(names)), 2)
+    shown = min(len(curves), len(SHADES))
+    figure, (left, right) = _figure(7.8, max(3.1, 1.0 + 0.21 * len(names)) + 0.16 * shown, 2)
     draw_nearness(left, rows, names, own)
     left.set_xlabel("RMSE of the limit / best")
-    left.set_title(f"limits on {max(row['n'] for row in rows.values())} garnets")
+    left.set_title(f"limits on {max(row['n'] for row in rows.values())} random problems")
     for k, label in enumerate(curves):
         colour = SHADES[k % len(SHADES)]
         if label in online:
             row = online[label]
             mean = [np.nan if v == "inf" else v for v in row["mean"]]
-            right.plot(
-                row["steps"], mean, color=colour, label=f"{label}, α = {row['step_size']:.2g}"
-            )
+            told = f"{label}, α = {row['step_size']:.2g}"
+            right.plot(row["steps"], mean, color=colour, label=told)
         else:
             right.plot(data["batch"]["rows"], batch[label], "o-", ms=3, color=colour, label=label)
             right.set_xscale("log")
         right.axhline(landed[label]["rmse"], color=colour, lw=0.8, ls="--")
-    right.axhline(data["landings"]["collision"]["about"]["best"], color=INK, lw=0.8)
-    right.set_title("collision: RMSE (dashed: the limit; black: the best)")
-    right.title.set_fontsize(8.5)
+    best = data["landings"]["collision"]["about"]["best"]
+    right.axhline(best, color=INK, lw=0.9, label="best approximation")
+    right.plot([], [], color=FAINT, lw=0.8, ls="--", label="limits")
+    right.set_title("RMSE on the collision problem")
     right.set_xlabel("step" if curves[0] in online else "rows")
     right.set_ylim(bottom=0.0)
-    if len(curves) > 1:
-        right.legend(fontsize=7)
+    right.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return figure
 
 

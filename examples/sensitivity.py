@@ -1,0 +1,54 @@
+"""Sensitivity curves: mean error over a run against the step size, without and with traces.
+
+A wide valley forgives; a lane that diverges in any run is drawn as a gap.
+
+    python examples/sensitivity.py [--domain collision] [--steps 5000] [--runs 20]
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import shown
+
+import o2td
+
+LEARNERS = {"TD": o2td.TD, "TDC": o2td.TDC, "TDRC": o2td.TDRC, "GTD2": o2td.GTD2, "ETD": o2td.ETD}
+SIZES = [2.0**-k for k in range(15)]
+
+
+def main() -> None:
+    """One sweep for all settings, then a panel a trace."""
+    given = shown.arguments("sensitivity")
+    problem = shown.problem(given.domain)
+    makers = {
+        (name, trace): partial(make, trace=trace, initial_theta=problem.initial_theta)
+        for trace in (0.0, 0.9)
+        for name, make in LEARNERS.items()
+    }
+    lanes = [make(a) for make in makers.values() for a in SIZES]
+    metric = {"rmse": o2td.metrics.rmse(problem)}
+    every = max(1, given.steps // 100)
+    error = np.zeros(len(lanes))
+    for k in range(given.runs):
+        batch = problem.sample(given.steps, seed=(2, k))
+        error += o2td.sweep(lanes, batch, metric, every).values["rmse"].mean(axis=1) / given.runs
+    table = dict(zip(makers, error.reshape(len(makers), -1), strict=True))
+    figure, panels = shown.figure(2)
+    for (name, trace), row in table.items():
+        panels[int(trace > 0)].plot(
+            SIZES, np.where(np.isfinite(row), row, np.nan), "o-", label=name
+        )
+        best = int(np.argmin(row))
+        print(f"{name:5} λ={trace:<4} best step size {SIZES[best]:<9.4g} mean RMSE {row[best]:.4f}")
+    least = min(float(row.min()) for row in table.values())
+    for axes, trace in zip(panels, (0.0, 0.9), strict=True):
+        axes.set_xscale("log", base=2)
+        axes.set(title=f"λ = {trace}", xlabel="step size", ylim=(0.0, 5.0 * least))
+    panels[0].set_ylabel(f"RMSE over {given.steps} steps of {given.domain}")
+    shown.save(figure, panels[1], given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Every code block of the documentation and the read-me runs, and prints what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from . import blocks
+
+PAGES = sorted(
+    path
+    for path in (*blocks.ROOT.glob("*.md"), *(blocks.ROOT / "docs").rglob("*.md"))
+    if any(blocks.blocks(path))
+)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(blocks.ROOT)))
+def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from o2td.registry import LEARNERS
+
+    monkeypatch.chdir(tmp_path)
+    LEARNERS.names()  # all are found before a page may add its own
+    monkeypatch.setattr(LEARNERS, "_members", dict(LEARNERS._members))
+    blocks.run(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```pycon\n>>> 1 + 1\n3\n```\n",
+        "```python\nassert False\n```\n",
+        "```console\n$ o2td --version\nnothing of the kind\n```\n",
+        "```console\n$ o2td nosuchcommand\n```\n",
+        "```sh\nmake nosuchtarget\n```\n",
+        '```toml\nname = "x"\nnosuchkey = 1\n```\n',
+        "```fortran\nend\n```\n",
+    ],
+)
+def test_a_wrong_block_is_noticed(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(blocks, "ROOT", tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]\n[project.optional-dependencies]\n")
+    with pytest.raises((AssertionError, ValueError, KeyError)):
+        blocks.run(page)
