@@ -69,6 +69,6 @@ if __name__ == "__main__":
         episodes=200,
         options=[
             *("--discount", str(DISCOUNT), "--features", "fourier:5"),
-            *(part for column in COLUMNS for part in ("--column", column)),
+            *(part for column in COLUMNS for part in ("--columns", column)),
         ],
     )

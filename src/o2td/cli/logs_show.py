@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import floor, log10
 from typing import Any
 
 __all__ = ["show_answer", "show_log"]
 
 _STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
+_LARGE = 1e9
+_ROLE = 30  # characters of what stands before a colon, at most
 _SHOWN = (
     ("effective_sample_size", "effective sample size", "of {episodes} episodes, whole histories"),
     ("max_rho", "largest ratio of an action", ""),
@@ -19,50 +22,89 @@ _SHOWN = (
 
 
 def show_log(lines: Iterable[str]) -> None:
-    """The mapping found and what was read."""
+    """The mapping found and what was read, a role a line."""
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("role", style="dim", no_wrap=True)
+    table.add_column("column")
+    remarks = []
     for line in lines:
         role, colon, rest = line.partition(": ")
-        text = Text(f"{role}{colon}", style="dim") + Text(rest) if colon else Text(line, "dim")
-        console.print(text, soft_wrap=True)
+        if colon and len(role) < _ROLE:
+            table.add_row(Text(role), Text(rest))
+        else:
+            remarks.append(Text(line, "dim"))
+    console = Console()
+    console.print(table)
+    for remark in remarks:
+        console.print(remark)
     console.print()
 
 
-def show_answer(answer: Mapping[str, Any]) -> None:
+def show_answer(answer: Mapping[str, Any], confidence: float) -> None:
     """The table of estimates, the verdict in words, and the diagnostics that matter."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console()
     if answer["estimates"]:
-        console.print(_table(answer["estimates"]))
+        console.print(_table(answer["estimates"], confidence))
         console.print()
+        _doubts(console, answer["estimates"][1:])
     verdict = str(answer["verdict"])
     console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {_STYLES.get(verdict, '')}"))
-    for reason in answer["reasons"]:
-        console.print(Text(f"  · {reason}"))
+    for sentence in (_conclusion(answer, confidence), *answer["reasons"]):
+        console.print(Text(f"  · {sentence}"))
     console.print()
     _diagnostics(console, answer["diagnostics"])
 
 
-def _table(rows: Iterable[Mapping[str, Any]]) -> Any:
+def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
+    """The answer to the question, in one sentence."""
+    best = answer["estimates"][0]
+    if answer["verdict"] == "cannot answer" or best["value"] is None:
+        return "These logs do not tell what the target policy is worth."
+    value, low, high = (_fixed(best[name], _places(best)) for name in ("value", "low", "high"))
+    said = f"From its start states the target policy is worth {value}, [{low}, {high}]"
+    said += f" with {confidence:.0%} confidence"
+    if best["approximation_error"]:
+        said += f", and ±{_number(best['approximation_error'], 2)} for the features' own error"
+    return f"{said}."
+
+
+def _doubts(console: Any, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Why the others are not trusted, those with the same reasons together."""
+    from rich.text import Text
+
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] != "trust":
+            groups.setdefault("; ".join(row["reasons"]), []).append(str(row["method"]))
+    for reason, methods in groups.items():
+        console.print(Text(f"{', '.join(methods)}: {reason}", "dim"))
+    if groups:
+        console.print()
+
+
+def _table(rows: Sequence[Mapping[str, Any]], confidence: float) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     table.add_column("method")
-    for name in ("value", "low", "high", "approx. error"):
+    for name in ("value", f"{confidence:.0%} low", "high", "approx. error"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
+    places = _places(rows[0])
     for place, row in enumerate(rows):
         verdict = str(row["verdict"])
+        numbers = ("value", "low", "high", "approximation_error")
         table.add_row(
             Text(str(row["method"])),
-            *(_number(row[name]) for name in ("value", "low", "high")),
-            _number(row["approximation_error"], 2),
+            *(_fixed(row[name], places) for name in numbers),
             Text(verdict, _STYLES.get(verdict, "")),
             style="bold" if place == 0 else "",
         )
@@ -82,11 +124,25 @@ def _diagnostics(console: Any, found: Mapping[str, Any]) -> None:
         value = found.get(name)
         if isinstance(value, (int, float)):
             table.add_row(title, _number(value, 3), note.format(**found))
-    dropped = found.get("dropped")
+    dropped = found.get("dropped_by_reason")
     if isinstance(dropped, Mapping):
         for reason, count in dropped.items():
             table.add_row("dropped", f"{count:,}", Text(f"rows: {reason}"))
     console.print(table)
+
+
+def _places(best: Mapping[str, Any]) -> int:
+    """Decimals that show the recommended interval's width to three digits."""
+    low, high = best["low"], best["high"]
+    if low is None or high is None or not high > low:
+        return 4
+    return min(max(2 - floor(log10(high - low)), 0), 9)
+
+
+def _fixed(value: Any, places: int) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.{places}f}" if abs(value) < _LARGE else f"{value:.3g}"
 
 
 def _number(value: Any, digits: int = 4) -> str:

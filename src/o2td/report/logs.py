@@ -11,6 +11,7 @@ from typing import Any
 
 from o2td.report.drawing import styled
 from o2td.report.logs_figures import (
+    NAMES,
     draw_calibration,
     draw_curves,
     draw_estimates,
@@ -73,7 +74,7 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     with styled():
         sections = [_verdict(answer), _estimates(answer), *_evidence(answer, series)]
     sections += [*_choice(series), _log(answer, series)]
-    said = "no estimate" if best is None else f"{_value(best)} by {best['method']}"
+    said = "no estimate" if best is None else f"{_value(best)} by {_name(best)}"
     return Page(
         "What would this policy be worth?",
         f"Value of the target policy from the start states, estimated from logs of another policy:"
@@ -82,6 +83,10 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
         "Made by o2td evaluate. Intervals resample episodes, never rows; the approximation error is"
         " beside them and not inside.",
     )
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return NAMES.get(row["method"], str(row["method"]))
 
 
 def _value(row: Mapping[str, Any]) -> str:
@@ -93,9 +98,20 @@ def _verdict(answer: Answer) -> Section:
     verdict = str(answer["verdict"])
     made = Section("verdict", "Verdict")
     made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
-    if answer["reasons"]:
-        made.add(Items(answer["reasons"]))
+    sentences = list(answer["reasons"])
+    if answer["estimates"] and verdict != "cannot answer":
+        sentences.insert(0, _conclusion(answer["estimates"][0]))
+    if sentences:
+        made.add(Items(sentences))
     return made
+
+
+def _conclusion(best: Mapping[str, Any]) -> str:
+    said = f"From its start states the target policy is worth {_value(best)} by {_name(best)}"
+    if best["approximation_error"]:
+        extra = number(best["approximation_error"], 2)
+        said += f", and ±{extra} beside the interval for the features' own error"
+    return f"{said}."
 
 
 def _estimates(answer: Answer) -> Section:
@@ -116,17 +132,24 @@ def _estimates(answer: Answer) -> Section:
     columns = ["method", "value", "interval", "approximation error", "verdict", "how, and why"]
     body = [
         (
-            row["method"],
+            _name(row),
             number(row["value"], 4),
             f"[{number(row['low'], 4)}, {number(row['high'], 4)}]",
             number(row["approximation_error"], 2),
             Badge(row["verdict"], TONES.get(row["verdict"], "plain")),
-            ". ".join([str(row["interval"]), *row.get("reasons", ())]),
+            _how(row),
         )
         for row in rows
     ]
     made.add(Table(columns, body, numbers=columns[1:4], stack=True, caption="All estimates"))
     return made
+
+
+def _how(row: Mapping[str, Any]) -> str:
+    """How it was computed, what the interval is, and why it is doubted."""
+    parts = [str(row.get("about") or ""), str(row["interval"]), *row.get("reasons", ())]
+    text = "; ".join(part for part in parts if part)
+    return text[:1].upper() + text[1:] + "."
 
 
 def _evidence(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
@@ -217,13 +240,16 @@ def _choice(series: Mapping[str, Any]) -> list[Section]:
 
 def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
     made = Section("log", "How the log was read")
-    dropped = answer["diagnostics"].get("dropped")
+    dropped = answer["diagnostics"].get("dropped_by_reason")
     if isinstance(dropped, Mapping) and dropped:
         lines = [f"{count} rows dropped: {reason}." for reason, count in dropped.items()]
         made.add(Callout(" ".join(lines), "mixed"))
-    lines = series.get("log") or []
-    made.add(Items([_quoted(line) for line in lines]) if lines else Text("No account was kept."))
-    return made
+    said = [_quoted(line).split(": ", 1) for line in series.get("log") or ()]
+    rows = [line for line in said if len(line) == 2]
+    if rows:
+        made.add(Table(["role", "column"], rows))
+    remarks = [line[0] for line in said if len(line) == 1]
+    return made.add(Items(remarks)) if remarks else made
 
 
 def _quoted(line: str) -> str:

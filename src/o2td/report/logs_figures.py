@@ -13,7 +13,32 @@ from o2td.report.style import look
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_calibration", "draw_curves", "draw_estimates", "draw_horizon", "draw_weights"]
+__all__ = [
+    "NAMES",
+    "draw_calibration",
+    "draw_curves",
+    "draw_estimates",
+    "draw_horizon",
+    "draw_weights",
+]
+
+# methods as readers write them
+NAMES = {
+    "lstd": "LSTD",
+    "plugin": "plug-in optimum",
+    "lstdq": "LSTDQ",
+    "lsetd": "LSETD",
+    "sotd": "SOTD",
+    "o2td": "O²TD",
+    "etd": "ETD",
+    "tdrc": "TDRC",
+    "is": "trajectory IS",
+    "wis": "weighted trajectory IS",
+    "pdis": "per-decision IS",
+    "wpdis": "weighted per-decision IS",
+    "dr": "doubly robust",
+    "wdr": "weighted doubly robust",
+}
 
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
@@ -77,7 +102,7 @@ def draw_horizon(step: Sequence[int], size: Sequence[float], episodes: int) -> b
     axes: Axes = made.subplots()
     tidy(axes, x="step of the episode", y="effective episodes")
     floor = 0.5
-    axes.plot(np.asarray(step) + 1, np.maximum(size, floor), color="#0072b2")
+    axes.plot(step, np.maximum(size, floor), color="#0072b2")
     axes.axhline(episodes, color="#4d4d4d", linestyle="--", linewidth=0.9)
     axes.annotate(f"{episodes} logged", (1.0, episodes), fontsize=8, va="bottom", color="#4d4d4d")
     axes.axhline(10, color="#9c2a10", linestyle=":", linewidth=0.9)
@@ -114,22 +139,30 @@ def draw_curves(curves: Mapping[str, Row], reference: float | None) -> bytes:
     made = figure(WIDTH, 2.9)
     axes: Axes = made.subplots()
     tidy(axes, x="rows seen", y="estimate")
-    every: list[float] = [] if reference is None else [reference]
+    every: list[float] = []
     for method, curve in curves.items():
-        style = look(method)
+        style = look(method.upper())
         values = np.array([np.nan if v is None else v for v in curve["value"]], dtype=float)
         axes.plot(
             curve["rows"], values, color=style.colour, linestyle=style.dash, label=_plain(method)
         )
-        every += values[np.isfinite(values)][len(values) // 4 :].tolist()
+        every += values[len(values) // 4 :][np.isfinite(values[len(values) // 4 :])].tolist()
     if reference is not None:
         axes.axhline(reference, color="#4d4d4d", linestyle="--", linewidth=0.9)
+        every.append(reference)
     if every:
-        low, high = min(every), max(every)
-        margin = 0.1 * (high - low) or 1.0
-        axes.set_ylim(low - margin, high + margin)
+        axes.set_ylim(*_body(np.array(every), every[-1]))
     axes.legend(frameon=False)
     return svg(made)
+
+
+def _body(values: Any, center: float) -> tuple[float, float]:
+    """The range of the values without those that ran away."""
+    apart = np.abs(values - center)
+    near = values[apart <= 20.0 * np.median(apart) + 1e-12]
+    low, high = float(near.min()), float(near.max())
+    margin = 0.1 * (high - low) or 0.1 * max(abs(high), 1e-9)
+    return low - margin, high + margin
 
 
 def draw_calibration(predicted: Sequence[float], observed: Sequence[float], count: Any) -> bytes:
@@ -146,6 +179,6 @@ def draw_calibration(predicted: Sequence[float], observed: Sequence[float], coun
     return svg(made)
 
 
-def _plain(text: str) -> str:
-    """A name as it is: a dollar sign is no mathematics."""
-    return str(text).replace("$", r"\$")
+def _plain(method: str) -> str:
+    """A method as readers write it; in a name of its own a dollar sign is no mathematics."""
+    return NAMES.get(method, str(method).replace("$", r"\$"))

@@ -1,0 +1,244 @@
+"""`o2td evaluate LOGS …`: what another policy would be worth, with an interval and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from o2td.errors import O2TDError
+
+if TYPE_CHECKING:
+    from o2td.evaluation import Evaluation
+    from o2td.sources import LogSource
+
+__all__ = ["command"]
+
+
+def command(
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOGS…", help="Parquet, CSV, NDJSON or Arrow files, folders or globs."
+        ),
+    ],
+    discount: Annotated[
+        float | None, typer.Option(help="Discount of every step, such as 0.99.", show_default=False)
+    ] = None,
+    features: Annotated[
+        str, typer.Option(help="tabular, fourier:3, tiles:8x8, … or auto (held-out episodes).")
+    ] = "auto",
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Methods, such as lstd,sotd; all that fit if left out."),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            "-c",
+            metavar="ROLE=NAME|FILE.toml",
+            help="The log's own names: -c reward=profit -c observation=price,charge"
+            " -c terminated=never, or a TOML file of them. May be repeated.",
+        ),
+    ] = None,
+    on_policy: Annotated[
+        bool, typer.Option("--on-policy", help="Evaluate the policy that made the log.")
+    ] = False,
+    sort: Annotated[
+        bool, typer.Option("--sort", help="Sort the rows by episode and step first.")
+    ] = False,
+    densities: Annotated[
+        bool, typer.Option("--densities", help="Probabilities are densities (continuous actions).")
+    ] = False,
+    states: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also give V(s) of the rows of this file."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    bootstrap: Annotated[int, typer.Option(metavar="N", help="Bootstrap lanes.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap and of held-out folds.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write report.html, evaluation.json, values.parquet and model.npz to DIR.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace these files if DIR has some; keep others.")
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Accumulate on this Dask scheduler's workers."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 if the logs cannot answer.")
+    ] = False,
+) -> None:
+    """Estimate from logs of one policy what another policy would be worth.
+
+    A log has a row a step: episode, step, obs_0 … (or state), action, reward, terminated, truncated,
+    and rho, or behavior_prob and target_prob (or log-probabilities, or target_prob_0 … for all
+    actions). Usual other names are found; the mapping found is printed.
+
+    Exit code 0: evaluated, whatever the verdict (with --check, 1 where it is "cannot answer"); 2: the
+    logs or the options cannot be used, and nothing was written; 130: interrupted.
+    """
+    from o2td.cli.logs_columns import in_words_of_the_command, parse_columns
+    from o2td.evaluation.output import check_folder, json_text
+
+    try:
+        if out is not None:
+            check_folder(out, force)
+        source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
+        given = None if states is None else _given_states(states, source)
+        settings = {
+            "features": features,
+            "methods": None if methods is None else [m.strip() for m in methods.split(",")],
+            "confidence": confidence,
+            "lanes": bootstrap,
+            "seed": seed,
+        }
+        starts = Starts(source)
+        evaluation = _evaluate(source, settings, dask, starts)
+        answer = answer_of(evaluation)
+        if out is not None:
+            _write(out, evaluation, answer, source, starts.inputs if given is None else given)
+    except O2TDError as error:
+        sentence = in_words_of_the_command(str(error))
+        if sentence.startswith("logs: "):
+            sentence = f"{logs[0]}: {sentence.removeprefix('logs: ')}"
+        raise type(error)(sentence) from None
+    if as_json:
+        print(json_text(answer))
+    else:
+        _say(answer, source, confidence, out)
+    if check and evaluation.verdict == "cannot answer":
+        raise typer.Exit(1)
+
+
+def _open(
+    logs: list[str],
+    columns: dict[str, Any],
+    discount: float | None,
+    on_policy: bool,
+    sort: bool,
+    densities: bool,
+) -> LogSource:
+    from o2td.sources import open_logs
+
+    return open_logs(
+        logs,
+        columns=columns,
+        discount=discount,
+        target="behavior" if on_policy else None,
+        sort=sort,
+        densities=densities,
+    )
+
+
+def _evaluate(
+    source: LogSource, settings: dict[str, Any], dask: str | None, starts: Starts
+) -> Evaluation:
+    from o2td.evaluation import evaluate
+
+    if dask is not None:
+        from o2td.evaluation.distributed import DaskLog
+
+        with DaskLog(source, dask) as log:
+            return evaluate(log, **settings)
+    with starts.watching():
+        return evaluate(source, **settings)
+
+
+class Starts:
+    """The start states of a log, noted while an evaluation reads it; shows progress meanwhile."""
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+        self._parts: list[Any] = []
+        self._complete = False
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note what the source yields inside this block."""
+        from o2td.cli.logs_progress import Progress
+
+        with Progress() as progress:
+            plain = self._source.chunks
+
+            def chunks(*arguments: Any) -> Iterator[Any]:
+                parts = []
+                for chunk in plain(*arguments):
+                    progress.add(len(chunk))
+                    parts.append(chunk.input[chunk.start])
+                    yield chunk
+                self._parts, self._complete = parts, True
+
+            vars(self._source)["chunks"] = chunks
+            try:
+                yield
+            finally:
+                del vars(self._source)["chunks"]
+
+    @property
+    def inputs(self) -> Any:
+        """Observations or states in which episodes start, in the order of the log."""
+        import numpy as np
+
+        if not self._complete:
+            self._parts = [chunk.input[chunk.start] for chunk in self._source.chunks()]
+        return np.concatenate(self._parts)
+
+
+def answer_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The object that `--json` prints."""
+    from o2td.evaluation.output import plain
+
+    found: dict[str, Any] = plain(
+        {
+            "verdict": evaluation.verdict,
+            "reasons": evaluation.reasons,
+            "estimates": [estimate.as_dict() for estimate in evaluation.estimates],
+            "diagnostics": {**evaluation.diagnostics, "features": evaluation.features},
+        }
+    )
+    return found
+
+
+def _given_states(file: Path, source: LogSource) -> Any:
+    """The rows of a file as the log's own observations or states."""
+    from o2td.cli.logs_rows import read_inputs
+
+    names = source.mapped.many("observation") or source.mapped.many("state")
+    return read_inputs([str(file)], names, not source.mapped.many("observation"), "the log")
+
+
+def _write(
+    out: Path, evaluation: Evaluation, answer: dict[str, Any], source: LogSource, states: Any
+) -> None:
+    from o2td.cli.logs_files import page_of, values_of
+    from o2td.evaluation.model import ValueModel
+    from o2td.evaluation.output import json_text, write_folder
+
+    files: dict[str, Any] = {"evaluation.json": json_text(answer).encode()}
+    if evaluation.model is not None:
+        model = ValueModel.of(evaluation.model, source)
+        files["values.parquet"] = values_of(model, states)
+        files["model.npz"] = model.save
+    files["report.html"] = page_of(answer, evaluation).encode()
+    write_folder(out, files)
+
+
+def _say(answer: dict[str, Any], source: LogSource, confidence: float, out: Path | None) -> None:
+    from o2td.cli.logs_show import show_answer, show_log
+
+    show_log(str(source.info).splitlines())
+    show_answer(answer, confidence)
+    if out is not None:
+        print(f"\nreport in {out / 'report.html'}")
