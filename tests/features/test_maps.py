@@ -248,7 +248,8 @@ def test_fourier_couples_at_most_so_many_variables():
     pairs = Fourier(3, bounds=[(0, 1)] * 4, coupled=2)
     phi, c = pairs.transform(rows), pairs.coefficients()
     assert phi.shape == (50, 1 + 4 * 3 + 6 * 9)
-    assert len(np.unique(c, axis=0)) == len(c) and (c > 0).sum(axis=1).max() == 2
+    assert len(np.unique(c, axis=0)) == len(c)
+    assert (c > 0).sum(axis=1).max() == 2
     np.testing.assert_allclose(phi, np.cos(np.pi * rows @ c.T), atol=1e-12)
     every = Fourier(3, bounds=[(0, 1)] * 4, coupled=4).transform(rows)
     np.testing.assert_allclose(every, Fourier(3, bounds=[(0, 1)] * 4).transform(rows), atol=1e-12)
