@@ -206,24 +206,26 @@ def _plain(
             next_v += next_value[e] * theta[np.uint32(next_index[e])]
         wphi *= scale
         delta, m = reward[t] + gamma * next_v - v, weight[t]
-        step = scaled(
-            member,
-            directions(member, delta, gamma, wphi, m * wphi, wphi),
-            gain[t],
-            second_gain[t],
-        )
-        if not size_of(step, delta, m) < HUGE:
+        alpha, second = gain[t], second_gain[t]
+        # As `directions` and `scaled`, ordered so that little has to wait for delta and wphi.
+        a2 = alpha * (member[1] + m * member[2] + member[4]) * wphi + alpha * m * member[0] * delta
+        a3 = -alpha * gamma * (m * member[3] + member[5]) * wphi
+        c2 = second * (member[7] + member[8]) * wphi + second * m * member[6] * delta
+        c3 = -second * gamma * member[8] * wphi
+        if not abs(delta) + abs(a2) + abs(a3) + abs(c2) + abs(c3) < HUGE:
             done = t
             break
-        scale *= step[6]
-        if abs(scale) < 1e-100 or abs(scale) > 1e100:
-            for j in range(len(w)):
-                w[j] *= scale
-            scale = 1.0
-        a2, a3 = step[1] + m * step[0], step[2]
-        c2, c3 = (step[4] + m * step[3]) / scale, step[5] / scale
+        if member[9] != 0.0:
+            scale *= 1.0 - second * member[9]
+            if abs(scale) < 1e-100 or abs(scale) > 1e100:
+                for j in range(len(w)):
+                    w[j] *= scale
+                scale = 1.0
+            c2 /= scale
+            c3 /= scale
         for e in range(low, high):
             theta[np.uint32(index[e])] += a2 * value[e]
+        for e in range(low, high):
             w[np.uint32(index[e])] += c2 * value[e]
         if a3 != 0.0:
             for e in range(next_low, next_high):
