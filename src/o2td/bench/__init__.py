@@ -16,7 +16,7 @@ from o2td.bench.updates import Size
 
 __all__ = ["Change", "Row", "compare", "compiler", "load_rows", "machine", "measure", "save"]
 
-FULL = Size(repeats=30, share=1.0)
+FULL = Size(repeats=100, share=1.0)
 QUICK = Size(repeats=3, share=0.05)
 
 
