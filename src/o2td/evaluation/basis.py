@@ -26,19 +26,33 @@ WIDEST = 2048  # dense features that a system of equations may have
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Dense rows of one block; `keep` is 0 in rows that cannot be used."""
+    """Dense rows of one block: `here`, `right = [here - ahead, r]`, and `first` by episode.
+
+    `keep` is 0 in rows that cannot be used.
+    """
 
     here: Floats
-    ahead: Floats
+    right: Floats
     first: Floats
     keep: Floats | None = None
 
-    def temporal_difference(self, reward: Floats, theta: Floats) -> Floats:
+    @classmethod
+    def of(
+        cls, here: Floats, ahead: Floats, reward: Floats, first: Floats, keep: Floats | None = None
+    ) -> Rows:
+        """Join what the equations' right factor is made of."""
+        right = np.empty((len(here), here.shape[1] + 1))
+        np.subtract(here, ahead, out=right[:, :-1])
+        right[:, -1] = reward
+        return cls(here, right, first, keep)
+
+    def temporal_difference(self, theta: Floats) -> Floats:
         """`r + ahead·theta - here·theta`; `theta` may have several columns."""
-        gain = self.ahead @ theta - self.here @ theta
-        delta = gain + (reward if theta.ndim == 1 else reward[:, None])
+        single = theta.ndim == 1
+        reward = self.right[:, -1] if single else self.right[:, -1:]
+        delta = reward - self.right[:, :-1] @ theta
         if self.keep is not None:
-            delta = delta * (self.keep if theta.ndim == 1 else self.keep[:, None])
+            delta = delta * (self.keep if single else self.keep[:, None])
         return np.asarray(delta)
 
 
@@ -70,13 +84,12 @@ class States:
         rows = block.rows
         inputs, after = rows.input, rows.next_input
         here = self.phi(inputs)
-        ahead = np.zeros_like(here)
+        ahead = np.empty_like(here)
+        ahead[:-1] = here[1:]
         same = np.zeros(len(rows), dtype=np.bool_)
         equal = after[:-1] == inputs[1:]
         same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
-        same &= ~rows.terminated
-        at = np.flatnonzero(same)
-        ahead[at] = here[at + 1]
+        ahead[rows.terminated] = 0.0
         other = np.flatnonzero(~same & ~rows.terminated)
         if len(other):
             ahead[other] = self.phi(after[other])
@@ -86,7 +99,7 @@ class States:
         """Rows of a block."""
         here, ahead = self.both(block)
         ahead *= block.rows.discount[:, None]
-        return Rows(here, ahead, here[block.first[:-1]])
+        return Rows.of(here, ahead, block.rows.reward, here[block.first[:-1]])
 
     def predict(self, inputs: npt.NDArray[Any], theta: Floats) -> Floats:
         """`V(s)`."""
@@ -125,7 +138,7 @@ class Actions:
         first = (rows.target_probs[start][:, :, None] * here[start][:, None, :]).reshape(
             len(start), -1
         )
-        return Rows(taken.reshape(n, -1), following, first, keep)
+        return Rows.of(taken.reshape(n, -1), following, rows.reward, first, keep)
 
 
 class Cells:

@@ -31,10 +31,9 @@ class CellSystem:
         self.basis, self.wanted = basis, lanes
         self.cell: Ints = np.zeros(0, dtype=np.int64)
         self.pair: Ints = np.zeros((0, 2), dtype=np.int64)
-        width = FOLDS + lanes
         # Of each cell: sums of rho, of rho r, and the number of starts there.
-        self.sums = np.zeros((0, 3, width))
-        self.flow = np.zeros((0, width))
+        self.sums = np.zeros((0, 3, FOLDS))
+        self.flow = np.zeros((0, FOLDS))
 
     @property
     def label(self) -> str:
@@ -51,6 +50,9 @@ class CellSystem:
     def add(self, block: Block, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` and `counts` belong to its episodes."""
         here, ahead = self.basis.index(block)
+        if not self.d and self.wanted and counts is not None:
+            width = FOLDS + self.wanted
+            self.sums, self.flow = np.zeros((0, 3, width)), np.zeros((0, width))
         self._grow(np.unique(np.concatenate([here, ahead[ahead >= 0]])))
         at, to = self._place(here), self._place(np.maximum(ahead, self.cell[0]))
         rows, unit = block.rows, block.unit()

@@ -174,7 +174,17 @@ def _(held: System, more: System) -> None:
 
 @merge.register
 def _(held: CellSystem, more: CellSystem) -> None:
-    width = min(held.sums.shape[2], more.sums.shape[2])
+    if not more.d:
+        return
+    if not held.d:
+        vars(held).update({k: v for k, v in vars(more).items() if k != "basis"})
+        return
+    if not more.d:
+        return
+    if not held.d:
+        vars(held).update({k: v for k, v in vars(more).items() if k != "basis"})
+        return
+    width = min(held.sums.shape[2], more.sums.shape[2])  # one may have given up its lanes
     for one in (held, more):
         one.sums, one.flow = one.sums[:, :, :width], one.flow[:, :width]
     held._grow(more.cell)

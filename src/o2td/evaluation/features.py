@@ -13,7 +13,7 @@ from o2td.evaluation.blocks import Block
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.fitting import AnySystem
 from o2td.evaluation.select import Choice, judge, panel
-from o2td.evaluation.survey import Survey, folds_of
+from o2td.evaluation.survey import Survey, by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Tabular, Transformer, parse
 
@@ -23,7 +23,7 @@ _LEAST = 400  # rows below which nothing is judged
 
 @dataclass(eq=False)
 class Chosen:
-    """The system that leads, the panel beside it, and an account of both.
+    """The system that leads, the panel beside it (or around it), and an account of both.
 
     `exact` says that the features can hold any values (one weight a state of the log), `average`
     that the estimate is the panel's mean and not the lead's own.
@@ -98,7 +98,7 @@ def _fitted(features: Any, survey: Survey, sample: Block) -> Any:
 
 
 def _auto(sample: Block, seed: int) -> Chosen:
-    judged = _part(sample, _JUDGED)
+    judged = by_fold(_part(sample, _JUDGED))
     if len(judged.rows) < _LEAST or judged.episodes < 2 * FOLDS:
         return _few(judged, seed)
     choices = judge(judged, folds_of(judged.key, FOLDS), seed)
@@ -120,8 +120,7 @@ def _auto(sample: Block, seed: int) -> Chosen:
         "rows_judged": len(judged.rows),
         "candidates": [choice.as_dict() for choice in choices],
     }
-    lead = System(States(kept[0].features), kept[0].trace, ridge=kept[0].ridge)
-    return Chosen(lead, systems, average=True, account=account)
+    return Chosen(systems[0], systems, average=True, account=account)
 
 
 def _systems(kept: list[Choice]) -> list[AnySystem]:
@@ -151,7 +150,7 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
     chosen = Chosen(lead, exact=exact, account=account)
     if exact or states:
         return chosen
-    judged = _part(sample, _JUDGED)
+    judged = by_fold(_part(sample, _JUDGED))
     if len(judged.rows) >= _LEAST and judged.episodes >= 2 * FOLDS:
         choices = judge(judged, folds_of(judged.key, FOLDS), seed)
         kept = panel(choices) if choices else []

@@ -19,7 +19,7 @@ from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.histories import Episodes
 from o2td.evaluation.importance import Corrected
 from o2td.evaluation.select import own
-from o2td.evaluation.survey import folds_of
+from o2td.evaluation.survey import by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System, slices
 from o2td.solvers.linear import Solution
 
@@ -51,7 +51,7 @@ class Fitting:
     def add(self, block: Block) -> None:
         """Take in a block: the first pass."""
         wanted = any(system.wanted for system in self.systems)
-        for part in _parts(self.systems, block):
+        for part in _parts(self.systems, by_fold(block)):
             fold = folds_of(part.key, FOLDS)
             counts = poisson_counts(part.key, self.seed, self.lanes) if wanted else None
             shared: dict[int, Rows] = {}
@@ -165,7 +165,7 @@ def _corrections(
         first, delta = system.differences(block, across)
     else:
         rows = _shared(shared, system, block)
-        first, delta = rows.first @ across, rows.temporal_difference(block.rows.reward, across)
+        first, delta = rows.first @ across, rows.temporal_difference(across)
     return own(first, fold), own(delta, mine)
 
 

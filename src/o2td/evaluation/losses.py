@@ -29,6 +29,8 @@ class Yardstick:
 
     at: Ints  # rows that the kernel loss uses
     kernel: Floats
+    squared: Floats
+    pairs: float
     weight: Floats  # of every row's return
     target: Floats
     effective: float  # number of episodes that the returns amount to
@@ -45,7 +47,9 @@ class Yardstick:
         kernel[unit[:, None] == unit] = 0.0
         weight, target = _returns(block)
         each = block.sums(weight)
-        return cls(at, kernel, weight, target, float(effective(each.sum(), (each**2).sum())))
+        pairs = float(np.count_nonzero(kernel)) or 1.0
+        size = float(effective(each.sum(), (each**2).sum()))
+        return cls(at, kernel, kernel**2, pairs, weight, target, size)
 
     def bellman(self, corrected: Floats) -> tuple[float, float]:
         """The kernel loss of `rho delta` at the rows `at`, and its standard error if it were 0.
@@ -53,10 +57,9 @@ class Yardstick:
         The loss may be a little below 0. With mean-zero errors, the variance of the sum over pairs
         is `2 sum_ij (c_i K_ij c_j)^2`.
         """
-        pairs = float(np.count_nonzero(self.kernel)) or 1.0
-        loss = float(corrected @ self.kernel @ corrected) / pairs
+        loss = float(corrected @ self.kernel @ corrected) / self.pairs
         square = corrected**2
-        noise = np.sqrt(2.0 * max(float(square @ self.kernel**2 @ square), 0.0)) / pairs
+        noise = np.sqrt(2.0 * max(float(square @ self.squared @ square), 0.0)) / self.pairs
         return loss, float(noise)
 
     def returns_error(self, block: Block, values: Floats) -> Floats:

@@ -77,8 +77,10 @@ class Plan:
     def _build(self) -> None:
         """All systems, each with the name of what it serves."""
         lead, states = self.choice.lead, self.choice.states
-        lead.wanted = self.lanes
-        self.systems: dict[str, AnySystem] = {"lead": lead}
+        self.systems: dict[str, AnySystem] = {}
+        if not self.choice.average:
+            lead.wanted = self.lanes
+            self.systems["lead"] = lead
         for k, member in enumerate(self.choice.panel):
             self.systems[f"panel {k}"] = member
         if "lsetd" in self.methods:
@@ -100,8 +102,9 @@ class Plan:
         fitting = Fitting([self.systems[name] for name in order], self.lanes, self.seed)
         self.log.collect(fitting)
         corrected = Corrected(self.survey.weighed, self._reach())
-        fits = fitting.fits(self.log, corrected, self.systems["lead"])
+        fits = fitting.fits(self.log, corrected, self.choice.lead)
         self.fits: dict[str, Fit] = dict(zip(order, fits, strict=True))
+        self.fits.setdefault("lead", fits[fitting.systems.index(self.choice.lead)])
         self.corrected = corrected
         wanted = [method for method in self.methods if method in REPLICATED]
         self._replicated = online(self.sample, self.choice.online, wanted) if wanted else {}
@@ -130,7 +133,7 @@ class Plan:
         lanes = self._linear(value, influence)
         about = {"dr": "doubly robust", "wdr": "weighted doubly robust"}.get(method, "")
         if about:
-            about += f", V by LSTD on the other folds: {self.systems['lead'].label}"
+            about += f", V by LSTD on the other folds: {self.choice.lead.label}"
         return Case(
             method, value, self._interval(value, lanes, influence), 0.0, influence, 1.0, about
         )

@@ -92,7 +92,7 @@ def _judged(
     theta = np.column_stack([system.solve(members != k, ridge).theta for k in members])
     mine = np.repeat(fold, np.diff(block.first))
     values = own(rows.here @ theta, mine)
-    delta = own(rows.temporal_difference(block.rows.reward, theta), mine)
+    delta = own(rows.temporal_difference(theta), mine)
     loss, noise = yardstick.bellman((block.rows.rho * delta)[yardstick.at])
     basis = system.basis
     return Choice(

@@ -16,6 +16,7 @@ import numpy as np
 from o2td.evaluation.blocks import Block, Floats, Keys, Log, joined
 from o2td.evaluation.histories import effective
 from o2td.evaluation.importance import Weighed
+from o2td.evaluation.systems import FOLDS
 from o2td.evaluation.tail import pareto_shape, tail_size
 
 SAMPLE = 100_000  # rows of the sample
@@ -28,6 +29,11 @@ def folds_of(key: Keys, folds: int) -> Any:
     """The fold of each episode, by its key alone."""
     mixed = (key ^ (key >> np.uint64(29))) * _SALT
     return ((mixed >> np.uint64(33)) % np.uint64(folds)).astype(np.int64)
+
+
+def by_fold(block: Block) -> Block:
+    """A block with its episodes sorted by fold, so that a fold is one stretch of rows."""
+    return block.ordered(np.argsort(folds_of(block.key, FOLDS), kind="stable"))
 
 
 @dataclass(eq=False)

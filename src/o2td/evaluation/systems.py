@@ -8,6 +8,7 @@ Its cost per episode is lanes·d^2, that of the parts themselves rows·d^2.
 from __future__ import annotations
 
 from copy import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,16 +110,14 @@ class System:
         if not self.d:
             self._allocate(rows.here.shape[1])
         z = self.left(block, rows)
-        right = np.column_stack([rows.here - rows.ahead, block.rows.reward])
+        right = rows.right
         opens = block.opens.astype(np.float64)
         first = rows.first * opens[:, None]
         np.add.at(self.starts, fold, first)
         np.add.at(self.opened, fold, opens)
         if self.lanes is None or counts is None:
-            member = np.repeat(fold, np.diff(block.first))
-            for k in np.unique(fold):
-                mine = member == k
-                self.folds[k] += z[mine].T @ right[mine]
+            for k, part in runs(fold, block.first):
+                self.folds[k] += z[part].T @ right[part]
             return
         self.lane_starts += counts.T @ np.column_stack([first, opens])
         self._add_lanes(block, z, right, fold, counts)
@@ -192,7 +191,7 @@ class System:
         self, block: Block, rows: Rows, theta: Floats, adjoint: Floats
     ) -> tuple[Floats, Floats]:
         """`phi_0·theta` and `u·sum_t z_t delta_t` of each episode."""
-        delta = rows.temporal_difference(block.rows.reward, theta)
+        delta = rows.temporal_difference(theta)
         along = rows.here @ adjoint
         if self.basis.uses_ratios:
             out = np.empty(len(along))
@@ -200,6 +199,15 @@ class System:
             _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, out)
             along = out
         return np.asarray(rows.first @ theta), block.sums(along * delta)
+
+
+def runs(fold: Any, first: Any) -> list[tuple[int, slice]]:
+    """Stretches of rows whose episodes have the same fold; few where episodes come sorted by it."""
+    cuts = np.flatnonzero(np.r_[True, fold[1:] != fold[:-1], True])
+    return [
+        (int(fold[low]), slice(int(first[low]), int(first[high])))
+        for low, high in pairwise(cuts.tolist())
+    ]
 
 
 def slices(block: Block, width: int) -> list[Block]:
