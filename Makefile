@@ -43,7 +43,8 @@ bench: $(STAMP)  ## Measure speed against C and a NumPy loop
 	$(BIN)/o2td bench
 
 docs: $(STAMP)  ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/_tools/check.py site
 
 load: $(STAMP)  ## Stream 100 million transitions with flat memory and a resume half way
 	$(BIN)/python benchmarks/load.py

@@ -41,14 +41,14 @@ def claims() -> str:
         )
     found = json.loads(CLAIMS.read_text(encoding="utf-8"))
     lines = ["| # | claim | verdict | measured |", "|--:|---|---|---|"]
-    for number_, claim in enumerate(found["claims"], 1):
+    for claim in found["claims"]:
         low, high = claim.get("low"), claim.get("high")
         span = "" if low is None or high is None else f" [{_brief(low)}, {_brief(high)}]"
         measured = f"{_brief(claim['measured'])}{span}"
         why = f"<br><small>{_cell(claim['why'])}</small>" if claim.get("why") else ""
         mark = {"reproduced": "yes", "not reproduced": "no"}.get(claim["verdict"], "depends")
         verdict = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
-        lines.append(f"| {number_} | {_cell(claim['claim'])}{why} | {verdict} | {measured} |")
+        lines.append(f"| {claim['id']} | {_cell(claim['claim'])}{why} | {verdict} | {measured} |")
     return "\n".join(lines)
 
 

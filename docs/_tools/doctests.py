@@ -23,15 +23,8 @@ class Doctests(griffe.Extension):
 def fenced(docstring: str) -> str:
     r"""The docstring with fences around examples, up to its "Examples" section.
 
-    >>> print(fenced("Sum.\n\n>>> 1 + 1\n2\n\nMore."))
-    Sum.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    <BLANKLINE>
-    More.
+    >>> fenced("Sum.\n\n>>> 1 + 1\n2\n\nMore.")
+    'Sum.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore.'
     """
     head, mark, rest = docstring.partition("Examples\n--------\n")
     done: list[str] = []

@@ -21,6 +21,7 @@ from _tools.measure import GARNETS, ROOT, family
 from _tools.values import number
 
 SNIPPETS = ROOT / "docs" / "methods"
+WORDS = ROOT / "docs" / "reference"
 TITLES = {
     "transitions": "Transitions",
     "problem": "Problems",
@@ -195,15 +196,15 @@ def _reference() -> Iterator[tuple[str, str]]:
     methods = {*LEARNERS.names(), *SOLVERS.names()}
     for module, names in homes.items():
         short = module.rpartition(".")[2]
+        written = WORDS / f"{short.capitalize()}.md"
         parts = [f"# {TITLES.get(short, short.capitalize())}", f"`{module}`", _about(module)]
+        parts += [written.read_text("utf-8").strip()] if written.exists() else []
         owned = import_module(module)
         own = [name for name in names if name in methods and short in ("learners", "solvers")]
         if own:
             parts.append("Each has a page: " + _links(own) + ".")
         rest = [name for name in _extended(owned, names) if name not in methods]
         parts += [_entry(owned, name) for name in rest]
-        if short == "domains":
-            parts.insert(2, "{{ domains }}")
         yield f"reference/{short}.md", "\n\n".join(part for part in parts if part) + "\n"
 
 

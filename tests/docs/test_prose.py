@@ -1,0 +1,124 @@
+"""What the pages say in words agrees with the numbers that they are built from.
+
+Numbers on the pages are filled in by the build; the sentences around them claim an order ("less
+near", "far below", "unstable"). Each such claim is one line here.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from .blocks import ROOT
+
+sys.path.insert(0, str(ROOT / "docs"))
+
+from _tools import measure, values
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, Any]:
+    return measure.numbers()
+
+
+NEARER = [  # the first is nearer to the best than the second, in the median
+    ("TD(trace=0.9)", "VTrace(trace=0.9)"),
+    ("TD(trace=0.9)", "TreeBackup(trace=0.9)"),
+    ("ETD", "TD"),
+    ("LSETD", "LSTD"),
+    ("TD", "O2TD(omega=state)"),
+    ("TD", "O2TD(omega=moments)"),
+    ("O2TD(omega=state)", "O2TD(omega=printed)"),
+    ("ETD", "SOTD"),
+    ("O2TD(omega=state)", "DiagonalSOTD"),
+]
+
+
+@pytest.mark.parametrize(("near", "far"), NEARER)
+def test_the_order_of_the_limits(data: dict[str, Any], near: str, far: str) -> None:
+    assert data["nearness"][near]["median"] < data["nearness"][far]["median"]
+
+
+def test_methods_with_optimal_in_their_names_are_in_the_lower_half(data: dict[str, Any]) -> None:
+    order = sorted(data["nearness"], key=lambda name: data["nearness"][name]["median"])
+    for name in ("O2TD", "O2TD(omega=state)", "O2TD(omega=moments)", "DiagonalSOTD"):
+        assert order.index(name) > len(order) / 2
+
+
+def test_neither_td_nor_the_residual_dominates(data: dict[str, Any]) -> None:
+    td, rg = (data["nearness"][name]["all"] for name in ("TD", "ResidualGradient"))
+    first = [a < b for a, b in zip(td, rg, strict=True)]
+    assert any(first)
+    assert not all(first)
+
+
+def test_what_traces_cost(data: dict[str, Any]) -> None:
+    found = data["by_lambda"]
+    nine = found["traces"].index(0.9)
+    for limits in found["limits"].values():
+        assert limits[nine] < limits[0]
+    for n in ("300", "10000"):
+        assert found["LSTD"][n][nine] > found["LSTD"][n][0]
+
+
+def test_stability(data: dict[str, Any]) -> None:
+    star = data["landings"]["Baird's star"]["methods"]
+    for name in ("TD", "VTrace", "TreeBackup", "HTD"):
+        assert star[name]["stable"] is False
+    for name in ("ETD", "GTD2", "TDC", "TDRC", "O2TD(omega=state)"):
+        assert star[name]["stable"] is True
+    rows = data["stability"]
+    for reading in ("", "(omega=state)", "(omega=moments)", "(omega=printed)"):
+        assert rows[f"O2TD{reading}"]["off"] > 0
+        assert rows[f"O2TD{reading}"]["on"] > 0
+    for name, row in rows.items():
+        if name.startswith(("GTD2", "ETD", "TDRC", "TD(", "TDC")) or name == "TD":
+            assert row["on"] == row["off"] == 0, name
+
+
+def test_the_geometry(data: dict[str, Any]) -> None:
+    found = data["geometry"]
+    assert found["amplification"]["TD"] == pytest.approx(found["ratio"]["TD"])
+    assert found["amplification"]["best"] == pytest.approx(1.0)
+
+
+def test_baird(data: dict[str, Any]) -> None:
+    found = data["paper"]["baird"]
+    star, survey = found["star"], found["survey"]
+    for form in (star, survey):
+        for reading in ("O2TD sample", "O2TD state"):
+            assert form["rmse"][reading] < 0.1 * form["rmse"]["GTD2"]
+        assert form["rmse"]["O2TD printed"] > form["rmse"]["GTD2"]
+    assert star["rmspbe"]["O2TD sample"] < star["rmspbe"]["GTD2"]
+    assert survey["rmspbe"]["O2TD sample"] > survey["rmspbe"]["GTD2"]
+
+
+def test_the_other_contradictions(data: dict[str, Any]) -> None:
+    paper = data["paper"]
+    assert paper["ratio_inside"]["without"] < 1e-12 < 0.1 < paper["ratio_inside"]["with"]
+    assert paper["stage_one"]["residual"] < 1e-9 < 1e-3 < paper["stage_one"]["td"]
+    assert max(paper["sotd"]["ratio"]["normalized"]) < 0.95
+    assert max(paper["sotd"]["ratio"]["ordinary"]) > 1.0
+    assert paper["monte_carlo"]["off"] < 1e-12
+    assert paper["cycle"]["TD"]["stable"]
+    assert not paper["cycle"]["O2TD"]["stable"]
+    assert paper["cycle"]["repaired"]["stable"]
+    assert paper["iid"]["starts"] == 0.0 < 0.1 < paper["iid"]["carried"]
+    spread = paper["spread"]
+    assert spread["action_next"] < spread["state_action"] < 0.05 * spread["state_action_mean"]
+
+
+def test_the_plug_in_is_best_on_the_collision_problem(data: dict[str, Any]) -> None:
+    found = data["batch"]["methods"]
+    landed = data["landings"]["collision"]["methods"]
+    for name, errors in found.items():
+        if name != "PluginOptimal" and landed[name]["rmse"] is not None:
+            pairs = zip(found["PluginOptimal"], errors, strict=True)
+            assert all(ours <= theirs for ours, theirs in pairs), name
+
+
+def test_a_number_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(KeyError, match="not one of"):
+        values.fill("{{ nearness.NoSuchMethod.median }}", {"nearness": {"TD": 1}}, {})
