@@ -1,0 +1,138 @@
+"""`o2td evaluate --dask` on a real scheduler with two worker processes: the numbers of one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from o2td.cli.main import main
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+AUTO = pytest.param(False, "auto", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    from distributed import Client
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    local = ["--host", "127.0.0.1", "--no-dashboard"]
+    commands = [["distributed.cli.dask_scheduler", *local, "--port", str(port)]]
+    commands += 2 * [["distributed.cli.dask_worker", address, *local, "--no-nanny"]]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", *command],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for command in commands
+    ]
+    try:
+        with Client(address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+        yield address
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+def write_parts(folder: Path, states: bool) -> str:
+    """Four files; episodes cross the cuts, one file lies inside one, some ends are not known."""
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(3, 12, 90)
+    lengths[40] = 300
+    n = int(lengths.sum())
+    last = np.zeros(n, dtype=bool)
+    last[np.cumsum(lengths) - 1] = True
+    episode = np.repeat(np.arange(len(lengths)), lengths)
+    cut = last & (episode % 7 == 3)
+    columns: dict[str, Any] = {"episode": episode}
+    columns |= {"obs_0": rng.random(n), "obs_1": rng.random(n)}
+    if states:
+        columns = {"episode": episode, "state": rng.integers(0, 6, n)}
+    columns |= {"reward": rng.normal(size=n), "terminated": last & ~cut, "truncated": cut}
+    columns |= {"action": rng.integers(0, 2, n)}
+    columns["rho"] = np.where(columns["action"] == 1, 1.2, 0.8)
+    frame = pl.DataFrame(columns)
+    inside = int(np.cumsum(lengths)[39]) + 100
+    for k, (low, high) in enumerate(
+        [(0, 50), (50, inside), (inside, inside + 60), (inside + 60, n)]
+    ):
+        frame[low:high].write_parquet(folder / f"part-{k}.parquet")
+    return str(folder)
+
+
+def close(one: Any, two: Any, where: str = "") -> None:
+    """Equal, numbers to 1e-10."""
+    if isinstance(one, dict):
+        assert set(one) == set(two), where
+        for name in one:
+            close(one[name], two[name], f"{where}.{name}")
+    elif isinstance(one, list):
+        assert len(one) == len(two), where
+        for k, (a, b) in enumerate(zip(one, two, strict=True)):
+            close(a, b, f"{where}[{k}]")
+    elif isinstance(one, float) and isinstance(two, (int, float)):
+        assert one == pytest.approx(two, rel=1e-10, abs=1e-10), where
+    else:
+        assert one == two, where
+
+
+@pytest.mark.parametrize(("states", "features"), [(True, "tabular"), (False, "fourier:2"), AUTO])
+def test_a_cluster_gives_the_numbers_of_one_machine(
+    states: bool,
+    features: str,
+    cluster: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = ["evaluate", write_parts(tmp_path, states), "--discount", "0.9", "--json"]
+    given += ["--features", features, "--bootstrap", "60"]
+    assert main(given) == 0
+    here = json.loads(capsys.readouterr().out)
+    assert main([*given, "--dask", cluster]) == 0
+    there = json.loads(capsys.readouterr().out)
+    assert here["diagnostics"]["dropped"] == 13
+    assert there["diagnostics"].pop("passes") >= here["diagnostics"].pop("passes")
+    # A condition number is a ratio of nearly nothing where equations are singular.
+    for answer in (here, there):
+        answer["diagnostics"].pop("condition")
+    close(here, there)
+
+
+def test_no_scheduler_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["evaluate", write_parts(tmp_path, True), "--discount", "0.9"]
+    assert main([*given, "--dask", "tcp://127.0.0.1:9", "--out", str(tmp_path / "answer")]) == 2
+    assert "no scheduler answers there" in capsys.readouterr().err
+    assert not (tmp_path / "answer").exists()
+
+
+def test_a_bad_row_on_a_worker_is_the_same_sentence(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_parts(tmp_path, True)
+    file = tmp_path / "part-3.parquet"
+    broken = pl.read_parquet(file)
+    reward = broken["reward"].to_list()
+    reward[4] = None
+    broken.with_columns(reward=pl.Series(reward)).write_parquet(file)
+    assert main(["evaluate", folder, "--discount", "0.9", "--dask", cluster]) == 2
+    sentence = capsys.readouterr().err
+    assert f"{file}: column reward, row 5" in sentence
+    assert sentence.count("\n") == 1
