@@ -154,27 +154,33 @@ def reproduce(
         chosen = {name: tuned_shards(specs[name], store) for name in tried}
         best = _flat([shards for shards, _ in chosen.values()])
         result.parts.append(run_shards(best, store, "tuned", **options))
-        experiments = {
-            name: {
-                "title": spec.title,
-                "notes": {a.label or a.name: a.note for a in spec.algorithms if a.note},
-                "runs": spec.runs,
-                "steps": spec.steps,
-                "seed": spec.seed,
-                "tuning_seed": spec.tuning.seed if spec.tuning is not None else None,
-                "shown": [shard.id for shard in shown.get(name, [])],
-                "tried": [shard.id for shard in tried.get(name, [])],
-                "tuned": [shard.id for shard in chosen[name][0]] if name in chosen else [],
-                "sensitivity": chosen[name][1] if name in chosen else [],
-            }
-            for name, spec in specs.items()
-        }
-        parts = {n: [s.id for s in study_shards(n, profile)] for n in studies}
-        result.seconds = time.perf_counter() - began
-        _write_record(store, result, experiments, parts)
     if not result.complete:
         raise O2TDError(_sentence(result))
+    result.seconds = time.perf_counter() - began
+    experiments = {
+        name: {
+            **_about(spec),
+            "shown": [shard.id for shard in shown.get(name, [])],
+            "tuned": [shard.id for shard in chosen[name][0]] if name in chosen else [],
+            "sensitivity": chosen[name][1] if name in chosen else [],
+        }
+        for name, spec in specs.items()
+    }
+    parts = {name: [shard.id for shard in study_shards(name, profile)] for name in studies}
+    _write_record(store, result, experiments, parts)
     return result
+
+
+def _about(spec: Spec) -> dict[str, Any]:
+    """What a report tells of an experiment beside its numbers."""
+    return {
+        "title": spec.title,
+        "notes": {a.label or a.name: a.note for a in spec.algorithms if a.note},
+        "runs": spec.runs,
+        "steps": spec.steps,
+        "seed": spec.seed,
+        "tuning_seed": spec.tuning.seed if spec.tuning is not None else None,
+    }
 
 
 def _wanted(figures: Iterable[str] | None) -> list[str]:
@@ -215,10 +221,18 @@ def _sentence(result: Reproduction) -> str:
 def _write_record(
     store: Store, result: Reproduction, experiments: dict[str, Any], studies: dict[str, Any]
 ) -> None:
-    """What was run and how; the calls before this one on the same folder are kept."""
+    """What was run and how; what earlier calls did in this folder, profile and version is kept."""
     path = store.path / RECORD
+    before = _before(path)
+    same = before.get("profile") == result.profile and before["versions"].get("o2td") == __version__
+    if same:
+        experiments, studies = (
+            {**before["experiments"], **experiments},
+            {**before["studies"], **studies},
+        )
     call = {
         "profile": result.profile,
+        "figures": result.figures,
         "seconds": round(result.seconds, 1),
         "computed": sum(part.computed for part in result.parts),
         "found": sum(part.found for part in result.parts),
@@ -226,23 +240,28 @@ def _write_record(
     record = {
         "format": RECORD_FORMAT,
         "profile": result.profile,
-        "figures": result.figures,
         "versions": {"o2td": __version__, "Python": platform.python_version(), **_versions()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "calls": [*_calls(path), call],
-        "experiments": experiments,
-        "studies": studies,
-        "study_seeds": {name: STUDIES[name].seed for name in studies},
+        "calls": [*before.get("calls", [])[-99:], call],
+        "experiments": {name: experiments[name] for name in EXPERIMENTS if name in experiments},
+        "studies": {name: studies[name] for name in STUDIES if name in studies},
+        "study_seeds": {name: STUDIES[name].seed for name in STUDIES if name in studies},
     }
     write_bytes(path, (json.dumps(record, indent=1) + "\n").encode())
 
 
-def _calls(path: Path) -> list[dict[str, Any]]:
+def _before(path: Path) -> dict[str, Any]:
+    """The record of the last call in this folder, or nothing where it is missing or damaged."""
     try:
-        calls = json.loads(path.read_text())["calls"]
+        record = json.loads(path.read_text())
+        kinds = {"calls": list, "experiments": dict, "studies": dict, "versions": dict}
+        if record["format"] == RECORD_FORMAT and all(
+            isinstance(record[key], kind) for key, kind in kinds.items()
+        ):
+            return dict(record)
     except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return list(calls)[-100:] if isinstance(calls, list) else []
+        pass
+    return {}
 
 
 def _versions() -> dict[str, str]:

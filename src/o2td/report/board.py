@@ -111,18 +111,24 @@ def leaderboard(results: Results, folder: Folder) -> Section:
             "narrow",
         ),
         Table(
-            columns, body, "RMSE at the end: mean [95 % interval], median over runs", columns[1:]
+            columns,
+            body,
+            "RMSE at the end, mean and 95 % interval; last come those that are not on every domain",
+            columns[1:],
         ),
-        Details("Step sizes chosen", [_chosen(found, order)]),
+        Details("Medians and step sizes", [_chosen(found, order)]),
     )
 
 
 def _chosen(found: dict[str, dict[str, Standing]], order: list[str]) -> Table:
-    learners = [m for m in order if any(m in b and b[m].sizes for b in found.values())]
-    rows = [
-        [pretty(m), *(found[d][m].sizes if m in found[d] else "–" for d in found)] for m in learners
-    ]
-    return Table(["method", *found], rows, "Step sizes chosen on the tuning seeds", list(found))
+    def cell(standing: Standing | None) -> str:
+        if standing is None:
+            return "–"
+        return number(standing.middle) + (f"; {standing.sizes}" if standing.sizes else "")
+
+    rows = [[pretty(m), *(cell(found[d].get(m)) for d in found)] for m in order]
+    words = "Median over runs, and the step size chosen on the tuning seeds"
+    return Table(["method", *found], rows, words, list(found))
 
 
 def _score(row: dict[str, float]) -> str:
@@ -134,4 +140,4 @@ def _cell(standing: Standing | None) -> str:
         return "–"
     if standing.diverged:
         return f"{percent(standing.diverged)} diverged"
-    return f"{standing}, {number(standing.middle)}"
+    return str(standing)

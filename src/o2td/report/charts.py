@@ -173,7 +173,14 @@ def draw_dots(
     _plain_ticks(axes.xaxis, 1.0, top)
     below: Axes = made.add_subplot(grid[1, 0])
     below.axis("off")
-    below.legend(*axes.get_legend_handles_labels(), ncols=4, frameon=False, loc="upper center")
+    below.legend(
+        *axes.get_legend_handles_labels(),
+        ncols=4,
+        frameon=False,
+        loc="upper center",
+        columnspacing=0.9,
+        handletextpad=0.2,
+    )
     return folder.save(made, name)
 
 
@@ -243,7 +250,7 @@ def _space(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Flo
     space.set_xlim(-reach, reach)
     space.set_ylim(-reach, reach)
     space.set_zlim(0.0, 1.3 * least)
-    space.set_box_aspect((1.0, 1.0, 0.6), zoom=1.15)
+    space.set_box_aspect((1.0, 1.0, 0.6), zoom=1.02)
     space.view_init(elev=24.0, azim=-62.0)
     space.set_xlabel("first direction", labelpad=-4)
     space.set_ylabel("second direction", labelpad=-4)
@@ -311,11 +318,12 @@ def _rows(axes: Axes, methods: Sequence[str], notes: Mapping[str, str] | None = 
 
 
 def _plain_ticks(axis: Any, low: float, high: float) -> None:
-    """A few round numbers on a log axis, without powers of ten."""
-    choices = [1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
-    inside = [value for value in choices if low <= value <= high]
-    while len(inside) > 9:
-        inside = inside[::2]
+    """Round numbers on a log axis, without powers of ten, none nearer than a tenth of its length."""
+    least = 0.1 * np.log(high / low)
+    inside: list[float] = []
+    for value in (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000):
+        if low <= value <= high and (not inside or np.log(value / inside[-1]) > least):
+            inside.append(value)
     axis.set_ticks(inside, [f"{value:g}" for value in inside])
     axis.set_minor_formatter(lambda *_: "")
     axis.set_ticks([], minor=True)

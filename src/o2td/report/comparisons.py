@@ -27,6 +27,8 @@ BAIRD = {
     ("ETD, weight 7", "theta"): 6.769231,
     ("ETD, weight 8", "theta"): -3.384615,
 }
+_LIMIT = {"best": "best approximation"}
+_QUANTITIES = {"rmse": "RMSE", "rmspbe": "RMSPBE", "theta": "after 1000 sweeps"}
 SURVEY_GTD2 = 1.634  # RMSE after 1000 steps, 200 runs
 
 
@@ -86,13 +88,19 @@ def published(results: Results, folder: Folder) -> Section:
         folder.table(table, "published")
         for method, figure in LIMITS.items():
             ours = mean(table.filter(domain="collision", method=method)["value"].to_numpy())
-            rows.append(_beside(f"Collision, limit of {pretty(method)}, exact RMSE", ours, figure))
+            rows.append(
+                _beside(
+                    f"Collision, {_LIMIT.get(method, f'limit of {pretty(method)}')}, exact RMSE",
+                    ours,
+                    figure,
+                )
+            )
         for (method, quantity), figure in BAIRD.items():
             value = float(
                 table.filter(domain="baird", method=method, quantity=quantity)["value"][0]
             )
             ours = Interval(value, value - 1e-6, value + 1e-6)
-            rows.append(_beside(f"Baird star, {method}, {quantity}", ours, figure, 7))
+            rows.append(_beside(f"Baird star, {method}, {_QUANTITIES[quantity]}", ours, figure, 7))
     if results.has("fig-baird"):
         runs = results.runs("fig-baird")
         own = runs.filter(algorithm="GTD2", metric="rmse", step=1000)

@@ -81,14 +81,18 @@ def _legend_columns(panel: Panel) -> int:
 
 def _height(panel: Panel) -> float:
     rows = np.ceil(len(panel.lines()) / _legend_columns(panel))
-    return float(0.4 + 2.0 * len(panel.metrics) + 0.19 * rows)
+    return float(0.4 + _axes_height(panel) * len(panel.metrics) + 0.19 * rows)
+
+
+def _axes_height(panel: Panel) -> float:
+    return 2.8 if len(panel.metrics) == 1 else 2.0
 
 
 def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> None:
     """Axes for every metric, one below the other, and the legend below them."""
     metrics = panel.metrics
     rows = float(np.ceil(len(panel.lines()) / _legend_columns(panel)))
-    heights = [*([2.0] * len(metrics)), 0.19 * rows]
+    heights = [*([_axes_height(panel)] * len(metrics)), 0.19 * rows]
     grid = holder.add_gridspec(len(metrics) + 1, 1, height_ratios=heights)
     first: Axes | None = None
     for k, metric in enumerate(metrics):
@@ -158,7 +162,9 @@ def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:
             firsts.extend(values[:1].tolist())
     if not means:
         return 1e-3, 1.0
-    high = min(max(means), 10.0 * float(np.median(firsts)))
+    # Solvers peak where rows and features are equal in number; that peak is worth seeing.
+    most = 1000.0 if panels[0].x == "n" else 10.0
+    high = min(max(means), most * float(np.median(firsts)))
     low = max(min(means), high * 1e-6)
     return low / 1.3, max(high, low) * 1.3
 
@@ -167,10 +173,10 @@ def draw_sensitivity(
     folder: Folder, name: str, title: str, table: pl.DataFrame, keep: Callable[[str], bool]
 ) -> bytes:
     """Error against step size, and above it the share of runs that diverged at each."""
-    made = figure(WIDTH, 4.6 + 0.1 * table["algorithm"].n_unique())
     polars = import_extra("polars", extra="experiments")
     names = [a for a in table["algorithm"].unique(maintain_order=True).to_list() if keep(a)]
     rows = float(np.ceil(len(names) / 2))
+    made = figure(WIDTH, 4.2 + 0.19 * rows)
     grid = made.add_gridspec(3, 1, height_ratios=[0.9, 2.6, 0.19 * rows])
     share: Axes = made.add_subplot(grid[0, 0])
     error: Axes = made.add_subplot(grid[1, 0], sharex=share)

@@ -53,7 +53,13 @@ class Results:
         """Every value of every run."""
 
         def read() -> pl.DataFrame:
-            return results(self.store, name, ids=self.about(name)[way])
+            ids = self.about(name)[way]
+            gone = set(ids) - self.store.ids()
+            if gone:
+                raise InputError(
+                    f"{self.path}: {len(gone)} files of {name} are gone; run o2td reproduce again"
+                )
+            return results(self.store, name, ids=ids)
 
         return self._once(("runs", name, way), read)
 

@@ -79,7 +79,7 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
     axis.set_major_locator(ticker.LogLocator(subs=subs if decades < 2.5 else (1.0,), numticks=12))
     if decades < 4.5 and low > 1e-5:
         axis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.set_minor_formatter(ticker.NullFormatter())
+    axis.set_minor_locator(ticker.NullLocator())
 
 
 @dataclass
@@ -92,6 +92,7 @@ class Folder:
     def save(self, made: Figure, name: str) -> bytes:
         """Write NAME.png and NAME.svg, and return the SVG."""
         self.path.mkdir(parents=True, exist_ok=True)
+        settle(made)
         png = io.BytesIO()
         made.savefig(png, format="png", dpi=160, metadata={"Software": None})
         write_bytes(self.path / f"{name}.png", png.getvalue())
@@ -110,8 +111,17 @@ class Folder:
         return [f"{os.path.basename(self.path)}/{name}.{kind}" for kind in kinds]  # noqa: PTH119
 
 
+def settle(made: Figure) -> None:
+    """Lay the figure out once, so that saving it twice does not lay it out twice."""
+    engine = made.get_layout_engine()
+    if engine is not None:
+        engine.execute(made)
+        made.set_layout_engine("none")
+
+
 def svg(made: Figure) -> bytes:
     """The figure as SVG, with nothing in it that depends on the time."""
+    settle(made)
     stream = io.BytesIO()
     metadata: dict[str, Any] = {"Date": None, "Creator": None}
     made.savefig(stream, format="svg", metadata=metadata)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from o2td.report.board import DOMAINS, relative, standings
-from o2td.report.claims.experiments import SIZES, sotd_ratios
+from o2td.report.claims.experiments import SIZES, WEIGHTINGS, sotd_ratios
 from o2td.report.curves import best_by_step_size
 from o2td.report.data import Results
-from o2td.report.page import Items, Section, Text
-from o2td.report.statistics import number, percent, wilson
-from o2td.report.style import pretty
+from o2td.report.page import Callout, Heading, Items, Section, Text
+from o2td.report.statistics import Interval, number, percent, wilson
+from o2td.report.style import pretty, size
 
 __all__ = ["guide"]
 
@@ -43,21 +43,46 @@ def guide(results: Results) -> Section:
             " those measured, and for linear features only."
         )
     )
+    short = " ".join(_in_short(results))
+    if short:
+        section.add(Callout(short))
     parts: list[tuple[str, list[Callable[[Results], Iterator[str]]]]] = [
-        ("If all rows are at hand, solve; do not learn step by step.", [_batch, _few_rows, _sotd]),
-        (
-            "If rows stream by, choose by stability first, then by where it lands.",
-            [_online, _stable, _limits],
-        ),
-        ("Traces.", [_traces]),
-        ("Step sizes.", [_tuning]),
-        ("O²TD in particular.", [_o2td]),
+        ("If all rows are at hand", [_batch, _few_rows, _sotd]),
+        ("If rows stream by", [_online, _stable, _limits]),
+        ("Traces", [_traces]),
+        ("Step sizes", [_tuning]),
+        ("O²TD in particular", [_o2td]),
     ]
     for heading, sentences in parts:
         found = [text for make in sentences for text in make(results)]
         if found:
-            section.add(Text(heading), Items(found))
+            section.add(Heading(heading), Items(found))
     return section
+
+
+def _in_short(results: Results) -> Iterator[str]:
+    """The best solver and learner over all boards, the learner among those that stayed stable."""
+    scores = _boards(results)
+    solvers = _ranked({m: v for m, v in scores.items() if _is_solver(m)})
+    learners = _ranked({m: v for m, v in scores.items() if not _is_solver(m)})
+    if not solvers or not learners:
+        return
+    better = scores[solvers[0]] < scores[learners[0]]
+    yield (
+        f"In short: with all rows at hand {'solve, with' if better else 'the best solver is'}"
+        f" {pretty(solvers[0])}{'' if better else ', though a learner does better'}."
+    )
+    stable = {pretty(m) for m, s in _unstable(results).items() if s.value == 0}
+    safe = [m for m in learners if pretty(m) in stable]
+    if safe:
+        first = learners[0]
+        unsafe = (
+            "" if first in safe else f" ({pretty(first)} is better but was not stable everywhere)"
+        )
+        yield (
+            f"With rows that stream by, {pretty(safe[0])} is the best of the learners that were stable"
+            f" on every problem{unsafe}."
+        )
 
 
 def _boards(results: Results) -> dict[str, float]:
@@ -105,10 +130,10 @@ def _few_rows(results: Results) -> Iterator[str]:
     table = results.curves("more-variance-batch").filter(metric="rmse")
     sizes = sorted(table["step"].unique().to_list())
     best = {}
-    for size in (sizes[0], sizes[-1]):
-        own = table.filter(step=size)
+    for rows in (sizes[0], sizes[-1]):
+        own = table.filter(step=rows)
         scores = {r["algorithm"]: r["mean"] for r in own.iter_rows(named=True)}
-        best[size] = (_ranked(scores), scores)
+        best[rows] = (_ranked(scores), scores)
     (few, few_scores), (many, many_scores) = best[sizes[0]], best[sizes[-1]]
     yield (
         f"With {sizes[0]} rows of a garnet {pretty(few[0])} is best (RMSE {number(few_scores[few[0]])}"
@@ -126,9 +151,7 @@ def _sotd(results: Results) -> Iterator[str]:
     for weighting, row in ratios.items():
         wins = [str(n) for n, r in zip(SIZES, row, strict=True) if r.high < 1.0]
         losses = [str(n) for n, r in zip(SIZES, row, strict=True) if r.low > 1.0]
-        text = (
-            f"{'normalised by Σρ' if weighting == 'normalized' else 'as printed'} it beats LSTD at"
-        )
+        text = f"{WEIGHTINGS[weighting]} it beats LSTD at"
         text += f" n = {', '.join(wins)}" if wins else " no size tried"
         text += f" and loses at n = {', '.join(losses)}" if losses else ""
         words.append(text)
@@ -155,13 +178,21 @@ def _online(results: Results) -> Iterator[str]:
         )
 
 
+def _unstable(results: Results) -> dict[str, Interval]:
+    """The share of off-policy problems on which each learner is unstable."""
+    if not results.has("stability"):
+        return {}
+    table = results.study("stability").filter(domain="off-policy", quantity="unstable")
+    return {
+        str(method): wilson(int(own["value"].sum()), len(own))
+        for (method,), own in table.group_by(["method"], maintain_order=True)
+    }
+
+
 def _stable(results: Results) -> Iterator[str]:
     if not results.has("stability"):
         return
-    table = results.study("stability").filter(domain="off-policy", quantity="unstable")
-    shares = {}
-    for (method,), own in table.group_by(["method"], maintain_order=True):
-        shares[str(method)] = wilson(int(own["value"].sum()), len(own))
+    shares = _unstable(results)
     never = [pretty(m) for m, s in shares.items() if s.value == 0]
     rest = sorted(
         ((m, s) for m, s in shares.items() if s.value > 0), key=lambda item: item[1].value
@@ -204,23 +235,31 @@ def _traces(results: Results) -> Iterator[str]:
             for (x,), own in table.group_by(["x"], maintain_order=True)
         }
         if {0.0, 0.9, 1.0} <= set(at):
+            nearer = at[1.0] < at[0.9] < at[0.0]
             yield (
-                f"Raising λ brings TD's limit towards the best: error over the least"
+                f"Raising λ {'brings' if nearer else 'does not steadily bring'} TD's limit towards the"
+                f" best: error over the least"
                 f" {number(at[0.0])} at λ = 0, {number(at[0.9])} at 0.9, {number(at[1.0])} at 1."
             )
     if results.has("more-variance", way="tuned"):
         table = results.curves("more-variance", "tuned").filter(metric="rmse")
         last = table.filter(step=int(table["step"].max()))  # type: ignore[arg-type]
         final = {r["algorithm"]: r["mean"] for r in last.iter_rows(named=True)}
+        words = []
         for name in ("TD", "ETD", "O2TD state"):
             traced = f"{name} lambda 0.9"
             if name in final and traced in final:
                 better = final[traced] < final[name]
-                yield (
-                    f"What counts is the error with finite data: after {last['step'][0]} rows of a"
-                    f" garnet {pretty(name)} is at {number(final[name])} and {pretty(traced)} at"
-                    f" {number(final[traced])}, so the trace {'pays' if better else 'does not pay'}."
+                words.append(
+                    f"{pretty(name)} {number(final[name])} and {pretty(traced)} {number(final[traced])}"
+                    f" (the trace {'pays' if better else 'does not pay'})"
                 )
+        if words:
+            rows = last["step"][0]
+            yield (
+                f"With finite data variance counts too. RMSE after {rows} rows of a garnet:"
+                f" {'; '.join(words)}."
+            )
 
 
 def _tuning(results: Results) -> Iterator[str]:
@@ -261,7 +300,7 @@ def _tuning(results: Results) -> Iterator[str]:
             if float(json.loads(r["parameters"])["step_size"]) == least_bad
         ]
         yield (
-            f"The first to lose every run there as the step size grows, at {number(least_bad)}:"
+            f"The first to lose every run there as the step size grows, at {size(least_bad)}:"
             f" {', '.join(dict.fromkeys(first))}."
         )
 

@@ -20,6 +20,7 @@ __all__ = [
     "Callout",
     "Columns",
     "Details",
+    "Heading",
     "Items",
     "Page",
     "Picture",
@@ -58,6 +59,17 @@ class Text(Block):
     def html(self) -> str:
         """A paragraph."""
         return f"<p>{_text(self.text)}</p>"
+
+
+@dataclass(frozen=True)
+class Heading(Block):
+    """A heading inside a section."""
+
+    text: str
+
+    def html(self) -> str:
+        """A heading of the third level."""
+        return f"<h3>{_text(self.text)}</h3>"
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,8 @@ def _claims(judged: list[tuple[Claim, Verdict]]) -> Section:
         for claim, verdict in judged
     ]
     counts = {tone: sum(v.verdict == tone for _, v in judged) for tone in _TONES}
-    summary = ", ".join(f"{count} {tone}" for tone, count in counts.items())
+    words = {DEPENDS: "depend on the reading"}
+    summary = ", ".join(f"{count} {words.get(tone, tone)}" for tone, count in counts.items())
     return Section("claims", "The paper's claims").add(
         Text(
             f"Of {len(judged)} claims: {summary}. A claim is reproduced if it holds in every reading of"
