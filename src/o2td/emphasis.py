@@ -12,6 +12,7 @@ keeps what it remembers in a dict of arrays, so that a learner can be saved and 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class FollowOn(Emphasis):
         from o2td.kernels.rows import follow_on
 
         carried = memory.setdefault("follow_on", np.zeros(2))
-        interest = np.ones(block.n) if block.interest is None else block.interest
+        interest = _ones(block.n) if block.interest is None else block.interest
         beta = -1.0 if self.decay is None else self.decay
         follow_on(block.rho, block.discount, block.start, interest, beta, trace, carried, out)
 
@@ -253,6 +254,14 @@ class Omega(Emphasis):
             return ratio(above, below)[model.state]
         omegas(rows.rows("phi"), rows.rows("next_phi"), rows.discount, omega)
         return omega if self.reading == "sample" else ratio(omega, model.rho)
+
+
+@lru_cache(maxsize=8)
+def _ones(n: int) -> Floats:
+    """Ones that are made once: blocks have the same length, and fresh memory is slow."""
+    ones = np.ones(n)
+    ones.flags.writeable = False
+    return ones
 
 
 def as_emphasis(value: Any) -> Emphasis:

@@ -218,7 +218,7 @@ class Transitions:
             name = {"phi": "state", "next_phi": "next_state", "next_phi_2": "next_state_2"}[which]
             index = getattr(self, name)
         else:
-            index = freeze(np.arange(self.n))
+            index = _NUMBERS[: self.n] if self.n <= len(_NUMBERS) else freeze(np.arange(self.n))
         if isinstance(source, np.ndarray):
             return DenseRows(source, index)
         starts = source.indptr
@@ -401,6 +401,9 @@ def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+_NUMBERS = freeze(np.arange(1 << 15))  # of rows that stand one after the other
 
 
 def as_array(name: str, value: Any) -> npt.NDArray[Any]:
