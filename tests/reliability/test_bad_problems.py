@@ -266,7 +266,7 @@ def test_features_beyond_memory_are_one_sentence(name: str) -> None:
     rows = wide_batch(2**31 - 1)
     before = fingerprint(model)
     take = model.partial_fit if hasattr(model, "partial_fit") else model.fit
-    with limited(2 << 30), pytest.raises(O2TDError, match="features|needs|state"):
+    with limited(2 << 30), pytest.raises(O2TDError, match=r"features|needs|state"):
         take(rows)
     assert fingerprint(model) == before
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from o2td.errors import InputError
 from o2td.solvers import kernels
-from o2td.solvers.base import Arrays, Statistics, refuse_overflow
+from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.solvers.linear import Floats
 from o2td.solvers.system import scale_rows
 from o2td.transitions import Ints, Transitions, freeze
@@ -100,6 +100,8 @@ class StateSums(Statistics):
         visits, rho, reward = (arrays[name] for name in ("visits", "rho", "reward"))
         if {visits.shape, rho.shape, reward.shape} != {state.shape}:
             raise ValueError("sums have the wrong shape")
+        if any(part.size and part.min() < 0 for part in (state, visits, rho)):
+            raise ValueError("states, visits or ratios are negative")
         delta, phi = (_whole(name, arrays, (len(state), d)) for name in ("delta", "phi"))
         own = bool(arrays["own"])
         table = HeldRows(state, phi) if own else None
@@ -146,6 +148,8 @@ def _same(table: StateSums, other: StateSums) -> bool:
 
 
 def _equal(one: Any, two: Any) -> bool:
+    if one.shape != two.shape:
+        return False
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return np.array_equal(one, two)
     return bool((one != two).nnz == 0) if type(one) is type(two) else False
@@ -328,9 +332,4 @@ def _whole(name: str, arrays: Arrays, shape: tuple[int, int]) -> Any:
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has the wrong shape")
         return arrays[name]
-    from scipy.sparse import csr_array
-
-    triple = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
-    rows = csr_array(triple, shape=shape)
-    rows.check_format(full_check=True)
-    return rows
+    return stored_csr(name, arrays, shape)

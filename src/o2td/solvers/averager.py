@@ -40,6 +40,10 @@ class Averager(Solver):
 
     statistics = (System,)
 
+    @staticmethod
+    def _extra(d: int) -> tuple[int]:
+        return (d,)
+
     def _collect(self, batch: Transitions) -> System:
         return self._weighted(batch, np.ones(batch.n))
 

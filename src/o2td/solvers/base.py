@@ -8,9 +8,11 @@ the same code; where there are traces, order matters and `merge(other)` means th
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -92,7 +94,8 @@ class Solver(ABC):
         if self._sums.rows == 0:
             self._solution = conclude(np.zeros(self._sums.d), "no data", 0, np.inf, 0.0)
         else:
-            self._solution = self._solve(self._sums)
+            with _memory(self._sums.d):
+                self._solution = self._solve(self._sums)
         return self
 
     @property
@@ -160,11 +163,15 @@ class Solver(ABC):
         """The solver that `save` wrote: it goes on as if it had never stopped."""
         header, arrays = archive.load(path, f"solver {cls.__name__}")
         try:
+            _check_loaded(arrays)
             solver = cls(**header["parameters"])
             kinds = {kind.__name__: kind for kind in cls.statistics}
             name = header["statistics"]
             if name is not None:
                 solver._sums = kinds[name].from_arrays(arrays)
+                extra = getattr(solver._sums, "extra", None)
+                if extra is not None and extra.shape != cls._extra(solver._sums.d):
+                    raise ValueError("extra has the wrong shape")
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise FormatError(f"{path}: does not hold a {cls.__name__} ({error})") from None
         return solver
@@ -183,17 +190,17 @@ class Solver(ABC):
     def _limit(self, model: Model) -> Solution:
         """The answer from the expectations of a finite problem."""
 
+    @staticmethod
+    def _extra(d: int) -> tuple[int]:
+        """The shape of `System.extra` where this solver keeps its sums in one."""
+        return (0,)
+
     def _collected(self, batch: Transitions) -> Statistics:
         if not isinstance(batch, Transitions):
             raise InputError(f"pass Transitions, not {type(batch).__name__}")
         # Overflow is reported below with what to do, not as a warning.
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums = self._collect(batch)
-        except MemoryError:
-            raise InputError(
-                f"the sums over {batch.d} features do not fit into memory; use fewer features"
-            ) from None
+        with _memory(batch.d), np.errstate(over="ignore", invalid="ignore"):
+            sums = self._collect(batch)
         refuse_overflow(sums.arrays())
         return sums
 
@@ -211,6 +218,48 @@ class Solver(ABC):
                 self._sums = self._sums.then(sums)
         self._solution = None
         return self
+
+
+@contextlib.contextmanager
+def _memory(d: int) -> Iterator[None]:
+    """Say in one sentence that sums over `d` features are too large to hold."""
+    try:
+        yield
+    except (MemoryError, ValueError) as error:
+        if isinstance(error, ValueError) and "too big" not in str(error):
+            raise
+        raise InputError(
+            f"the sums over {d} features do not fit into memory; use fewer features"
+        ) from None
+
+
+def _check_loaded(arrays: Arrays) -> None:
+    """Numbers that sums can be: a forged file must not bring in what rows never give."""
+    for name, array in arrays.items():
+        if array.dtype not in (np.float64, np.int64, np.int32, np.bool_):
+            raise ValueError(f"{name} has type {array.dtype}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} is not finite")
+        if name.endswith("rows") and not (array.shape == () and 0 <= int(array) < 2**62):
+            raise ValueError(f"{name} is out of range")
+
+
+def stored_csr(name: str, arrays: Arrays, shape: tuple[int, int]) -> Any:
+    """The CSR array whose three parts a file holds; compiled code will trust its indices."""
+    from scipy.sparse import csr_array
+
+    data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    whole = (
+        data.shape == indices.shape == (data.size,)
+        and indptr.shape == (shape[0] + 1,)
+        and (indices.dtype.kind, indptr.dtype.kind) == ("i", "i")
+        and (indptr[0], indptr[-1]) == (0, data.size)
+        and (np.diff(indptr) >= 0).all()
+        and (data.size == 0 or (indices.min() >= 0 and indices.max() < shape[1]))
+    )
+    if not whole:
+        raise ValueError(f"{name} is not a sparse matrix")
+    return csr_array((data, indices, indptr), shape=shape)
 
 
 def refuse_overflow(arrays: Arrays) -> None:

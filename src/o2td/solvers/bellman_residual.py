@@ -71,6 +71,10 @@ class BellmanResidual(Solver):
         self.sampling, self.weighted = sampling, bool(weighted)
         self.weighting, self.ridge = weighting, float(ridge)
 
+    @staticmethod
+    def _extra(d: int) -> tuple[int]:
+        return (1,)
+
     def _collect(self, batch: Transitions) -> Statistics:
         sampling = self._resolved(batch)
         if sampling == "aggregated":

@@ -57,6 +57,10 @@ class DantzigTD(Solver):
         self.epsilon, self.denoise = float(epsilon), bool(denoise)
         self.ridge, self.weighting = float(ridge), weighting
 
+    @staticmethod
+    def _extra(d: int) -> tuple[int]:
+        return (1,)
+
     def _collect(self, batch: Transitions) -> Statistics:
         return self._sums_of(batch, np.ones(batch.n))
 

@@ -66,8 +66,10 @@ class ModelSums(Statistics):
             for p in ("here.", "ahead.")
         )
         pair, weight = arrays["pair"], arrays["weight"]
-        if pair.shape != (2, len(weight)) or weight.ndim != 1:
+        if pair.shape != (2, len(weight)) or weight.ndim != 1 or here.d != ahead.d:
             raise ValueError("pairs have the wrong shape")
+        if not (np.isin(pair[0], here.state).all() and np.isin(pair[1], ahead.state).all()):
+            raise ValueError("pairs are of states without sums")
         return cls(here, ahead, pair, weight)
 
 

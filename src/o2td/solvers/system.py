@@ -20,7 +20,7 @@ import numpy as np
 from o2td.errors import InputError
 from o2td.model import Model
 from o2td.solvers import kernels
-from o2td.solvers.base import Arrays, Statistics, refuse_overflow
+from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.solvers.linear import Floats
 from o2td.transitions import DenseRows, Transitions, freeze
 
@@ -115,11 +115,7 @@ class System(Statistics):
                 raise ValueError(f"{name} has the wrong shape")
         A: Any = arrays.get("A")
         if A is None:
-            from scipy.sparse import csr_array
-
-            triple = tuple(arrays[f"A.{part}"] for part in ("data", "indices", "indptr"))
-            A = csr_array(triple, shape=(d, d))
-            A.check_format(full_check=True)
+            A = stored_csr("A", arrays, (d, d))
         past = None
         if "carry" in arrays:
             carry, slope, scalars, through = (

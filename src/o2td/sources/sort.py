@@ -105,7 +105,11 @@ def _names(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     values = column.to_numpy(zero_copy_only=False)
-    return values.astype(str) if values.dtype == object else values
+    if values.dtype != object:
+        return values
+    # Bytes that are not text (another encoding) are names too.
+    texts = (v.decode(errors="backslashreplace") if isinstance(v, bytes) else v for v in values)
+    return np.array([str(text) for text in texts], dtype=str)
 
 
 def _scatter(
