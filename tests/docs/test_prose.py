@@ -122,3 +122,10 @@ def test_the_plug_in_is_best_on_the_collision_problem(data: dict[str, Any]) -> N
 def test_a_number_that_does_not_exist_is_refused() -> None:
     with pytest.raises(KeyError, match="not one of"):
         values.fill("{{ nearness.NoSuchMethod.median }}", {"nearness": {"TD": 1}}, {})
+
+
+@pytest.mark.parametrize("reading", ["", "(omega=state)", "(omega=moments)", "(omega=printed)"])
+def test_o2td_is_farther_off_than_td_on_most_problems(data: dict[str, Any], reading: str) -> None:
+    ours, td = data["nearness"][f"O2TD{reading}"]["all"], data["nearness"]["TD"]["all"]
+    farther = [float(a) > float(b) for a, b in zip(ours, td, strict=True)]
+    assert sum(farther) > len(farther) / 2
