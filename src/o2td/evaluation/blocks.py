@@ -63,10 +63,10 @@ class Block:
         return np.add.reduceat(values, self.first[:-1], axis=0)
 
     def ordered(self, order: Ints) -> Block:
-        """The same episodes in another order."""
+        """Episodes by number, in any order; one may come several times."""
         length = np.diff(self.first)[order]
         first = np.concatenate([[0], np.cumsum(length)])
-        rows = np.arange(len(self.rows)) + np.repeat(self.first[order] - first[:-1], length)
+        rows = np.arange(first[-1]) + np.repeat(self.first[order] - first[:-1], length)
         return Block(take(self.rows, rows), first, self.opens[order], self.key[order])
 
     def pick(self, episodes: Bools) -> Block:

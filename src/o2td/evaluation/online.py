@@ -44,6 +44,8 @@ class Bench:
         self.block, self.basis = block, basis
         self.group = folds_of(block.key * np.uint64(3) + np.uint64(1), GROUPS)
         self.groups = np.unique(self.group)
+        # Without a second group there is nothing left when one is left out.
+        self.left_out = self.groups if len(self.groups) > 1 else self.groups[:0]
 
     def _transitions(self, chosen: Any = None) -> Transitions:
         block = self.block if chosen is None else self.block.pick(chosen)
@@ -89,7 +91,7 @@ class Bench:
             return Replicated(np.nan, np.zeros(0), about, curve, f"{about} diverged on this log")
         values = [
             float(self._start(self.group != g) @ make().partial_fit(self._left(g)).theta)
-            for g in self.groups
+            for g in self.left_out
         ]
         return Replicated(curve["value"][-1], np.array(values), about, curve)
 
@@ -110,7 +112,7 @@ class Bench:
             bench = Bench(self.block.pick(self.group == g), basis)
             parts.append(SOTD().update(bench._transitions()))
         values = []
-        for left in [None, *range(len(parts))]:
+        for left in [None, *range(len(self.left_out))]:
             merged = SOTD()
             for k, part in enumerate(parts):
                 if k != left:

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td.evaluation.bootstrap import (
+    bca,
+    poisson_counts,
+    sandwich,
+    standard_error,
+    student,
+    weighted_means,
+)
+from o2td.evaluation.tail import pareto_shape
+
+KEYS = np.random.default_rng(0).integers(0, 2**63, 4000).astype(np.uint64)
+
+
+def test_counts_are_poisson_and_depend_on_key_seed_and_lane_alone():
+    counts = poisson_counts(KEYS, 3, 100)
+    assert abs(counts.mean() - 1.0) < 0.01
+    assert abs(counts.var() - 1.0) < 0.02
+    shares = np.bincount(counts.ravel().astype(int), minlength=4)[:4] / counts.size
+    np.testing.assert_allclose(shares, np.exp(-1) / np.array([1, 1, 2, 6]), atol=0.004)
+    order = np.random.default_rng(1).permutation(len(KEYS))
+    np.testing.assert_array_equal(poisson_counts(KEYS[order], 3, 100), counts[order])
+    np.testing.assert_array_equal(poisson_counts(KEYS, 3, 7), counts[:, :7])
+    assert (poisson_counts(KEYS, 4, 100) != counts).mean() > 0.5
+    between = np.corrcoef(counts[:, 0], counts[:, 1])[0, 1]
+    assert abs(between) < 0.05
+
+
+def test_consecutive_keys_give_independent_counts():
+    counts = poisson_counts(np.arange(4000, dtype=np.uint64), 0, 2)
+    assert abs(np.corrcoef(counts[1:, 0], counts[:-1, 0])[0, 1]) < 0.05
+
+
+def test_weighted_means_do_not_depend_on_blocks(monkeypatch):
+    values = np.random.default_rng(2).normal(size=len(KEYS))
+    whole = weighted_means(values, KEYS, 0, 50)
+    monkeypatch.setattr("o2td.evaluation.bootstrap._BLOCK", 50 * 37)
+    np.testing.assert_allclose(weighted_means(values, KEYS, 0, 50), whole, rtol=1e-12)
+    assert abs(whole.std() - standard_error(values)) < 0.2 * standard_error(values)
+
+
+def test_bca_covers_a_skewed_mean_better_than_a_symmetric_interval():
+    rng = np.random.default_rng(5)
+    hits = np.zeros(2)
+    for _ in range(150):
+        x = np.where(rng.random(200) < 0.03, rng.exponential(size=200), 0.0)
+        if not x.any():
+            continue
+        lanes = weighted_means(x, KEYS[:200], int(rng.integers(1000)), 200)
+        skewed, plain = bca(x.mean(), lanes, x - x.mean(), 0.95), sandwich(x.mean(), x, 0.95)
+        hits += [end.low <= 0.03 <= end.high for end in (skewed, plain)]
+    assert hits[0] > hits[1]
+    assert hits[0] / 150 > 0.85
+
+
+def test_intervals_contain_their_value_and_few_episodes_do_not_break_them():
+    assert sandwich(1.0, np.zeros(1), 0.95).standard_error == np.inf
+    same = bca(2.0, np.full(50, 2.0), np.zeros(30), 0.95)
+    assert (same.low, same.high) == (2.0, 2.0)
+    assert student(1.0, np.array([0.9, 1.1]), 0.95, "t").low < 1.0
+    assert student(1.0, np.zeros(0), 0.95, "t").high == np.inf
+
+
+@pytest.mark.parametrize("shape", [0.2, 0.5, 1.0])
+def test_pareto_shape_is_found(shape):
+    rng = np.random.default_rng(7)
+    excess = ((1.0 - rng.random(50_000)) ** -shape - 1.0) / shape
+    assert pareto_shape(excess) == pytest.approx(shape, abs=0.12)
+
+
+def test_pareto_shape_of_light_tails_and_of_nothing():
+    rng = np.random.default_rng(8)
+    assert pareto_shape(rng.random(20_000)) < 0.1
+    assert pareto_shape(np.zeros(100)) is None
+    assert pareto_shape(np.array([1.0, 2.0])) is None

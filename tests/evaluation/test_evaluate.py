@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import domains, evaluation, exact
+from o2td.errors import InputError
+from o2td.sources import open_logs
+
+from .logs import line_log, line_value, log_of
+
+DISCOUNT = 0.9
+
+
+def numbers(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        return [n for item in value.values() for n in numbers(item)]
+    if isinstance(value, list):
+        return [n for item in value for n in numbers(item)]
+    return [value] if isinstance(value, float) else []
+
+
+def plain_json(answer: evaluation.Evaluation) -> dict[str, Any]:
+    text = answer.to_json()
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    found: dict[str, Any] = json.loads(text)
+    assert np.isfinite(numbers(found)).all()
+    return found
+
+
+def test_every_method_on_a_table_and_the_schema(walk):
+    problem, truth = walk
+    answer = evaluation.evaluate(log_of(problem, 400, [0, 5]), discount=1.0)
+    found = plain_json(answer)
+    assert {"verdict", "reasons", "estimates", "diagnostics"} <= set(found)
+    fields = {"method", "value", "low", "high", "interval", "approximation_error", "verdict"}
+    assert all(fields <= set(row) for row in found["estimates"])
+    needed = {"rows", "episodes", "dropped", "effective_sample_size", "max_rho"}
+    assert needed <= set(found["diagnostics"])
+    assert found["estimates"][0]["verdict"] == found["verdict"]
+    assert answer.recommended.method in ("lstd", "plugin")
+    assert answer["lstd"].covers(truth)
+    assert answer["lstd"].approximation_error == 0.0
+    assert answer["lstd"].value == pytest.approx(answer["plugin"].value, abs=1e-9)
+    start = int(np.argmax(problem.start))
+    assert answer.values([start])[0] == pytest.approx(answer["lstd"].value, abs=1e-9)
+    with pytest.raises(InputError, match="no 'magic'"):
+        answer["magic"]
+
+
+def test_the_same_answer_however_the_log_is_read(walk, tmp_path, monkeypatch):
+    problem, _ = walk
+    log = log_of(problem, 120, [0, 6])
+    methods = ["lstd", "wpdis", "wdr", "sotd"]
+    whole = evaluation.evaluate(log, discount=1.0, methods=methods)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    monkeypatch.setattr("o2td.sources.source.ROWS", 64)
+    monkeypatch.setattr("o2td.evaluation.blocks.HELD", 0)
+    again = evaluation.evaluate(str(tmp_path / "log.csv"), discount=1.0, methods=methods)
+    for method in methods:
+        one, two = whole[method], again[method]
+        np.testing.assert_allclose([one.value, one.low, one.high], [two.value, two.low, two.high])
+
+
+def test_continuous_observations_choose_features_and_cover():
+    answer = evaluation.evaluate(line_log(150, 7), discount=DISCOUNT)
+    found = plain_json(answer)
+    assert found["features"]["candidates"]
+    assert answer["lstd"].covers(line_value(DISCOUNT), widened=True)
+    assert {"lstdq", "sotd", "o2td", "dr"} <= {row["method"] for row in found["estimates"]}
+    assert answer.values(np.array([[0.0], [1.0]])).shape == (2,)
+    assert set(found["series"]["curves"]) == {"o2td", "etd", "tdrc"}
+
+
+def test_poor_features_are_told_by_their_approximation_error():
+    log = line_log(150, 8).assign(reward=lambda rows: np.abs(rows.obs_0))
+    poor = evaluation.evaluate(log, DISCOUNT, features="fourier:0", methods="lstd")
+    fair = evaluation.evaluate(log, DISCOUNT, features="fourier:7", methods="lstd")
+    assert poor.recommended.approximation_error > fair.recommended.approximation_error
+    assert poor.verdict != "trust"
+
+
+def test_a_behaviour_that_never_does_what_the_target_does_cannot_answer(walk):
+    problem, _ = walk
+    log = log_of(problem, 200, [0, 9]).assign(rho=0.0)
+    answer = evaluation.evaluate(log, discount=1.0)
+    plain_json(answer)
+    assert answer.verdict == "cannot answer"
+    assert all(row.verdict == "cannot answer" for row in answer.estimates)
+    assert "never" in " ".join(answer.reasons) or "ever" in " ".join(answer.reasons)
+
+
+def test_weights_that_explode_are_told_by_the_effective_sample_size():
+    rng = np.random.default_rng(0)
+    taken = rng.random((100, 200)) < 0.5
+    log = pd.DataFrame(
+        {
+            "episode": np.repeat(np.arange(100), 200),
+            "state": rng.integers(0, 3, 20_000),
+            "reward": rng.normal(size=20_000),
+            "terminated": np.tile(np.arange(200) == 199, 100),
+            "rho": np.where(taken.ravel(), 1.9, 0.1),
+        }
+    )
+    answer = evaluation.evaluate(log, discount=0.99)
+    plain_json(answer)
+    assert answer.diagnostics["effective_sample_size"] < 5
+    by = answer.diagnostics["effective_sample_size_by_horizon"]
+    assert by["1"] > 50 > by["100"]
+    assert all(answer[m].verdict == "cannot answer" for m in ("is", "wis", "pdis", "dr"))
+
+
+@pytest.mark.parametrize("episodes", [1, 2, 5])
+def test_few_episodes_cannot_answer_and_print_no_nan(walk, episodes):
+    problem, _ = walk
+    answer = evaluation.evaluate(log_of(problem, episodes, [0, 3]), discount=1.0)
+    plain_json(answer)
+    assert answer.verdict == "cannot answer"
+    few = evaluation.evaluate(line_log(episodes, 1), discount=DISCOUNT)
+    plain_json(few)
+    assert few.verdict == "cannot answer"
+
+
+def test_rewards_that_are_all_equal_or_zero(walk):
+    problem, _ = walk
+    for reward in (0.0, 1.0):
+        log = log_of(problem, 100, [0, 4]).assign(reward=reward)
+        plain_json(evaluation.evaluate(log, discount=0.9))
+
+
+def test_on_policy_logs_agree_with_the_mean_return(walk):
+    problem, _ = walk
+    log = log_of(problem, 300, [0, 8]).drop(columns="rho")
+    answer = evaluation.evaluate(log, discount=1.0, target="behavior")
+    mean = log.groupby("episode").reward.sum().mean()
+    assert answer["is"].value == pytest.approx(mean)
+    assert answer["lstd"].covers(mean)
+    assert answer.diagnostics["effective_sample_size"] == pytest.approx(300)
+
+
+def test_ratios_of_another_log_are_noticed(walk):
+    problem, _ = walk
+    log = log_of(problem, 200, [0, 10])
+    answer = evaluation.evaluate(log.assign(rho=1.5 * log.rho), discount=1.0, methods="lstd")
+    assert "average 1.5" in " ".join(answer.reasons)
+
+
+def test_arguments_are_checked(walk):
+    problem, _ = walk
+    log = log_of(problem, 20, [0, 1])
+    with pytest.raises(InputError, match="methods"):
+        evaluation.evaluate(log, discount=1.0, methods="lstd,magic")
+    with pytest.raises(InputError, match="confidence"):
+        evaluation.evaluate(log, discount=1.0, confidence=1.0)
+    with pytest.raises(InputError, match="discount"):
+        evaluation.evaluate(open_logs(log, discount=1.0), discount=0.5)
+    with pytest.raises(InputError, match="features"):
+        evaluation.evaluate(log, discount=1.0, features=3.0)
+
+
+def test_intervals_of_lstd_cover_about_as_often_as_they_say():
+    problem = domains.garnet(8, 3, 4, 3, seed=3)
+    log = [log_of_steps(problem, 60, 12, [k, 1]) for k in range(25)]
+    truth = truth_of_steps(problem)
+    hits = [
+        evaluation.evaluate(one, discount=0.8, methods="lstd", lanes=100)["lstd"].covers(truth)
+        for one in log
+    ]
+    assert np.mean(hits) >= 0.8
+
+
+def log_of_steps(problem: Any, episodes: int, steps: int, seed: Any) -> pd.DataFrame:
+    """Episodes of a continuing problem from uniform starts, each cut after so many steps."""
+    rng = np.random.default_rng(seed)
+    P, R = dense(problem)
+    rows = []
+    for e in range(episodes):
+        s = int(rng.integers(problem.n_states))
+        for t in range(steps):
+            a = int(rng.choice(problem.n_actions, p=problem.behavior[s]))
+            after = int(rng.choice(problem.n_states, p=P[s, a]))
+            rho = problem.target[s, a] / problem.behavior[s, a]
+            last = t == steps - 1
+            rows.append((e, s, after, R[s, a, after] + rng.normal(), False, last, rho))
+            s = after
+    names = ["episode", "state", "next_state", "reward", "terminated", "truncated", "rho"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def dense(problem: Any) -> tuple[Any, Any]:
+    shape = (problem.n_states, problem.n_actions, problem.n_states)
+    P, R = np.zeros(shape), np.zeros(shape)
+    pairs = problem.pairs
+    P[pairs.state, pairs.action, pairs.next_state] = pairs.probability
+    R[pairs.state, pairs.action, pairs.next_state] = pairs.reward
+    return P, R
+
+
+def truth_of_steps(problem: Any) -> float:
+    P, R = dense(problem)
+    chain = np.einsum("sa,sat->st", problem.target, P)
+    reward = np.einsum("sa,sat,sat->s", problem.target, P, R)
+    return float(np.linalg.solve(np.eye(problem.n_states) - 0.8 * chain, reward).mean())
+
+
+def test_exact_values_are_those_of_the_library(walk):
+    problem, truth = walk
+    assert truth == pytest.approx(float(problem.start @ exact.value(problem)))

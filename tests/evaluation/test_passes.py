@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td.evaluation.blocks import Log, joined, whole_episodes
+from o2td.evaluation.histories import HORIZON, Horizon, histories
+from o2td.evaluation.importance import Corrected, Weighed
+from o2td.evaluation.survey import Sample, Survey
+from o2td.sources import open_logs
+
+from .logs import block_of, line_log
+
+
+@pytest.fixture(scope="module")
+def log():
+    return line_log(30, 3)
+
+
+@pytest.mark.parametrize("rows", [7, 100])
+def test_blocks_hold_whole_episodes_whatever_the_chunks(log, rows):
+    source = open_logs(log, discount=0.9)
+    blocks = list(whole_episodes(source.chunks(rows)))
+    whole, parts = block_of(log), joined(blocks)
+    assert all(block.rows.start[0] for block in blocks)
+    np.testing.assert_array_equal(parts.first, whole.first)
+    np.testing.assert_array_equal(parts.key, whole.key)
+    np.testing.assert_array_equal(parts.rows.reward, whole.rows.reward)
+
+
+def test_an_endless_episode_is_cut_into_pieces_with_keys_of_their_own(log):
+    endless = log.assign(episode=0, terminated=False, truncated=False)
+    pieces = joined(list(whole_episodes(open_logs(endless, discount=0.9).chunks(50), longest=100)))
+    assert pieces.episodes == len(np.unique(pieces.key)) > 3
+    assert pieces.opens.tolist() == [True] + [False] * (pieces.episodes - 1)
+
+
+def test_a_log_that_does_not_fit_is_read_again(log):
+    small, large = (Log(open_logs(log, discount=0.9), held) for held in (1 << 30, 0))
+    for held in (small, large):
+        assert sum(len(b.rows) for b in held.blocks()) == sum(len(b.rows) for b in held.blocks())
+    assert (small.passes, large.passes) == (1, 2)
+
+
+def brute(block):
+    """Weights and discounted rewards of each episode as lists."""
+    found = []
+    for low, high in zip(block.first[:-1], block.first[1:], strict=True):
+        rows = block.rows
+        weight = np.cumprod(rows.rho[low:high])
+        gone = np.cumprod(np.r_[1.0, rows.discount[low : high - 1]])
+        found.append((weight, gone * rows.reward[low:high]))
+    return found
+
+
+def test_importance_sampling_family_against_plain_loops(log):
+    block = block_of(log)
+    weighed = Weighed()
+    weighed.add(block)
+    plain = brute(block)
+    last = np.array([w[-1] for w, _ in plain])
+    total = np.array([r.sum() for _, r in plain])
+    assert weighed.estimate("is")[0] == pytest.approx((last * total).mean())
+    assert weighed.estimate("wis")[0] == pytest.approx((last * total).sum() / last.sum())
+    each = np.array([(w * r).sum() for w, r in plain])
+    assert weighed.estimate("pdis")[0] == pytest.approx(each.mean())
+    longest = max(len(w) for w, _ in plain)
+    wide = np.array([np.r_[w, np.full(longest - len(w), w[-1])] for w, _ in plain])
+    reward = np.array([np.r_[r, np.zeros(longest - len(r))] for _, r in plain])
+    expected = ((wide * reward).sum(axis=0) / wide.sum(axis=0)).sum()
+    assert weighed.horizon.weighted().sum() == pytest.approx(expected)
+    sizes = wide.sum(axis=0) ** 2 / (wide**2).sum(axis=0)
+    np.testing.assert_allclose(weighed.horizon.effective_size, sizes)
+
+
+def test_influence_of_the_weighted_sum_is_its_derivative(log):
+    block = block_of(log)
+    weight, gone, step = histories(block)
+    number = weight * gone * block.rows.reward
+    horizon = Horizon()
+    horizon.add(block, weight, step, number)
+    influence = horizon.centered(block, weight, step, number)
+    e, small = 5, 1e-5
+    ends = []
+    for sign in (1.0, -1.0):
+        scale = np.where(block.unit() == e, 1.0 + sign * small, 1.0)
+        moved = Horizon()
+        moved.add(block, weight * scale, step, number * scale)
+        ends.append(moved.weighted().sum())
+    assert (ends[0] - ends[1]) / (2 * small) == pytest.approx(influence[e], rel=1e-4)
+
+
+def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
+    block = block_of(log)
+    weighed = Weighed()
+    weighed.add(block)
+    corrected = Corrected(weighed, HORIZON)
+    corrected.add(block, np.zeros(block.episodes), block.rows.reward)
+    assert corrected.estimate("dr")[0] == pytest.approx(weighed.estimate("pdis")[0])
+    assert corrected.estimate("wdr")[0] == pytest.approx(corrected.estimate("wpdis")[0])
+
+
+def test_a_sample_is_bounded_and_the_same_in_any_order(log):
+    block = block_of(line_log(200, 4))
+    one, two = Sample(limit=1500), Sample(limit=1500)
+    order = np.random.default_rng(0).permutation(block.episodes)
+    one.add(block)
+    for e in order:
+        two.add(block.pick(np.arange(block.episodes) == e))
+    assert one.rows <= 1500
+    assert set(one.joined().key) == set(two.joined().key)
+
+
+def test_support_falls_with_every_step_that_the_log_cannot_follow(log):
+    half = log.drop(columns=[c for c in log if "prob" in c]).assign(rho=1.0)
+    assert Survey.of(Log(open_logs(half, discount=0.9))).support() == pytest.approx(1.0)
+    rng = np.random.default_rng(0)
+    lost = half.assign(rho=rng.choice([0.0, 1.5], len(half), p=[0.5, 0.5]))
+    assert Survey.of(Log(open_logs(lost, discount=0.9))).support() < 0.7
+    none = half.assign(rho=0.0)
+    assert Survey.of(Log(open_logs(none, discount=0.9))).support() == 0.0

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2td import LSETD, LSTD, LSTDQ, PluginOptimal, Transitions
+from o2td.evaluation.basis import Actions, Cells, States
+from o2td.evaluation.bootstrap import poisson_counts
+from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.survey import by_fold, folds_of
+from o2td.evaluation.systems import FOLDS, System
+from o2td.features import Fourier, Tabular
+
+from .logs import block_of, line_log, log_of
+
+
+@pytest.fixture(scope="module")
+def line() -> Any:
+    return by_fold(block_of(line_log(40, 0)))
+
+
+@pytest.fixture(scope="module")
+def basis() -> States:
+    return States(Fourier(3, bounds=[(-4, 4)]).fit())
+
+
+def transitions(block: Any, basis: States) -> Transitions:
+    here, ahead = basis.both(block)
+    rows = block.rows
+    return Transitions(here, rows.reward, ahead, rows.discount, rows.rho, block.begin)
+
+
+def filled(system: System, block: Any, counts: Any = None) -> System:
+    system.add(block, system.basis.rows(block), folds_of(block.key, FOLDS), counts)
+    return system
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.8])
+def test_sums_are_those_of_the_solvers(line, basis, trace):
+    batch = transitions(line, basis)
+    for emphatic, solver in ((False, LSTD(trace=trace)), (True, LSETD(trace=trace))):
+        system = filled(System(basis, trace, emphatic), line)
+        np.testing.assert_allclose(system.solve().theta, solver.fit(batch).theta, rtol=1e-7)
+        start = batch.phi[line.first[:-1]].mean(axis=0)
+        np.testing.assert_allclose(system.start(), start)
+
+
+def test_action_values_are_those_of_lstdq(line, basis):
+    system = filled(System(Actions(basis, 2)), line)
+    here, ahead = basis.both(line)
+    rows = line.rows
+    kept = np.isfinite(rows.next_target_probs).all(axis=1)
+    phi = LSTDQ.features(here, rows.action, 2)[kept]
+    after = LSTDQ.next_features(ahead, np.nan_to_num(rows.next_target_probs))[kept]
+    batch = Transitions(phi, rows.reward[kept], after, rows.discount[kept])
+    np.testing.assert_allclose(system.solve().theta, LSTDQ().fit(batch).theta, rtol=1e-7)
+
+
+def test_a_lane_is_a_fit_to_repeated_episodes(line, basis):
+    counts = poisson_counts(line.key, 1, 30)
+    system = filled(System(basis, 0.5, lanes=30), line, counts)
+    values = system.lane_values()
+    for lane in (0, 7):
+        repeated = np.repeat(np.arange(line.episodes), counts[:, lane].astype(int))
+        again = line.ordered(repeated)
+        batch = transitions(again, basis)
+        theta = LSTD(trace=0.5).fit(batch).theta
+        start = batch.phi[again.first[:-1]].mean(axis=0)
+        assert values[lane] == pytest.approx(float(start @ theta), rel=1e-6)
+
+
+@pytest.mark.parametrize(("trace", "emphatic"), [(0.0, False), (0.8, False), (0.5, True)])
+def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, emphatic):
+    system = filled(System(basis, trace, emphatic), line)
+    theta = system.solve().theta
+    value = float(system.start() @ theta)
+    first, moved = system.influence(line, basis.rows(line), theta, system.adjoint())
+    influence = first - value + line.episodes * moved
+    for e in (0, 11):
+        step, ends = 1e-4, []
+        for sign in (1.0, -1.0):
+            weight = np.ones((line.episodes, 1))
+            weight[e] += sign * step
+            lane = filled(System(basis, trace, emphatic, lanes=1), line, weight)
+            ends.append(lane.lane_values()[0])
+        slope = (ends[0] - ends[1]) / (2 * step) * line.episodes
+        assert slope == pytest.approx(influence[e], rel=1e-3, abs=1e-6)
+
+
+def test_cells_are_the_plug_in_optimum_and_their_lanes_refits(walk):
+    problem, _ = walk
+    block = block_of(log_of(problem, 60, [0, 1]), 1.0)
+    features = Tabular(problem.n_states).fit()
+    counts = poisson_counts(block.key, 0, 40)
+    system = CellSystem(Cells(features), 40)
+    system.add(block, folds_of(block.key, FOLDS), counts)
+    theta = system.table(system.solve().theta, problem.n_states)
+    rows = block.rows
+
+    def plugin(part: Any) -> Any:
+        batch = Transitions.from_table(
+            *(np.eye(problem.n_states), part.rows.state, part.rows.reward),
+            np.where(part.rows.terminated, -1, part.rows.next_state),
+            discount=part.rows.discount,
+            rho=part.rows.rho,
+            start=part.begin,
+        )
+        return PluginOptimal().fit(batch).theta
+
+    seen = np.unique(rows.state)
+    np.testing.assert_allclose(theta[seen], plugin(block)[seen], atol=1e-9)
+    again = block.ordered(np.repeat(np.arange(block.episodes), counts[:, 3].astype(int)))
+    start = again.rows.state[again.first[:-1]]
+    assert system.lane_values()[3] == pytest.approx(plugin(again)[start].mean(), abs=1e-9)
+
+
+def test_any_split_gives_the_same_cells(walk):
+    problem, _ = walk
+    block = block_of(log_of(problem, 50, [0, 2]), 1.0)
+    basis = Cells(Tabular(problem.n_states).fit())
+    whole, parts = CellSystem(basis, 25), CellSystem(basis, 25)
+    half = np.arange(block.episodes) < 17
+    for system, blocks in ((whole, [block]), (parts, [block.pick(half), block.pick(~half)])):
+        for part in blocks:
+            system.add(part, folds_of(part.key, FOLDS), poisson_counts(part.key, 0, 25))
+    np.testing.assert_allclose(parts.lane_values(), whole.lane_values(), atol=1e-9)
+    np.testing.assert_allclose(parts.solve().theta, whole.solve().theta, atol=1e-9)
+
+
+def test_sparse_cells_agree_with_dense_ones(walk, monkeypatch):
+    problem, _ = walk
+    block = block_of(log_of(problem, 50, [0, 3]), 1.0)
+    system = CellSystem(Cells(Tabular(problem.n_states).fit()), 20)
+    system.add(block, folds_of(block.key, FOLDS), poisson_counts(block.key, 0, 20))
+    lanes, theta, adjoint = system.lane_values(), system.solve().theta, system.adjoint()
+    monkeypatch.setattr("o2td.evaluation.cells._DENSE", 0)
+    np.testing.assert_allclose(system.lane_values(), lanes, atol=1e-10)
+    np.testing.assert_allclose(system.solve().theta, theta, atol=1e-10)
+    np.testing.assert_allclose(system.adjoint(), adjoint, atol=1e-10)
+
+
+@pytest.mark.slow
+def test_two_hundred_lanes_cost_at_most_twenty_estimates():
+    block = by_fold(block_of(line_log(3000, 1, steps=60)))
+    basis = States(Fourier(31, bounds=[(-4, 4)]).fit())
+    batch, rows = transitions(block, basis), basis.rows(block)
+    counts, fold = poisson_counts(block.key, 0, 200), folds_of(block.key, FOLDS)
+
+    def seconds(work: Any) -> float:
+        times = []
+        for _ in range(5):
+            begun = time.process_time()
+            work()
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    def lanes() -> None:
+        system = System(basis, lanes=200)
+        system.add(block, rows, fold, counts)
+        system.lane_values()
+
+    assert seconds(lanes) <= 20.0 * seconds(lambda: LSTD().fit(batch).theta)
