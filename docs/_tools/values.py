@@ -3,6 +3,8 @@
 {{ nearness.TD.median }}            a number, three significant digits
 {{ paper.baird.star.rmse.GTD2 | .4g }}  with a format
 {{ claims }}                        a block, from `_tools.blocks`
+
+One right after a backtick is code, and stays as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_NAME = re.compile(r"\{\{\s*([^{}|]+?)\s*(?:\|\s*([^{}]+?)\s*)?\}\}")
+_NAME = re.compile(r"(?<!`)\{\{\s*([^{}|]+?)\s*(?:\|\s*([^{}]+?)\s*)?\}\}")
 
 
 def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], str]]) -> str:
@@ -19,6 +21,8 @@ def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], s
 
     >>> fill("{{ a.b }} of {{ a.c | .1f }}", {"a": {"b": 2.34567, "c": 10}}, {})
     '2.35 of 10.0'
+    >>> fill("`{{ a.b }}`", {}, {})
+    '`{{ a.b }}`'
     >>> fill("{{ a.x }}", {"a": {"b": 1}}, {})
     Traceback (most recent call last):
     KeyError: "no 'a.x' among the measured numbers: 'x' is not one of b"
