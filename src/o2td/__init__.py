@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from o2td import domains as domains
     from o2td import emphasis as emphasis
     from o2td import errors as errors
+    from o2td import evaluation as evaluation
     from o2td import exact as exact
     from o2td import experiments as experiments
     from o2td import features as features
     from o2td import metrics as metrics
     from o2td import registry as registry
+    from o2td import report as report
     from o2td import sklearn as sklearn
     from o2td import sources as sources
     from o2td.learners import ABTD as ABTD
