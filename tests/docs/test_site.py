@@ -90,6 +90,7 @@ def test_every_page_in_a_browser(site: Path) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_search_works_from_the_file_system(site: Path) -> None:
     with chromium() as browser:

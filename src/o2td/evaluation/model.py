@@ -144,7 +144,17 @@ class ValueModel:
 
 
 def load_model(path: str | os.PathLike[str]) -> ValueModel:
-    """The model that `o2td evaluate --out` or `ValueModel.save` wrote."""
+    """The model that `o2td evaluate --out` or `ValueModel.save` wrote.
+
+    >>> import tempfile, numpy as np
+    >>> from o2td.features import Tabular
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> model = ValueModel(np.array([0.5, 2.0]), Tabular(2).fit(), ("state",), True, "LSTD", 0.9)
+    >>> model.save(folder.name + "/model.npz")
+    >>> load_model(folder.name + "/model.npz").predict([1])
+    array([2.])
+    >>> folder.cleanup()
+    """
     header, arrays = archive.load(path, _KIND)
     try:
         own = {name[9:]: a for name, a in arrays.items() if name.startswith("features.")}
