@@ -29,6 +29,14 @@ def updates_in_c():
     return native.load()
 
 
+@needs_compiler
+def test_loading_the_c_leaves_small_numbers_alone(updates_in_c):
+    """Code linked with -ffast-math sets the processor to flush what is below 2.2e-308 to zero."""
+    smallest = np.array([5e-324])
+    assert (smallest * np.ones(1))[0] > 0.0
+    assert (np.array([2.3e-308]) * 0.5)[0] > 0.0
+
+
 @pytest.mark.parametrize("name", updates.METHODS)
 @pytest.mark.parametrize("layout", STREAMS)
 def test_all_three_compute_the_same(name, layout, updates_in_c):

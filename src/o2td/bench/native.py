@@ -21,7 +21,7 @@ from o2td.transitions import Transitions
 __all__ = ["FLAGS", "Native", "compiler", "load"]
 
 Floats = npt.NDArray[np.float64]
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-fPIC")
 
 _COUNTS = [("n", ctypes.c_int64), ("d", ctypes.c_int64)]
 _COMMON = [(name, ctypes.c_void_p) for name in ("reward", "discount", "rho", "start")]
@@ -79,16 +79,19 @@ def load() -> Native | None:
         return None
     with as_file(files("o2td.bench") / "c") as sources, tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "updates.so"
-        inputs = [str(path) for path in sorted(sources.glob("*.c"))]
-        done = subprocess.run(
-            [program, *FLAGS, "-o", str(target), *inputs], capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            first = next(
-                (line for line in done.stderr.splitlines() if "error" in line), "no reason"
-            )
-            raise O2TDError(f"{program} does not compile the C updates: {first}")
+        objects = [str(Path(folder) / f"{path.stem}.o") for path in sorted(sources.glob("*.c"))]
+        for path, item in zip(sorted(sources.glob("*.c")), objects, strict=True):
+            _run(program, *FLAGS, "-c", "-o", item, str(path))
+        # linked without -ffast-math, whose start-up code would flush this process's subnormals
+        _run(program, "-shared", "-o", str(target), *objects)
         return Native(ctypes.CDLL(str(target)))
+
+
+def _run(program: str, *arguments: str) -> None:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    if done.returncode != 0:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), "no reason")
+        raise O2TDError(f"{program} does not compile the C updates: {first}")
 
 
 def _which(name: str | None) -> str | None:
