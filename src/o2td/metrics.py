@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from o2td.arrays import as_numbers, as_rows, check_finite
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.exact.system import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
-from o2td.transitions import Transitions, as_numbers, as_rows, check_finite
+from o2td.transitions import Transitions
 
 __all__ = ["Quadratic", "evaluate", "held_out", "held_out_rmspbe", "rmsbe", "rmse", "rmspbe"]
 

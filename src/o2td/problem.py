@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import chain
+from o2td.arrays import as_array, as_rows, check_finite
 from o2td.errors import InputError
-from o2td.transitions import Transitions, as_array, as_rows, check_finite
+from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -17,15 +17,23 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    as_array,
+    as_rows,
+    check_finite,
+    freeze,
+    marks,
+    optional,
+    refuse,
+    required_states,
+    states,
+    vector,
+)
 from o2td.errors import InputError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
-_CHECK_BLOCK = 1 << 20  # elements tested for finiteness at a time, so that checking needs no memory
-MAX_FEATURES = 2**31 - 1  # columns that 32-bit CSR indices can name
-_LARGE = 1e100  # beyond this it is worth a second look which rows are needed
 _VECTORS = (
     *("reward", "discount", "rho", "start", "state", "next_state", "target_prob"),
     *("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2"),
@@ -128,8 +136,8 @@ class Transitions:
         self.layout = "dense" if isinstance(rows, np.ndarray) else "csr"
         self.table = None
         self._set_vectors(n, reward, discount, rho, start, target_prob, behavior_prob, interest)
-        self.state = _states("state", state, n, None)
-        self.next_state = _states("next_state", next_state, n, self.discount)
+        self.state = states("state", state, n, None)
+        self.next_state = states("next_state", next_state, n, self.discount)
         self.largest = check_finite("phi", rows)
         self._low = 0
         self._phi = rows
@@ -173,15 +181,15 @@ class Transitions:
         self.layout = "table"
         self._low = 0
         self._phi = self._next_phi = self._next_phi_2 = None
-        states = as_array("state", state)
-        if states.ndim != 1:
-            raise InputError(f"state must be one-dimensional, got shape {states.shape}")
-        n = len(states)
+        shape = as_array("state", state).shape
+        if len(shape) != 1:
+            raise InputError(f"state must be one-dimensional, got shape {shape}")
+        n = shape[0]
         self._set_vectors(n, reward, discount, rho, start, target_prob, behavior_prob, interest)
-        self.state = _required_states("state", state, n, None, limit)
-        self.next_state = _required_states("next_state", next_state, n, self.discount, limit)
+        self.state = required_states("state", state, n, None, limit)
+        self.next_state = required_states("next_state", next_state, n, self.discount, limit)
         self._set_second(next_state_2 is not None, discount_2, rho_2)
-        self.next_state_2 = _states("next_state_2", next_state_2, n, self.discount_2, limit)
+        self.next_state_2 = states("next_state_2", next_state_2, n, self.discount_2, limit)
         return self
 
     # -- access ------------------------------------------------------------------------------------
@@ -267,15 +275,15 @@ class Transitions:
         """
         other = self[:]
         if rho is not None:
-            other.rho = _vector("rho", rho, self.n, 0.0, np.inf)
+            other.rho = vector("rho", rho, self.n, 0.0, np.inf)
         if reward is not None:
-            other.reward = _vector("reward", reward, self.n)
+            other.reward = vector("reward", reward, self.n)
         if discount is not None:
-            other.discount = _vector("discount", discount, self.n, 0.0, 1.0)
+            other.discount = vector("discount", discount, self.n, 0.0, 1.0)
             needed = (other.discount != 0.0) & (self.discount == 0.0)
             if self.next_state is not None:
                 bad = needed & (self.next_state < 0)
-                _refuse("discount", other.discount, bad, "that row has no successor")
+                refuse("discount", other.discount, bad, "that row has no successor")
             if self.layout != "table":
                 largest = check_finite("next_phi", self.next_phi, needed)
                 other.largest = max(self.largest, largest)
@@ -348,29 +356,29 @@ class Transitions:
         interest: Any,
     ) -> None:
         self.n = n
-        self.reward = _vector("reward", reward, n)
-        self.discount = _vector("discount", discount, n, 0.0, 1.0)
-        self.target_prob = _optional("target_prob", target_prob, n, 0.0, 1.0)
-        self.behavior_prob = _optional("behavior_prob", behavior_prob, n, 0.0, 1.0)
-        if self.behavior_prob is not None:
-            _refuse(
+        self.reward = vector("reward", reward, n)
+        self.discount = vector("discount", discount, n, 0.0, 1.0)
+        self.target_prob = optional("target_prob", target_prob, n, 0.0, 1.0)
+        self.behavior_prob = optional("behavior_prob", behavior_prob, n, 0.0, 1.0)
+        if self.behavior_prob is not None and self.behavior_prob.min(initial=1.0) <= 0.0:
+            refuse(
                 "behavior_prob",
                 self.behavior_prob,
                 self.behavior_prob <= 0.0,
                 "an action that was taken has a probability above 0",
             )
         self.rho = self._ratio(rho)
-        self.interest = _optional("interest", interest, n, 0.0, np.inf)
-        self.start = _marks(start, n)
+        self.interest = optional("interest", interest, n, 0.0, np.inf)
+        self.start = marks(start, n)
 
     def _ratio(self, rho: Any) -> Floats:
         if rho is not None:
-            return _vector("rho", rho, self.n, 0.0, np.inf)
+            return vector("rho", rho, self.n, 0.0, np.inf)
         if self.target_prob is None or self.behavior_prob is None:
             return freeze(np.ones(self.n))
         with np.errstate(over="ignore"):
             ratio = self.target_prob / self.behavior_prob
-        _refuse("rho", ratio, ~np.isfinite(ratio), "target_prob / behavior_prob overflows")
+        refuse("rho", ratio, ~np.isfinite(ratio), "target_prob / behavior_prob overflows")
         return freeze(ratio)
 
     def _successor(self, name: str, rows: Any, discount: Floats) -> Any:
@@ -390,200 +398,13 @@ class Transitions:
         self.discount_2 = self.rho_2 = None
         if given:
             second = self.discount if discount_2 is None else discount_2
-            self.discount_2 = _vector("discount_2", second, self.n, 0.0, 1.0)
-            self.rho_2 = _vector("rho_2", 1.0 if rho_2 is None else rho_2, self.n, 0.0, np.inf)
+            self.discount_2 = vector("discount_2", second, self.n, 0.0, 1.0)
+            self.rho_2 = vector("rho_2", 1.0 if rho_2 is None else rho_2, self.n, 0.0, np.inf)
         elif discount_2 is not None or rho_2 is not None:
             raise InputError("discount_2 and rho_2 belong to a second successor: pass next_phi_2")
 
 
-def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view: nobody downstream can change a batch, and kernels see one array type."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 _NUMBERS = freeze(np.arange(1 << 15))  # of rows that stand one after the other
-
-
-def as_array(name: str, value: Any) -> npt.NDArray[Any]:
-    """`value` as an array; what is ragged or masked has no reading that would be sure to be meant."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise InputError(f"{name} is a masked array; pass its rows without the masked ones")
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array of numbers ({_brief(error)})") from None
-
-
-def as_numbers(name: str, value: Any) -> Floats:
-    """`value` as a float64 array of any shape; other kinds than real numbers are refused."""
-    array = as_array(name, value)
-    _check_dtype(name, array.dtype)
-    return array.astype(np.float64, copy=False)
-
-
-def points(phi: Any, d: int) -> tuple[Any, bool]:
-    """Features to predict at, checked, and whether `phi` was one vector (d,)."""
-    single = not hasattr(phi, "tocsr") and as_array("phi", phi).ndim == 1
-    rows = as_rows("phi", as_array("phi", phi)[None] if single else phi)
-    check_finite("phi", rows)
-    if rows.shape[1] != d:
-        raise InputError(f"phi has {rows.shape[1]} features, theta has {d}")
-    return rows, single
-
-
-def as_rows(name: str, value: Any) -> Any:
-    """A C-contiguous float64 matrix or a canonical CSR array, copied only where it must be."""
-    if hasattr(value, "tocsr"):
-        from scipy.sparse import csr_array
-
-        _check_dtype(name, value.dtype)
-        rows = csr_array(value)
-        if rows.dtype != np.float64:
-            rows = rows.astype(np.float64)
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        if rows.indices.dtype != np.int32 and rows.shape[1] < 2**31 and rows.nnz < 2**31:
-            narrow = (rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
-            rows = csr_array((rows.data, *narrow), shape=rows.shape)
-        return _check_width(name, rows)
-    array = as_array(name, value)
-    _check_dtype(name, array.dtype)
-    if array.ndim != 2:
-        raise InputError(
-            f"{name} must be two-dimensional (rows, features), got shape {array.shape}"
-        )
-    return _check_width(name, freeze(np.ascontiguousarray(array, dtype=np.float64)))
-
-
-def check_finite(name: str, rows: Any, needed: Bools | None = None) -> float:
-    """Refuse NaN and infinity in the rows that are needed (all, if None), naming the first.
-
-    Returns a bound on the absolute values in those rows.
-    """
-    if not isinstance(rows, np.ndarray):
-        bad = ~np.isfinite(rows.data)
-        if bad.any():
-            owners = np.searchsorted(rows.indptr, np.flatnonzero(bad), side="right") - 1
-            _refuse_row(name, owners if needed is None else owners[needed[owners]])
-        if needed is None or _largest(rows.data) < _LARGE:
-            return _largest(rows.data)
-        return _largest(rows.data[np.repeat(needed, np.diff(rows.indptr))])
-    step, largest = max(1, _CHECK_BLOCK // max(1, rows.shape[1])), 0.0
-    for low in range(0, rows.shape[0], step):
-        block = rows[low : low + step]
-        top = _largest(block)
-        if not top < _LARGE:
-            kept = block if needed is None else block[needed[low : low + step]]
-            bad_rows = ~np.isfinite(block).all(axis=1)
-            if needed is not None:
-                bad_rows &= needed[low : low + step]
-            _refuse_row(name, low + np.flatnonzero(bad_rows))
-            top = _largest(kept)
-        largest = max(largest, top)
-    return largest
-
-
-def _largest(values: npt.NDArray[Any]) -> float:
-    """The largest absolute value, without a copy; not finite if any value is not."""
-    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-
-
-def _refuse_row(name: str, rows: Any) -> None:
-    if len(rows):
-        raise InputError(f"{name} has a value that is not finite, first in row {int(rows[0])}")
-
-
-def _brief(error: Exception) -> str:
-    return str(error).partition(".")[0]
-
-
-def _check_dtype(name: str, dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in "biuf" or dtype == np.float16:
-        raise InputError(
-            f"{name} has dtype {dtype}; pass real numbers as float64 (float32, int and bool convert)"
-        )
-
-
-def _check_width(name: str, rows: Any) -> Any:
-    if rows.shape[1] == 0:
-        raise InputError(f"{name} has no features (shape {rows.shape}); pass at least one column")
-    if rows.shape[1] > MAX_FEATURES:
-        raise InputError(
-            f"{name} has {rows.shape[1]} features, at most {MAX_FEATURES} are possible"
-        )
-    return rows
-
-
-def _vector(
-    name: str, value: Any, n: int, low: float = -np.inf, high: float = np.inf
-) -> npt.NDArray[Any]:
-    array = as_array(name, value)
-    _check_dtype(name, array.dtype)
-    if array.ndim == 0:
-        array = np.full(n, array, dtype=np.float64)
-    if array.shape != (n,):
-        raise InputError(f"{name} must be a scalar or have shape ({n},), got {array.shape}")
-    array = np.ascontiguousarray(array, dtype=np.float64)
-    _refuse(name, array, ~np.isfinite(array), "it must be finite")
-    if low > -np.inf or high < np.inf:
-        bounds = f"it must be in [{low:g}, {high:g}]" if high < np.inf else f"it must be >= {low:g}"
-        _refuse(name, array, (array < low) | (array > high), bounds)
-    return freeze(array)
-
-
-def _optional(name: str, value: Any, n: int, low: float, high: float) -> Floats | None:
-    return None if value is None else _vector(name, value, n, low, high)
-
-
-def _refuse(name: str, array: npt.NDArray[Any], bad: Bools, why: str) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"{name} is {array[row]!s} in row {row}: {why}")
-
-
-def _marks(start: Any, n: int) -> Bools:
-    if start is None:
-        return freeze(np.zeros(n, dtype=np.bool_))
-    array = as_array("start", start)
-    if array.shape != (n,):
-        raise InputError(f"start must have shape ({n},), got {array.shape}")
-    if array.dtype != np.bool_:
-        _check_dtype("start", array.dtype)
-        _refuse("start", array, (array != 0) & (array != 1), "marks are True or False")
-        array = array.astype(np.bool_)
-    return freeze(np.ascontiguousarray(array))
-
-
-def _states(
-    name: str, value: Any, n: int, discount: Floats | None, limit: int | None = None
-) -> Ints | None:
-    if value is None:
-        return None
-    array = as_array(name, value)
-    if array.shape != (n,):
-        raise InputError(f"{name} must have shape ({n},), got {array.shape}")
-    if array.dtype.kind not in "iu":
-        raise InputError(f"{name} has dtype {array.dtype}; states are integers from 0")
-    array = np.ascontiguousarray(array, dtype=np.int64)
-    bad = array < 0
-    if discount is not None:
-        bad &= (discount != 0.0) | (array != -1)
-    remedy = "states are integers from 0"
-    _refuse(
-        name, array, bad, remedy if discount is None else f"{remedy}, or -1 where discount is 0"
-    )
-    if limit is not None:
-        _refuse(name, array, array >= limit, f"the table has {limit} rows")
-    return freeze(array)
-
-
-def _required_states(name: str, value: Any, n: int, discount: Floats | None, limit: int) -> Ints:
-    if value is None:
-        raise InputError(f"{name} is missing: a feature table needs the row of each state")
-    return cast(Ints, _states(name, value, n, discount, limit))
 
 
 def _same_table(one: Any, other: Any) -> bool:

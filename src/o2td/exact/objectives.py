@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
+from o2td.arrays import as_numbers
 from o2td.errors import InputError
 from o2td.exact.system import (
     Compressed,
@@ -28,7 +29,6 @@ from o2td.exact.system import (
     system,
 )
 from o2td.problem import Problem
-from o2td.transitions import as_numbers
 
 __all__ = ["msbe", "mse", "mspbe", "rmsbe", "rmse", "rmspbe", "suboptimality"]
 

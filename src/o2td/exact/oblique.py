@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
+from o2td.arrays import as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
 from o2td.exact.system import Floats, System, dense, finite, orthonormalizer, system
 from o2td.problem import Problem
-from o2td.transitions import as_rows, check_finite
 
 __all__ = [
     "amplification",

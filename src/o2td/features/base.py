@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import as_array
 from o2td.errors import FormatError, InputError
 from o2td.registry import FEATURES
-from o2td.transitions import as_array
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import as_array
 from o2td.errors import InputError
 from o2td.features.base import (
     MAX_SPARSE,
@@ -23,7 +24,6 @@ from o2td.features.base import (
     product_within,
 )
 from o2td.features.scaling import Bounded
-from o2td.transitions import as_array
 
 
 class OneHot(Transformer):

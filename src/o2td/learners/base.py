@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
+from o2td.arrays import as_numbers, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import CARRIED, HEAD, STEPS
 from o2td.learners.loaded import check_loaded
 from o2td.learners.step_sizes import PowerDecay
 from o2td.model import Model
-from o2td.transitions import Transitions, as_numbers, points
+from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Step = Callable[[Floats, Any, Any, float, float, float, bool], int]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import freeze
 from o2td.kernels.lanes import (
     MATRIX_LANES,
     GradientLanes,
@@ -17,7 +18,7 @@ from o2td.kernels.lanes import (
 )
 from o2td.kernels.packing import STEPS
 from o2td.learners.base import Learner
-from o2td.transitions import Transitions, freeze
+from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,12 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from o2td.arrays import Ints, freeze
 from o2td.errors import InputError
 from o2td.solvers import kernels
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.solvers.linear import Floats
 from o2td.solvers.system import scale_rows
-from o2td.transitions import Ints, Transitions, freeze
+from o2td.transitions import Transitions
 
 _BLOCK = 1 << 20  # numbers in a block of rows that is made dense at a time
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import as_rows
 from o2td.errors import InputError, NoAnswerError
 from o2td.model import Model
 from o2td.solvers.base import Solver, check_number
 from o2td.solvers.linear import Solution, solve
 from o2td.solvers.system import Side, System, product
-from o2td.transitions import Transitions, as_rows
+from o2td.transitions import Transitions
 
 
 class LSTDQ(Solver):

@@ -14,13 +14,14 @@ from typing import Any, Self
 import numpy as np
 
 from o2td import chain
+from o2td.arrays import Ints
 from o2td.errors import InputError, NoAnswerError
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect
 from o2td.solvers.base import Arrays, Solver, Statistics, check_choice, model_rows, refuse_overflow
 from o2td.solvers.linear import Floats, Solution, conclude, solve
 from o2td.solvers.regression import regress
-from o2td.transitions import Ints, Transitions
+from o2td.transitions import Transitions
 
 
 @dataclass(eq=False)
