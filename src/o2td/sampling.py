@@ -10,7 +10,7 @@ same on every machine and in every version of NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 Seed = int | Sequence[int] | np.random.SeedSequence
 
 
+_BLOCK = 4096  # rows whose random numbers are drawn at a time
 _PACKED = ((np.uint16, 9), (np.uint32, 20), (np.uint64, 31))  # type, and bits of it for the alias
 
 
@@ -125,11 +126,20 @@ def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
 @njit(cache=True, nogil=True)
 def _action(threshold: Any, alias: Any, n_actions: int, state: int, u: float) -> Any:
     """Row `s * A + a` of an action drawn with `u`."""
-    # Sums with a condition, not branches: a wrong guess would cost more than all the arithmetic.
+    # A sum with a condition, not a branch: a wrong guess would cost more than all the arithmetic.
     scaled = u * n_actions
     action = int(scaled)
     row = state * n_actions + action
     return row + (alias[row] - action) * (scaled - action >= threshold[row])
+
+
+@njit(cache=True, nogil=True)
+def _span(ptr: Any, width: int, row: int) -> Any:
+    """Where the successors of a row begin and how many there are: `width` where all have as many."""
+    # Known ahead, the number of successors need not be waited for.
+    if width > 0:
+        return row * width, width
+    return ptr[row], ptr[row + 1] - ptr[row]
 
 
 @njit(cache=True, nogil=True)
@@ -141,21 +151,24 @@ def _successor(threshold: Any, packed: Any, shift: int, low: int, size: int, u: 
     word = np.int64(packed[low + j])
     mark = word >> shift
     lead = int(rest * (1 << (8 * packed.itemsize - shift)))
-    other = lead > mark
-    if lead == mark:
-        other = rest >= threshold[low + j]
-    return low + j + ((word & ((1 << shift) - 1)) - j) * other
+    # Branches here: where the guess is right, the next step need not wait for the table.
+    if lead < mark:
+        return low + j
+    if lead > mark or rest >= threshold[low + j]:
+        return low + (word & ((1 << shift) - 1))
+    return low + j
 
 
 @njit(cache=True, nogil=True)
 def _walk(
-    tables: Any, restart: Any, terminal: Any, n_actions: int, raw: Any, again: Any, out: Any
-) -> None:
+    tables: Any, restart: Any, terminal: Any, n_actions: int, raw: Any, again: Any, s: int, out: Any
+) -> Any:
+    """Steps on from state `s` (-1: a restart comes first); where it stands, restarts it made."""
     # Tuples are unpacked once: taking an array out of one counts references, atomically.
-    action_threshold, action_alias, ptr, threshold, packed, shift, following = tables
+    action_threshold, action_alias, ptr, width, threshold, packed, shift, following = tables
     restart_ptr, restart_threshold, restart_alias = restart
     state, row, pair, next_state, start = out
-    restarts, s = 0, -1
+    restarts = 0
     for t in range(len(state)):
         start[t] = s < 0
         if s < 0:
@@ -164,22 +177,23 @@ def _walk(
             restarts += 1
         state[t] = s
         r = _action(action_threshold, action_alias, n_actions, s, _unit(raw[2 * t]))
-        low, size = ptr[r], ptr[r + 1] - ptr[r]
+        low, size = _span(ptr, width, r)
         k = _successor(threshold, packed, shift, low, size, _unit(raw[2 * t + 1]))
         # A row with all states in it lists them in order.
         s = k - low if size == len(terminal) else following[k]
         row[t], pair[t], next_state[t] = r, k, s
         if terminal[s]:
             s = -1
+    return s, restarts
 
 
 @njit(cache=True, nogil=True)
 def _steps(tables: Any, n_states: int, n_actions: int, raw: Any, out: Any) -> None:
-    action_threshold, action_alias, ptr, threshold, packed, shift, following = tables
+    action_threshold, action_alias, ptr, width, threshold, packed, shift, following = tables
     state, row, pair, next_state, _ = out
     for t in range(len(state)):
         r = _action(action_threshold, action_alias, n_actions, state[t], _unit(raw[2 * t]))
-        low, size = ptr[r], ptr[r + 1] - ptr[r]
+        low, size = _span(ptr, width, r)
         k = _successor(threshold, packed, shift, low, size, _unit(raw[2 * t + 1]))
         row[t], pair[t] = r, k
         next_state[t] = k - low if size == n_states else following[k]
@@ -227,13 +241,15 @@ class Sampler:
         ptr = np.searchsorted(row, np.arange(n * m + 1)).astype(np.int64)
         action = alias_tables(np.arange(0, n * m + 1, m), np.ascontiguousarray(behavior).ravel())
         successor = alias_tables(ptr, probability)
-        longest = int(np.diff(ptr).max(initial=1))
+        sizes = np.diff(ptr)
+        longest = int(sizes.max(initial=1))
+        width = longest if (sizes == longest).all() else 0
         kind, shift = next((k, b) for k, b in _PACKED if longest <= 1 << b)
         marks = 1 << (8 * np.dtype(kind).itemsize - shift)
         mark = np.clip((successor.threshold * marks).astype(np.int64), 0, marks - 1)
         packed = (mark << shift | successor.alias).astype(kind)
         self._steps = (
-            *(action.threshold, action.alias, ptr),
+            *(action.threshold, action.alias, ptr, width),
             *(successor.threshold, packed, shift, next_state),
         )
         self._restart = alias_tables(np.array([0, n]), start)
@@ -241,18 +257,29 @@ class Sampler:
 
     def walk(self, n: int, bits: np.random.PCG64, restarts: np.random.PCG64) -> Draws:
         """A trajectory of `n` steps that starts anew where it ends."""
-        out = Draws.empty(n)
+        out, state = Draws.empty(n), -1
         again = raw_numbers(restarts, n if self._terminal.any() else 1)
-        raw = raw_numbers(bits, 2 * n)
-        _walk(self._steps, self._restart, self._terminal, self._n_actions, raw, again, tuple(out))
+        for part in _blocks(n):
+            to = tuple(column[part] for column in out)
+            raw = raw_numbers(bits, 2 * len(to[0]))
+            where = (self._terminal, self._n_actions)
+            state, used = _walk(self._steps, self._restart, *where, raw, again, state, to)
+            again = again[used:]
         return out
 
     def steps_from(self, states: Ints, bits: np.random.PCG64) -> Draws:
         """One independent step from each of the states."""
         out = Draws.empty(len(states))._replace(state=states)
-        raw = raw_numbers(bits, 2 * len(states))
-        _steps(self._steps, len(self._terminal), self._n_actions, raw, tuple(out))
+        for part in _blocks(len(states)):
+            to = tuple(column[part] for column in out)
+            raw = raw_numbers(bits, 2 * len(to[0]))
+            _steps(self._steps, len(self._terminal), self._n_actions, raw, to)
         return out
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Rows in parts whose random numbers fit into memory that is used again and again."""
+    return (slice(low, min(low + _BLOCK, n)) for low in range(0, n, _BLOCK))
 
 
 def draw_states(probability: Floats, n: int, bits: np.random.PCG64) -> Ints:
