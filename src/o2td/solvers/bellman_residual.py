@@ -133,7 +133,7 @@ class BellmanResidual(Solver):
         weighted = (root[part, None] * block for part, block in data.blocks())
         shrink = [np.sqrt(self.ridge) * np.eye(d, d + 1)] if self.ridge else []
         R = triangle(chain(weighted, shrink), d + 1)[:d]
-        return solve(R[:, :d], R[:, d], 0.0, counts)
+        return solve(R[:, :d], R[:, d], 0.0, counts, triangular=True)
 
     def _limit(self, model: Model) -> Solution:
         batch, probability = model_rows(model)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
-_POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer
+POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer
 _SINGULAR = 10.0 * EPS
 
 MESSAGES = {
@@ -74,9 +74,16 @@ def conclude(
 
 
 def solve(
-    A: Any, b: Floats, ridge: float = 0.0, counts: Mapping[str, int] | None = None
+    A: Any,
+    b: Floats,
+    ridge: float = 0.0,
+    counts: Mapping[str, int] | None = None,
+    triangular: bool = False,
 ) -> Solution:
     """`theta` with `(A + ridge I) theta = b`, in the least-squares sense where there is no such.
+
+    `triangular`: A is the triangle of a least-squares problem, whose rows must keep their sizes: a
+    small last row is what says that the columns nearly repeat each other.
 
     >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).theta
     array([1. , 0.5])
@@ -95,17 +102,17 @@ def solve(
     if not A.any():
         return conclude(np.zeros(A.shape[1]), "no data", 0, np.inf, float(bool(b.any())), 0, counts)
     with np.errstate(over="ignore", under="ignore"):
-        theta, status, rank, condition = _equilibrated(A, b)
+        theta, status, rank, condition = _equilibrated(A, b, not triangular)
         return conclude(theta, status, rank, condition, backward_error(A, theta, b), 0, counts)
 
 
-def _equilibrated(A: Floats, b: Floats) -> tuple[Floats, str, int, float]:
-    scaled, rows, columns = _equilibrate(A)
+def _equilibrated(A: Floats, b: Floats, by_row: bool) -> tuple[Floats, str, int, float]:
+    scaled, rows, columns = _equilibrate(A, by_row)
     shift = int(np.max((_exponent(b) - rows)[b != 0.0], initial=-4000)) if b.any() else 0
     right = np.ldexp(b, -rows - shift)
     rcond, y = _lu(scaled, right)
     if rcond > _SINGULAR:
-        status = "ok" if rcond >= _POOR else "ill-conditioned"
+        status = "ok" if rcond >= POOR else "ill-conditioned"
         return np.ldexp(y, shift - columns), status, A.shape[1], 1.0 / rcond
     return _minimum_norm(scaled, rows, columns, b, shift)
 
@@ -147,7 +154,7 @@ def backward_error(A: Any, theta: Floats, b: Floats) -> float:
     if not np.isfinite(theta).all():
         return np.inf
     data = A if isinstance(A, np.ndarray) else A.data
-    a, t, c = (_top(x) for x in (data, theta, b))
+    a, t, c = (top(x) for x in (data, theta, b))
     level = max(a + t, c)
     if isinstance(A, np.ndarray):
         scaled = np.ldexp(A, -a)
@@ -164,7 +171,7 @@ def backward_error(A: Any, theta: Floats, b: Floats) -> float:
     return float(np.abs(target - product).max(initial=0.0)) / scale if scale > 0.0 else 0.0
 
 
-def _top(x: Floats) -> int:
+def top(x: Floats) -> int:
     """The exponent of the largest entry, 0 where all are zero."""
     largest = float(np.abs(x).max(initial=0.0))
     return int(np.frexp(largest)[1]) if largest > 0.0 else 0
@@ -174,12 +181,23 @@ def _exponent(x: Floats) -> npt.NDArray[np.int64]:
     return np.frexp(x)[1].astype(np.int64)
 
 
-def _equilibrate(A: Floats) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """`B = 2^-r A 2^-c` with the largest entry of each row and column near one."""
+def condition_of(R: Floats) -> float:
+    """Ratio of the extreme singular values that count, columns brought to one size first."""
+    if not R.any():
+        return np.inf
+    s = _triples(np.ldexp(R, -_exponent(np.abs(R).max(axis=0))))[1]
+    return float(s[0] / s[-1])
+
+
+def _equilibrate(
+    A: Floats, by_row: bool = True
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """`B = 2^-r A 2^-c` with the largest entry of each column, and of each row, near one."""
     B, rows, columns = A, np.zeros(A.shape[0], np.int64), np.zeros(A.shape[1], np.int64)
     for _ in range(3):
-        step = _exponent(np.abs(B).max(axis=1))
-        B, rows = np.ldexp(B, -step[:, None]), rows + step
+        if by_row:
+            step = _exponent(np.abs(B).max(axis=1))
+            B, rows = np.ldexp(B, -step[:, None]), rows + step
         step = _exponent(np.abs(B).max(axis=0))
         B, columns = np.ldexp(B, -step), columns + step
     return B, rows, columns
@@ -212,18 +230,18 @@ def _minimum_norm(
     # Null spaces of the original matrix, from those of the equilibrated one.
     left = _basis(np.ldexp(U[:, rank:], -(rows - rows.min())[:, None]))
     null = _basis(np.ldexp(Vt[rank:].T, -(columns - columns.min())[:, None]))
-    top = _top(b)
-    target = np.ldexp(b, -top)
+    level = top(b)
+    target = np.ldexp(b, -level)
     target = target - left @ (left.T @ target)
-    y = Vt[:rank].T @ ((U[:, :rank].T @ np.ldexp(target, top - rows - shift)) / s[:rank])
+    y = Vt[:rank].T @ ((U[:, :rank].T @ np.ldexp(target, level - rows - shift)) / s[:rank])
     theta = np.ldexp(y, shift - columns)
-    large = _top(theta)
+    large = top(theta)
     unit = np.ldexp(theta, -large)
     theta = np.ldexp(unit - null @ (null.T @ unit), large)
     full = rank == min(A.shape)
     condition = float(s[0] / s[-1]) if full else np.inf
     status = "minimum norm" if rank < A.shape[1] else "ill-conditioned"
-    if status == "ill-conditioned" and condition * _POOR < 1.0:
+    if status == "ill-conditioned" and condition * POOR < 1.0:
         status = "ok"
     return theta, status, rank, condition
 

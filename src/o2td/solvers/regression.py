@@ -20,7 +20,7 @@ def regress(
     """
     d = phi.shape[1]
     R = triangle(_blocks(phi, value, np.sqrt(weight)), d + 1)[:d]
-    return solve(R[:, :d], R[:, d], 0.0, counts)
+    return solve(R[:, :d], R[:, d], 0.0, counts, triangular=True)
 
 
 def _blocks(phi: Any, value: Floats, root: Floats) -> Iterator[Floats]:

@@ -19,7 +19,16 @@ import numpy as np
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates
 from o2td.solvers.base import Solver, check_choice, check_count, check_number, model_rows
-from o2td.solvers.linear import Floats, Solution, conclude, pseudo_inverse, solve, triangle
+from o2td.solvers.linear import (
+    POOR,
+    Floats,
+    Solution,
+    conclude,
+    condition_of,
+    pseudo_inverse,
+    solve,
+    triangle,
+)
 from o2td.transitions import Transitions
 
 _CHECK_EVERY = 10
@@ -90,23 +99,29 @@ class SOTD(Solver):
                 [data.weighted(data.delta), data.weighted(data.reward[:, None])]
             )
         gap = data.gram() - first[:, :-1].T
+        condition = 1.0
         if self.solver == "direct":
-            change, steps, done = self._direct(data, gap), 0, True
+            change, condition = self._direct(data, gap)
+            steps, done = 0, True
         else:
             change, steps, done = self._iterate(data, gap)
         system = first + change
         answer = solve(system[:, :-1], system[:, -1], 0.0, counts)
         status = answer.status if done else "not converged"
+        if status == "ok" and condition * POOR > 1.0:
+            status = "ill-conditioned"  # both stages count, and the second may hide the first
+        condition = max(answer.condition, condition)
         return conclude(
-            answer.theta, status, answer.rank, answer.condition, answer.residual, steps, counts
+            answer.theta, status, answer.rank, condition, answer.residual, steps, counts
         )
 
-    def _direct(self, data: Aggregate, gap: Floats) -> Floats:
+    def _direct(self, data: Aggregate, gap: Floats) -> tuple[Floats, float]:
         """`(X - X_0)^T [Delta, R]` for `X - X_0 = (Delta Delta^T + ridge)^+ Delta gap`."""
         d = data.shape[1]
         R = triangle((block for _, block in data.blocks()), d + 1)
         U, W = pseudo_inverse(R[:, :d], self.ridge)
-        return gap.T @ (W @ (U.T @ R))
+        condition = 1.0 if self.ridge else condition_of(R[:, :d])
+        return gap.T @ (W @ (U.T @ R)), condition
 
     def _iterate(self, data: Aggregate, gap: Floats) -> tuple[Floats, int, bool]:
         """The same by `X <- X - eta Delta (Delta^T X - gap)`, from zero."""
