@@ -8,6 +8,7 @@ written once and serves sampled rows and exact expectations alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,17 +54,25 @@ class Model:
         """`F(s, s') = E[weight; s_t = s, s_{t+1} = s']`, dense for small problems, else CSR."""
         n, mass = self.n_states, weight * self.probability
         if n <= chain.DENSE_LIMIT:
-            return np.bincount(self.state * n + self.next_state, mass, minlength=n * n).reshape(
-                n, n
-            )
+            return np.bincount(self._cell, mass, minlength=n * n).reshape(n, n)
         from scipy.sparse import coo_array
 
         return coo_array((mass, (self.state, self.next_state)), shape=(n, n)).tocsr()
 
     def by_state(self, weight: Floats) -> Floats:
         """`E[weight; s_t = s]` for every state."""
-        mass = weight * self.probability
-        return np.bincount(self.state, mass, self.n_states).astype(np.float64)
+        sums = np.add.reduceat(weight * self.probability, self._run) if len(self.state) else []
+        return np.bincount(self.state[self._run], sums, self.n_states).astype(np.float64)
+
+    @cached_property
+    def _cell(self) -> Ints:
+        """Where `(s, s')` stands in a dense matrix."""
+        return self.state * self.n_states + self.next_state
+
+    @cached_property
+    def _run(self) -> Ints:
+        """Where transitions of a state follow those of another."""
+        return np.flatnonzero(np.diff(self.state, prepend=-1))
 
     def traced(self, inflow: Any, coefficient: Floats) -> Any:
         """`Y` solving `Y = inflow + K^T Y`: what accumulates along the chain by `coefficient`.
