@@ -61,7 +61,9 @@ class Model:
 
     def by_state(self, weight: Floats) -> Floats:
         """`E[weight; s_t = s]` for every state."""
-        sums = np.add.reduceat(weight * self.probability, self._run) if len(self.state) else []
+        if len(self.state) == 0:
+            return np.zeros(self.n_states)
+        sums = np.add.reduceat(weight * self.probability, self._run)
         return np.bincount(self.state[self._run], sums, self.n_states).astype(np.float64)
 
     @cached_property
