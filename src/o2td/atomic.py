@@ -14,11 +14,12 @@ import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["folder_lock", "sweep_temporaries", "write_bytes"]
+__all__ = ["folder_lock", "replacing", "sweep_temporaries", "sync_folder", "write_bytes"]
 
 _SUFFIX = ".o2td-tmp"
 _TRIES = 5
@@ -42,7 +43,26 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
             # A sweep may take a temporary file in the instant before its writer has locked it.
             if attempt == _TRIES - 1 or not target.parent.is_dir():
                 raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that becomes `path` at the end of the block, or vanishes if that raises.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "answer"
+    >>> with replacing(target) as file:
+    ...     _ = file.write(b"42")
+    >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
+    (b'42', ['answer'])
+    """
+    target = Path(path)
+    with _temporary(target) as descriptor:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            yield file
+        os.fsync(descriptor)
+    sync_folder(target.parent)
 
 
 def sweep_temporaries(folder: str | os.PathLike[str]) -> int:
@@ -79,21 +99,30 @@ def folder_lock(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _write_once(target: Path, data: bytes | memoryview) -> None:
+    with _temporary(target) as descriptor:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _temporary(target: Path) -> Iterator[int]:
+    """A new file beside `target`, locked while it is written, that then takes its name."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with contextlib.suppress(OSError):
             _lock(descriptor, wait=False)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
+        yield descriptor
         if sys.platform == "win32":  # an open file cannot be renamed there
             os.close(descriptor)
             descriptor = -1
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(target)  # a full disk does not say which file
         raise
     finally:
         if descriptor >= 0:
@@ -105,7 +134,8 @@ def _lock(descriptor: int, wait: bool) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Force the folder's list of files to the disk, where the system can."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY)

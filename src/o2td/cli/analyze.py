@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import math
 import os
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from o2td.atomic import write_bytes
 from o2td.errors import InputError, import_extra
 from o2td.registry import DOMAINS
 
@@ -219,7 +221,9 @@ def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
         fontsize=9,
         loc="left",
     )
+    target, stream = path if path.suffix else path.with_suffix(".png"), io.BytesIO()
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
     except ValueError as error:
         raise InputError(f"--plot {path}: {error}") from None
+    write_bytes(target, stream.getvalue())

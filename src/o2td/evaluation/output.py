@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from o2td.atomic import write_bytes
+from o2td.atomic import sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 
 __all__ = ["check_folder", "json_text", "parquet_bytes", "write_folder"]
@@ -57,8 +57,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes | Writer]) -> None:
             if folder.is_dir():
                 for name in files:
                     (fresh / name).replace(folder / name)
+                sync_folder(folder)
             else:
                 fresh.replace(folder)
+                sync_folder(folder.parent)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:

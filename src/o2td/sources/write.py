@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError, import_extra
+from o2td.atomic import replacing
+from o2td.errors import InputError, O2TDError, import_extra
 from o2td.sources.chunk import LogChunk
 from o2td.sources.source import Source
 
 __all__ = ["write_logs"]
-
-_SUFFIX = ".o2td-tmp"
 
 
 def write_logs(chunks: Source | Iterable[LogChunk], path: str | os.PathLike[str]) -> Path:
@@ -42,39 +38,25 @@ def write_logs(chunks: Source | Iterable[LogChunk], path: str | os.PathLike[str]
         raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder; make it first")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
     tables = map(_table, chunks.chunks() if isinstance(chunks, Source) else chunks)
     first = next(tables, None)
     if first is None:
         raise InputError(f"{target}: there are no rows to write")
     try:
-        with temporary.open("xb") as file:
-            with pq.ParquetWriter(
+        with (
+            replacing(target) as file,
+            pq.ParquetWriter(
                 file, first.schema, compression="zstd", write_page_checksum=True
-            ) as writer:
-                writer.write_table(first)
-                for table in tables:
-                    writer.write_table(table)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        _sync(target.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+            ) as writer,
+        ):
+            writer.write_table(first)
+            for table in tables:
+                writer.write_table(table)
+    except OSError as error:
+        raise O2TDError(
+            f"{target}: cannot be written ({error.strerror or error}); nothing was left there"
+        ) from error
     return target
-
-
-def _sync(folder: Path) -> None:
-    """Force the folder's list of files to the disk, where the system can."""
-    if sys.platform == "win32":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _table(chunk: LogChunk) -> Any:
