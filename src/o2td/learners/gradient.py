@@ -38,10 +38,9 @@ class GradientLearner(Learner):
 
     def __init__(
         self,
-        step_size: Any,
+        step_size: Any = "auto",
         second_step_size: Any = None,
         trace: float = 0.0,
-        emphasis: Any = None,
         initial_theta: Any = None,
     ) -> None:
         self.step_size = as_step_size("step_size", step_size)
@@ -49,13 +48,18 @@ class GradientLearner(Learner):
             None if second_step_size is None else as_step_size("second_step_size", second_step_size)
         )
         self.trace = fraction("trace", trace)
-        self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
+        self._emphasis: Emphasis = Uniform()
         super().__init__(initial_theta)
 
     @property
     def weighting(self) -> Emphasis:
         """The emphasis in force."""
         return self._emphasis
+
+    def weigh_by(self, emphasis: Any) -> None:
+        """Take an emphasis, for members that offer one."""
+        self.emphasis = emphasis
+        self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
 
     def member(self) -> Member:
         """The coefficients of this method's directions."""

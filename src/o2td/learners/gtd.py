@@ -10,8 +10,6 @@ Sutton, Szepesvari & Maei (2008), eqs. 9-10.
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
 
@@ -36,15 +34,6 @@ class GTD(GradientLearner):
     >>> learner.status.kind
     'ok'
     """
-
-    def __init__(
-        self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        initial_theta: Any = None,
-    ) -> None:
-        super().__init__(step_size, second_step_size, trace, None, initial_theta)
 
     def member(self) -> Member:
         """`(z.w) dphi` and `delta z - w`."""

@@ -52,13 +52,13 @@ class GTD2(GradientLearner):
         form: str = "sampled",
         initial_theta: Any = None,
     ) -> None:
-        super().__init__(step_size, second_step_size, trace, emphasis, initial_theta)
+        super().__init__(step_size, second_step_size, trace, initial_theta)
+        self.weigh_by(emphasis)
         if form not in ("sampled", "expanded"):
             raise InputError(f'form must be "sampled" or "expanded", got {form!r}')
         if form == "expanded" and not self.weighting.uniform:
             raise InputError('form="expanded" holds for uniform emphasis only; use form="sampled"')
         self.form = form
-        self.emphasis = emphasis
 
     def member(self) -> Member:
         """`(z.w) dphi`, or its expanded form, and `delta z - (phi.w) phi`."""

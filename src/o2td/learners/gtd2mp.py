@@ -48,8 +48,8 @@ class GTD2MP(GradientLearner):
         emphasis: Any = None,
         initial_theta: Any = None,
     ) -> None:
-        super().__init__(step_size, second_step_size, trace, emphasis, initial_theta)
-        self.emphasis = emphasis
+        super().__init__(step_size, second_step_size, trace, initial_theta)
+        self.weigh_by(emphasis)
 
     def member(self) -> Member:
         """GTD2's."""

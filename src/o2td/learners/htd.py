@@ -10,8 +10,6 @@ Hackman (2012); White & White (2016), algorithm 5.
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
 
@@ -36,15 +34,6 @@ class HTD(GradientLearner):
     >>> learner.status.kind
     'ok'
     """
-
-    def __init__(
-        self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        initial_theta: Any = None,
-    ) -> None:
-        super().__init__(step_size, second_step_size, trace, None, initial_theta)
 
     def member(self) -> Member:
         """`delta z + ((z - z^b).w) dphi` and `delta z - (z^b.w) dphi`."""

@@ -10,8 +10,6 @@ Sutton et al. (2009), eq. 10; traces (GTD(lambda)): Maei (2011).
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
 
@@ -36,15 +34,6 @@ class TDC(GradientLearner):
     >>> learner.status.kind
     'ok'
     """
-
-    def __init__(
-        self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        initial_theta: Any = None,
-    ) -> None:
-        super().__init__(step_size, second_step_size, trace, None, initial_theta)
 
     def member(self) -> Member:
         """`delta z - gamma (1 - lambda) (z.w) phi'` and `delta z - (phi.w) phi`."""

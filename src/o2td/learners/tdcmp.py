@@ -9,13 +9,12 @@ Liu et al. (2015), algorithm 3.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from o2td.kernels.gradient import Member
-from o2td.learners.gradient import GradientLearner
+from o2td.learners.tdc import TDC
 
 
-class TDCMP(GradientLearner):
+class TDCMP(TDC):
     """TDC by mirror-prox.
 
     Parameters
@@ -37,16 +36,3 @@ class TDCMP(GradientLearner):
     """
 
     mirror: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        initial_theta: Any = None,
-    ) -> None:
-        super().__init__(step_size, second_step_size, trace, None, initial_theta)
-
-    def member(self) -> Member:
-        """TDC's."""
-        return Member(theta_delta_z=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)

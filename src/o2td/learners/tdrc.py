@@ -55,7 +55,7 @@ class TDRC(GradientLearner):
         if not (known and 0.0 <= regularizer < np.inf):
             raise InputError(f"regularizer must be >= 0 and finite, got {regularizer!r}")
         self.regularizer = float(regularizer)
-        super().__init__(step_size, second_step_size, trace, None, initial_theta)
+        super().__init__(step_size, second_step_size, trace, initial_theta)
 
     def member(self) -> Member:
         """As TDC, and `- kappa w`."""
