@@ -8,7 +8,8 @@ from o2td.errors import import_extra
 from o2td.report.charts import draw_dots
 from o2td.report.data import Results
 from o2td.report.drawing import Folder
-from o2td.report.page import Details, Picture, Section, Table, Text
+from o2td.report.page import Block, Columns, Details, Picture, Section, Table, Text
+from o2td.report.sections import SENSITIVITY, sensitivity_picture
 from o2td.report.statistics import Interval, number, percent
 from o2td.report.style import pretty, settings
 
@@ -117,7 +118,18 @@ def leaderboard(results: Results, folder: Folder) -> Section:
             columns[1:],
         ),
         Details("Medians and step sizes", [_chosen(found, order)]),
+        *_sensitivity(results, folder),
     )
+
+
+def _sensitivity(results: Results, folder: Folder) -> list[Block]:
+    """How each domain's learners depend on their step size."""
+    pictures: list[Block] = [
+        sensitivity_picture(folder, name, results.sensitivity(name), f", {words}")
+        for name, words in ((f"board-{domain}", words) for domain, words in DOMAINS.items())
+        if results.has(name, way="sensitivity")
+    ]
+    return [Text(SENSITIVITY), Columns(pictures)] if pictures else []
 
 
 def _chosen(found: dict[str, dict[str, Standing]], order: list[str]) -> Table:

@@ -253,23 +253,29 @@ def _all_sensitivity(
     """Error against step size, a picture a case, beside each other."""
     pictures: list[Block] = []
     for case in cases:
-        label = f"{name}{_suffix(case) if several else ''}-sensitivity"
+        label = f"{name}{_suffix(case) if several else ''}"
         own = tried.filter(domain=case["domain"], scheme=case["scheme"])
-        kept = set(own["algorithm"].to_list())
-        if len(kept) > _CROWDED:
-            kept -= set(_LEFT_OUT)
-        title = f"Sensitivity to the step size{_words(case, several)}"
-        data = draw_sensitivity(folder, label, title, own, kept.__contains__)
-        folder.table(own, label)
-        files = folder.files(label, "png", "svg", "csv")
-        pictures.append(
-            Picture(data, f"Diverged runs and error against step size, {label}", "", files)
-        )
-    note = Text(
-        "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
-        " but its share of diverged runs above."
-    )
-    return [note, Columns(pictures)]
+        pictures.append(sensitivity_picture(folder, label, own, _words(case, several)))
+    return [Text(SENSITIVITY), Columns(pictures)]
+
+
+SENSITIVITY = (
+    "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
+    " but its share of diverged runs above."
+)
+
+
+def sensitivity_picture(folder: Folder, label: str, tried: pl.DataFrame, words: str) -> Picture:
+    """Error and share of diverged runs against step size; `words` end its title."""
+    kept = set(tried["algorithm"].to_list())
+    if len(kept) > _CROWDED:
+        kept -= set(_LEFT_OUT)
+    name = f"{label}-sensitivity"
+    title = f"Sensitivity to the step size{words}"
+    data = draw_sensitivity(folder, name, title, tried, kept.__contains__)
+    folder.table(tried, name)
+    files = folder.files(name, "png", "svg", "csv")
+    return Picture(data, f"Diverged runs and error against step size, {name}", "", files)
 
 
 _TITLES = {"shown": "Printed step sizes", "tuned": "Tuned step sizes"}
