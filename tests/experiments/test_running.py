@@ -70,10 +70,10 @@ def test_killed_at_three_moments(
 
 
 @pytest.mark.slow
-def test_killed_at_20_moments_of_500_runs(
+def test_killed_at_100_moments_of_1000_runs(
     small_text: Callable[..., str], tmp_path: Path, contents: Contents
 ) -> None:
-    _kill_at_random(small_text(runs=500, each=1), 20, tmp_path, contents)
+    _kill_at_random(small_text(runs=1000, each=1), 100, tmp_path, contents)
 
 
 def test_any_number_of_workers_and_any_order_give_the_same_bytes(

@@ -1,0 +1,235 @@
+"""Files of every kind against kill -9, a full disk and a folder that cannot be written to."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import o2td
+from o2td import domains, sources
+from o2td.cli.main import main
+from o2td.errors import O2TDError
+from o2td.evaluation.output import write_folder
+
+WRITING = Path(__file__).with_name("writing.py")
+SOURCE = Path(o2td.__file__).parent
+
+
+def writing(*arguments: Any) -> list[str]:
+    command = [sys.executable, str(WRITING), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_killed_at_every_call_of_every_write(tmp_path: Path) -> None:
+    """Before, within and after each write, fsync and rename, of files that are new and replaced."""
+    said = writing(tmp_path, "points")
+    assert len(said) == 2 * 5
+    kills = {line.partition(":")[0]: int(line.split()[-2]) for line in said}
+    assert min(kills.values()) >= 6
+    assert kills["evaluation new"] >= 40
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
+    (line,) = writing(tmp_path, "moments", kills, 0)
+    assert line.startswith(f"killed at {kills} moments")
+    assert int(line.split()[-3]) > 0
+
+
+# Calls that write a file by its name and may. All else goes through `o2td.atomic`.
+ALLOWED = {
+    ("sources/sort.py", "ParquetWriter"): "in a temporary folder of its own",
+    ("archive.py", "open"): "a member of a zip that is in memory",
+    ("sources/write.py", "ParquetWriter"): "into a file of o2td.atomic",
+    ("experiments/files.py", "ParquetWriter"): "in memory",
+}
+WRITERS = {"write_text", "savez", "savez_compressed", "tofile", "savetxt", "ParquetWriter"}
+IN_MEMORY = ("stream", "buffer", "png")
+
+
+def writes_by_name(call: ast.Call, name: str) -> bool:
+    if name == "open":
+        given = [*call.args, *(word.value for word in call.keywords)]
+        modes = [one.value for one in given if isinstance(one, ast.Constant)]
+        return any(str(mode).strip("bt+") in ("w", "a", "x") for mode in modes)
+    if name in ("savefig", "write_parquet", "write_csv") and call.args:
+        return ast.unparse(call.args[0]) not in IN_MEMORY
+    return name in WRITERS
+
+
+def test_no_file_is_written_past_the_atomic_ones() -> None:
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if writes_by_name(node, name):
+                    found.add((path.relative_to(SOURCE).as_posix(), name))
+    assert found <= set(ALLOWED), found - set(ALLOWED)
+
+
+# -- a disk that is full ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def room(size: int) -> Iterator[None]:
+    """No file may grow beyond `size` bytes: the system refuses, in the middle of a write."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def rows(n: int = 4000) -> Any:
+    return domains.random_walk().sample(n, seed=0)
+
+
+def log_chunks(folder: Path) -> list[Any]:
+    lines = ["episode,step,state,reward,terminated,rho"]
+    lines += [f"{k // 5},{k % 5},{k % 3},{k * 0.37},{k % 5 == 4},1.0" for k in range(2000)]
+    (folder / "log.csv").write_text("\n".join(lines))
+    return list(sources.open_logs(folder / "log.csv", discount=0.9).chunks())
+
+
+def test_a_full_disk_is_one_sentence_and_the_old_file_stays(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    chunks, learner = log_chunks(tmp_path / "in"), o2td.TD(step_size=0.1).partial_fit(rows())
+    solver = o2td.LSTD().fit(rows())
+    writers: dict[str, Callable[[Path], Any]] = {
+        "model.npz": learner.save,
+        "solver.npz": solver.save,
+        "log.parquet": lambda path: sources.write_logs(chunks, path),
+        "folder": lambda path: write_folder(path, {"a": b"1", "b": bytes(5000)}),
+    }
+    for old in (False, True):
+        for name, write in writers.items():
+            target = tmp_path / name
+            if old and name != "folder":
+                target.write_bytes(b"old")
+            with room(700), pytest.raises(O2TDError) as caught:
+                write(target)
+            assert "cannot be written (File too large)" in str(caught.value), name
+            assert name in str(caught.value)
+            left = {path.name for path in tmp_path.iterdir()} - {"in"}
+            assert left == ({name} if old and name != "folder" else set()), name
+            if left:
+                assert target.read_bytes() == b"old"
+                target.unlink()
+
+
+SMALL = """
+name = "small"
+steps = 100
+runs = 12
+runs_per_shard = 1
+every = 5
+metrics = ["rmse"]
+domain.name = "random_walk"
+algorithms = [{ name = "TD", grid = { step_size = [0.01, 0.1] } }]
+"""
+
+
+def test_commands_on_a_full_disk_say_so_and_go_on_when_there_is_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "in").mkdir()
+    log_chunks(tmp_path / "in")
+    model = tmp_path / "model"
+    log = str(tmp_path / "in" / "log.csv")
+    known = ["evaluate", log, "--discount", "0.9", "--methods", "lstd", "--features", "tabular"]
+    assert main([*known, "--out", str(model)]) == 0
+    commands = [
+        ["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "store"), "--workers", "1"],
+        [*known, "--out", str(tmp_path / "answer")],
+        ["predict", str(model / "model.npz"), log, "--out", str(tmp_path / "values.csv")],
+        ["analyze", "baird", "--plot", str(tmp_path / "plot.png")],
+    ]
+    capsys.readouterr()
+    for arguments in commands:
+        with room(1500):
+            code = main(arguments)
+        said = capsys.readouterr().err
+        assert code == 2, (arguments[0], said)
+        assert "File too large" in said
+        assert "Traceback" not in said
+        assert not list(tmp_path.rglob("*.o2td-tmp"))
+        assert main(arguments) == 0
+        capsys.readouterr()
+
+
+# A mount that only this process and its children see: small, then read-only, then large.
+IN_NAMESPACE = """
+set -e
+mount -t tmpfs -o size=64k none "$1"
+run() { "$2" -m o2td run "$3" --out "$1/store" --workers 1 --json; }
+set +e
+run "$@" >/dev/null 2>"$4.full"; echo $?
+mount -o remount,ro,size=64k none "$1"
+run "$@" >/dev/null 2>"$4.read-only"; echo $?
+mount -o remount,rw,size=20m none "$1"
+find "$1" -name '*.o2td-tmp' | wc -l
+run "$@" || exit 1
+cp -r "$1/store" "$5"
+"""
+
+
+def test_a_small_and_a_read_only_file_system(tmp_path: Path) -> None:
+    shell = ["unshare", "--mount", "sh", "-c", IN_NAMESPACE, "sh"]
+    with contextlib.suppress(OSError):
+        probe = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True)
+        if probe.returncode == 0:
+            place, spec = tmp_path / "place", tmp_path / "small.toml"
+            place.mkdir()
+            spec.write_text(SMALL.replace("runs = 12", "runs = 40"))
+            command = [*shell, str(place), sys.executable, str(spec), str(tmp_path / "said")]
+            done = subprocess.run(
+                [*command, str(tmp_path / "copy")], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            full, read_only, left, text = done.stdout.split(maxsplit=3)
+            assert (full, read_only, left) == ("2", "2", "0")
+            for name, why in (
+                ("full", "No space left on device"),
+                ("read-only", "Read-only file system"),
+            ):
+                said = Path(f"{tmp_path / 'said'}.{name}").read_text()
+                assert f"cannot be written ({why}); what is finished is kept" in said
+                assert len(said.splitlines()) == 1
+            part = json.loads(text)["parts"][0]
+            assert part["found"] + part["computed"] == 40
+            assert part["found"] > 0
+            assert main(["run", str(spec), "--out", str(tmp_path / "whole"), "--json"]) == 0
+            whole, copy = (
+                {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+                for name in ("whole", "copy")
+            )
+            assert copy == whole
+            return
+    pytest.skip("no mounts of one's own on this machine")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_one_sentence(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        learner = o2td.TD(step_size=0.1).partial_fit(rows(10))
+        with pytest.raises(O2TDError, match="cannot be written"):
+            learner.save(tmp_path / "model.npz")
+        assert not list(tmp_path.iterdir())
+    finally:
+        tmp_path.chmod(0o700)
