@@ -65,16 +65,22 @@ def _cell(text: str) -> str:
 
 
 def _linked(label: str) -> str:
-    return f"[{label}](../methods/{family(label).lower()}.md)"
+    from _tools.pictures import short
+
+    return f"[{short(label)}](../methods/{family(label).lower()}.md)"
 
 
 def _nearness(data: dict[str, Any]) -> str:
+    """A line for each group of methods that have the same limits."""
+    from _tools.pictures import groups
+
     rows = data["nearness"]
-    order = sorted(rows, key=lambda name: (rows[name]["median"], name))
-    return table(
-        ["method", "median", "worst"],
-        ([_linked(n), number(rows[n]["median"]), number(rows[n]["worst"])] for n in order),
-    )
+    lines = []
+    for names in groups(rows):
+        first = rows[names[0]]
+        told = ", ".join(map(_linked, names))
+        lines.append([told, number(first["median"]), number(first["worst"])])
+    return table(["method", "median", "worst"], lines)
 
 
 def _stability(data: dict[str, Any]) -> str:
@@ -95,7 +101,7 @@ def _baird(data: dict[str, Any]) -> str:
         cells = [found[form][error][name] for form in ("star", "survey") for error in _ERRORS]
         lines.append([name, *map(number, cells)])
     head = [f"{error.upper()}, {form}" for form in ("star", "survey") for error in _ERRORS]
-    return table(["after 5000 steps, mean of 20 runs", *head], lines)
+    return table(["method", *head], lines)
 
 
 _ERRORS = ("rmse", "rmspbe")

@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from _tools import mathml, pages, pictures
+from _tools import mathml, outputs, pages, pictures
 from _tools.blocks import blocks
 from _tools.measure import numbers
 from _tools.values import fill
@@ -47,9 +47,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replace every `{{ name }}`."""
+    """Replace every `{{ name }}` and `{{ output }}`."""
     try:
-        return fill(markdown, _made["data"], _made["blocks"])
+        return fill(outputs.filled(markdown), _made["data"], _made["blocks"])
     except KeyError as error:
         raise SystemExit(f"{page.file.src_uri}: {error}") from None
 

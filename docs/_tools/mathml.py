@@ -10,6 +10,23 @@ from latex2mathml.converter import convert
 # What arithmatex (pymdownx) leaves on a page for `$...$` and `$$...$$`.
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.S)
 _UPRIGHT = re.compile(r"<mi>(&#x00(?:39[1-9A-F]|3A[0-9]);)</mi>")
+# Signs that latex2mathml writes in ways that browsers set with gaps, and how they are set well:
+# norm bars of one height, an asterisk and a transpose that are letters and not operators, a name
+# right before its parenthesis, and a prime beside its letter, since fonts have it raised already.
+_BETTER = [
+    (r"<mo>&#x02016;</mo>", '<mo stretchy="false" lspace="0" rspace="0">‖</mo>'),
+    (r"<mo>&#x0002A;</mo>", '<mi mathvariant="normal">∗</mi>'),
+    (r"<mo>&#x022A4;</mo>", '<mi mathvariant="normal">⊤</mi>'),
+    (r'<mo>([a-z]+)</mo>(?=<mo stretchy="false">&#x00028;)', r"<mi>\1</mi>"),
+    (
+        r"<msup>(<mi[^>]*>[^<]*</mi>)<mi>&#x02032;</mi></msup>",
+        r'<mrow>\1<mo lspace="0" rspace="0">′</mo></mrow>',
+    ),
+    (
+        r"<msubsup>(<mi[^>]*>[^<]*</mi>)(<mi>[^<]*</mi>)<mi>&#x02032;</mi></msubsup>",
+        r'<msub><mrow>\1<mo lspace="0" rspace="0">′</mo></mrow>\2</msub>',
+    ),
+]
 
 
 def render(page: str) -> str:
@@ -33,11 +50,8 @@ def formula(tex: str, block: bool = False) -> str:
         raise ValueError(f"{unknown[0] if unknown else '&'}: no such command in formula {source}")
     # Greek capitals stand upright, as in the paper; MathML would slant them.
     markup = _UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', markup)
-    # Norm bars of one height, tight; an asterisk on the axis and not above it.
-    markup = markup.replace(
-        "<mo>&#x02016;</mo>", '<mo stretchy="false" lspace="0" rspace="0">‖</mo>'
-    )
-    markup = markup.replace("<mo>&#x0002A;</mo>", "<mo>∗</mo>")
+    for plain, better in _BETTER:
+        markup = re.sub(plain, better, markup)
     label = html.escape(source, quote=True)
     markup = markup.replace("<math ", f'<math aria-label="{label}" ', 1)
     return f'<div class="formula">{markup}</div>' if block else markup

@@ -47,7 +47,7 @@ def _digest() -> str:
     from o2td.registry import LEARNERS, SOLVERS
 
     digest = hashlib.sha256(repr((LEARNERS.names(), SOLVERS.names())).encode())
-    files = [Path(__file__)]
+    files = [Path(__file__), Path(__file__).with_name("paper.py")]
     for name in SOURCES:
         home = ROOT / "src" / "o2td" / name
         files += sorted(home.rglob("*.py")) if home.is_dir() else [home.with_suffix(".py")]
@@ -225,15 +225,25 @@ def _by_lambda() -> dict[str, Any]:
         ]
         for name, make in makers.items()
     }
-    sampled: dict[str, list[Any]] = {}
-    for n in (300, 1000, 10_000):
+
+    def sampled(problems: list[Any], n: int) -> Any:
         ratios = [
-            [exact.suboptimality(p, LSTD(trace).fit(p.sample(n, seed=(23, k))).theta)]
+            exact.suboptimality(p, LSTD(trace).fit(p.sample(n, seed=(23, k))).theta)
             for trace in LAMBDAS
             for k, p in enumerate(problems)
         ]
-        sampled[str(n)] = list(np.median(np.reshape(ratios, (len(LAMBDAS), -1)), axis=1))
-    return {"traces": LAMBDAS, "limits": limits, "LSTD": sampled, "problems": len(problems)}
+        return np.median(np.reshape(ratios, (len(LAMBDAS), -1)), axis=1)
+
+    mild = sampled(
+        [domains.garnet(seed=(13, k), on_policy=True) for k in range(GARNETS // 2)], 10_000
+    )
+    return {
+        "traces": LAMBDAS,
+        "limits": limits,
+        "LSTD": {str(n): sampled(problems, n) for n in (300, 1000, 10_000)},
+        "on_policy": {"LSTD": mild, "best": LAMBDAS[int(np.argmin(mild))]},
+        "problems": len(problems),
+    }
 
 
 def _curves() -> dict[str, Any]:

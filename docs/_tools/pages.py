@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 
 from _tools.blocks import table
 from _tools.measure import GARNETS, ROOT, family
+from _tools.outputs import terminal
 from _tools.values import number
 
 SNIPPETS = ROOT / "docs" / "methods"
@@ -70,14 +70,24 @@ def _methods(data: dict[str, Any], figures: set[str]) -> Iterator[tuple[str, str
         for name in registry.names():
             factory = registry[name]
             parts = [f"# {name}", _prose(name, factory), "## Measured here"]
-            if f"method-{name}" in figures:
-                alt = f"Limits of {name} among other methods, and its error as data come in"
-                parts.append(f"![{alt}](../images/method-{name}.svg)")
+            parts.append(_figures(name, figures))
             parts += [_landing(name, data), _near(name, data)]
             if registry is LEARNERS:
                 parts.append(_stable(name, data))
             parts += ["## Use", _api(_path(factory), 3)]
             yield name, "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _figures(name: str, figures: set[str]) -> str:
+    words = {
+        "limits": f"Limits of {name} among those of other methods",
+        "data": f"Error of {name} on the collision problem as data come in",
+    }
+    return "\n".join(
+        f"![{alt}](../images/method-{name}-{part}.svg)"
+        for part, alt in words.items()
+        if f"method-{name}-{part}" in figures
+    )
 
 
 def _prose(name: str, factory: Any) -> str:
@@ -269,16 +279,8 @@ def _help(name: str) -> str:
     from o2td.cli.main import main
 
     said = io.StringIO()
-    before = {key: os.environ.get(key) for key in ("COLUMNS", "TERMINAL_WIDTH", "NO_COLOR")}
-    os.environ |= {"COLUMNS": "84", "TERMINAL_WIDTH": "84", "NO_COLOR": "1"}
-    try:
-        with contextlib.redirect_stdout(said):
-            main([name, "--help"])
-    finally:
-        for key, value in before.items():
-            os.environ.pop(key, None)
-            if value is not None:
-                os.environ[key] = value
+    with terminal(84), contextlib.redirect_stdout(said):
+        main([name, "--help"])
     return "\n".join(line.rstrip() for line in said.getvalue().strip().split("\n"))
 
 

@@ -21,6 +21,7 @@ INK, FAINT, BLUE, RED, GREEN, GOLD = (
     *("#1f2933", "#9aa5b1", "#1f5fa8", "#b3261e", "#2e7d4f", "#b7791f"),
 )
 SHADES = (BLUE, GREEN, RED, GOLD, "#6b4fa0", "#0f7c8a", "#8a5a44", "#555555")
+WIDTH = 3.75  # inches of a panel: 360 pixels, so that its letters keep their size on a phone
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -88,14 +89,14 @@ def draw_geometry(axes: Any, data: dict[str, Any]) -> None:
         axes.plot(*zip(peak, place, strict=True), "-" if best else "--", color=colour, lw=1.1)
         axes.plot(*place, "o", color=colour, ms=5, zorder=2)
         axes.plot(*zip(place, (slots[k], bottom), strict=True), color=colour, lw=0.5, alpha=0.6)
-        label = "v*\nthe best" if best else f"{name}\n{data['ratio'][name]:.2f} × best"
+        told = name.replace(" (", "\n(")
+        label = "v*\nbest" if best else f"{told}\n{data['ratio'][name]:.2f} ×"
         axes.annotate(
             *(label, (slots[k], bottom), (0, -3)),
             textcoords="offset points",
             ha="center",
             va="top",
             color=colour,
-            fontsize=8,
         )
     axes.plot(*peak, "o", color=INK, ms=6, zorder=3)
     axes.annotate(
@@ -124,86 +125,156 @@ def draw_nearness(axes: Any, rows: dict[str, Any], names: list[str], marked: set
     axes.axvline(1.0, color=INK, lw=0.8)
     axes.set_yticks(range(len(names)), list(reversed(names)), fontsize=8)
     axes.set_ylim(-0.7, len(names) - 0.3)
-    axes.set_xlabel("RMSE of the limit / RMSE of the best approximation")
+    axes.set_xlabel("RMSE of the limit / RMSE of the best")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.xaxis.set_minor_formatter(lambda x, _: "")
     axes.grid(axis="x", alpha=0.25, which="both")
 
 
+def short(label: str) -> str:
+    """A method's label for people; O2TD's default reading is named as the others are.
+
+    >>> short("TD"), short("TD(trace=0.9)"), short("O2TD(trace=0.9, omega=state)"), short("O2TD")
+    ('TD', 'TD, λ = 0.9', 'O2TD state, λ = 0.9', 'O2TD sample')
+    """
+    name, _, inside = label.rstrip(")").partition("(")
+    settings = dict(item.split("=") for item in inside.split(", ") if item)
+    trace = settings.pop("trace", None)
+    if name == "O2TD":
+        settings.setdefault("omega", "sample")
+    words = [name, *(f"from {v}" if k == "start" else v for k, v in settings.items())]
+    return " ".join(words) + (f", λ = {trace}" if trace else "")
+
+
+def groups(rows: dict[str, Any]) -> list[list[str]]:
+    """Methods with the same limits on all problems together, the nearest to the best first.
+
+    >>> same = {"median": 2.0, "all": [1.0, 3.0]}
+    >>> groups({"TD": same, "best": {"median": 1.0, "all": [1.0, 1.0]}, "GTD": same})
+    [['best'], ['TD', 'GTD']]
+    """
+    found: dict[tuple[float, ...], list[str]] = {}
+    for name in rows:
+        key = tuple(float(f"{float(v):.6g}") for v in rows[name]["all"])
+        found.setdefault(key, []).append(name)
+    return sorted(found.values(), key=lambda names: (rows[names[0]]["median"], names[0]))
+
+
+def _legend(figure: Any, axes: Any, columns: int) -> None:
+    """Below the panel, so that it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=columns)
+
+
 def picture_geometry(data: dict[str, Any]) -> Any:
-    figure, (axes,) = _figure(7.4, 4.0)
+    figure, (axes,) = _figure(5.2, 2.5)
     draw_geometry(axes, data["geometry"])
     return figure
 
 
 def picture_nearness(data: dict[str, Any]) -> Any:
+    """All methods; those with the same limits share a line."""
     rows = data["nearness"]
-    names = _order(rows)
-    figure, (axes,) = _figure(7.4, 0.7 + 0.185 * len(names))
-    draw_nearness(axes, rows, names, set())
+    told: dict[str, Any] = {}
+    for names in groups(rows):
+        more = f" + {len(names) - 1} more" if len(names) > 1 else ""
+        shown = next((name for name in ("TD", "TD(trace=0.9)") if name in names), names[0])
+        told[short(shown) + more] = rows[shown]
+    figure, (axes,) = _figure(5.2, 0.8 + 0.21 * len(told))
+    draw_nearness(axes, told, list(told), set())
     return figure
 
 
-def picture_lambda(data: dict[str, Any]) -> Any:
+def picture_home(data: dict[str, Any]) -> Any:
+    """A choice of methods, for the first page."""
+    rows = {short(name): data["nearness"][name] for name in CHOICE}
+    figure, (axes,) = _figure(WIDTH, 2.9)
+    draw_nearness(axes, rows, _order(rows), set())
+    axes.set_xlabel("RMSE of the limit / best")
+    return figure
+
+
+CHOICE = ("MonteCarlo", "TD(trace=0.9)", "ETD(trace=0.9)", "ETD", "SOTD", "TD")
+CHOICE += ("BellmanResidual", "O2TD(omega=state)", "O2TD", "O2TD(omega=printed)")
+
+
+def _lambda_panel(title: str, traces: Any, curves: dict[str, Any]) -> Any:
+    figure, (axes,) = _figure(WIDTH, 3.3)
+    for k, (name, values) in enumerate(curves.items()):
+        axes.plot(traces, values, "o-", ms=3, color=SHADES[k], label=name)
+    axes.set_title(title)
+    axes.set_yscale("log")
+    axes.set_xlabel("λ")
+    axes.set_ylabel("RMSE / RMSE of the best, median")
+    axes.set_yticks([t for t in (1, 2, 3, 4, 5, 7, 10) if t < 1.1 * max(map(max, curves.values()))])
+    axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    axes.yaxis.set_minor_formatter(lambda y, _: "")
+    axes.minorticks_off()
+    axes.grid(axis="y", alpha=0.25)
+    _legend(figure, axes, 2)
+    return figure
+
+
+def picture_lambda_limits(data: dict[str, Any]) -> Any:
     found = data["by_lambda"]
-    figure, (left, right) = _figure(7.6, 3.1, 2)
-    for k, (name, values) in enumerate(found["limits"].items()):
-        left.plot(found["traces"], values, "o-", ms=3, color=SHADES[k], label=name)
-    for k, (n, values) in enumerate(found["LSTD"].items()):
-        right.plot(found["traces"], values, "o-", ms=3, color=SHADES[k], label=f"{int(n):,} rows")
-    left.set_title("limits (infinitely many rows)")
-    right.set_title("LSTD(λ) from finitely many rows")
-    for axes in (left, right):
-        axes.set_yscale("log")
-        axes.set_xlabel("λ")
-        axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-        axes.yaxis.set_minor_formatter(lambda y, _: "")
-        axes.grid(axis="y", alpha=0.25, which="both")
-        axes.legend(fontsize=8)
-    left.set_ylabel("RMSE / RMSE of the best (median)")
-    return figure
+    return _lambda_panel("limits (infinitely many rows)", found["traces"], found["limits"])
 
 
-def picture_baird(data: dict[str, Any]) -> Any:
+def picture_lambda_rows(data: dict[str, Any]) -> Any:
+    found = data["by_lambda"]
+    curves = {f"{int(n):,} rows": values for n, values in found["LSTD"].items()}
+    return _lambda_panel("LSTD(λ) from finitely many rows", found["traces"], curves)
+
+
+def _baird(data: dict[str, Any], form: str) -> Any:
     found = data["paper"]["baird"]
-    figure, panels = _figure(7.6, 3.0, 2)
-    for axes, form in zip(panels, ("star", "survey"), strict=True):
-        for k, (name, curve) in enumerate(found[form]["curve"].items()):
-            axes.plot(found["steps"], curve, color=SHADES[k], label=name)
-        axes.set_title(f"Baird, {form} form")
-        axes.set_yscale("log")
-        axes.set_xlabel("step")
-        axes.grid(axis="y", alpha=0.25)
-    panels[0].set_ylabel("RMSE (mean of 20 runs)")
-    panels[1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure, (axes,) = _figure(WIDTH, 3.1)
+    for k, (name, curve) in enumerate(found[form]["curve"].items()):
+        axes.plot(found["steps"], curve, color=SHADES[k], label=name)
+    axes.set_title(f"Baird, {form} form")
+    axes.set_yscale("log")
+    axes.set_ylim(1e-3, 20.0)
+    axes.set_xlabel("step")
+    axes.set_ylabel("RMSE, mean of 20 runs")
+    axes.grid(axis="y", alpha=0.25)
+    _legend(figure, axes, 2)
     return figure
 
 
-def picture_sensitivity(data: dict[str, Any]) -> Any:
+def _sensitivity(data: dict[str, Any], suffix: str) -> Any:
     found = data["curves"]
-    figure, panels = _figure(7.6, 3.2, 2)
-    shown = ("TD", "TDC", "TDRC", "GTD2", "ETD", "O2TD")
-    for axes, suffix in zip(panels, ("", "(trace=0.9)"), strict=True):
-        for k, name in enumerate(shown):
-            row = found["methods"][name + suffix]
-            mean = [np.nan if v == "inf" else v for v in row["sensitivity"]]
-            axes.plot(found["step_sizes"], mean, "o-", ms=3, color=SHADES[k], label=name)
-        axes.set_xscale("log", base=2)
-        axes.set_ylim(0.0, 0.7)
-        axes.set_title("λ = 0.9" if suffix else "λ = 0")
-        axes.set_xlabel("step size")
-        axes.grid(axis="y", alpha=0.25)
-    panels[0].set_ylabel(f"RMSE, mean over {found['steps']} steps")
-    panels[1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure, (axes,) = _figure(WIDTH, 3.3)
+    for k, name in enumerate(("TD", "TDC", "TDRC", "GTD2", "ETD", "O2TD")):
+        row = found["methods"][name + suffix]
+        mean = [np.nan if v == "inf" else v for v in row["sensitivity"]]
+        axes.plot(found["step_sizes"], mean, "o-", ms=3, color=SHADES[k], label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(0.0, 0.7)
+    axes.set_title("λ = 0.9" if suffix else "λ = 0")
+    axes.set_xlabel("step size")
+    axes.set_ylabel(f"RMSE, mean over {found['steps']:,} steps")
+    axes.grid(axis="y", alpha=0.25)
+    _legend(figure, axes, 3)
     return figure
 
 
-def method_picture(name: str, data: dict[str, Any]) -> Any | None:
-    """A method's limits among all others, and its error as data come in."""
-    rows = data["nearness"]
-    own = {label for label in rows if family(label) == name}
-    others = ("PluginOptimal", "TD(trace=0.9)", "ETD", "TD", "BellmanResidual", "O2TD")
+def method_limits(name: str, data: dict[str, Any]) -> Any | None:
+    """A method's limits among some others."""
+    rows = {short(label): row for label, row in data["nearness"].items()}
+    own = {short(label) for label in data["nearness"] if family(label) == name}
+    if not own:
+        return None
+    others = {short(label) for label in ("PluginOptimal", "TD(trace=0.9)", "ETD", "TD", "O2TD")}
     names = [label for label in _order(rows) if label in own or label in others]
+    figure, (axes,) = _figure(WIDTH, max(2.6, 0.9 + 0.21 * len(names)))
+    draw_nearness(axes, rows, names, own)
+    axes.set_xlabel("RMSE of the limit / best")
+    axes.set_title(f"limits on {max(row['n'] for row in rows.values())} random problems")
+    return figure
+
+
+def method_data(name: str, data: dict[str, Any]) -> Any | None:
+    """A method's error on the collision problem as data come in."""
     online, batch = data["curves"]["methods"], data["batch"]["methods"]
     landed = data["landings"]["collision"]["methods"]
     curves = [
@@ -211,40 +282,42 @@ def method_picture(name: str, data: dict[str, Any]) -> Any | None:
         for label in (*online, *batch)
         if family(label) == name and landed.get(label, {}).get("rmse") is not None
     ]
-    if not own or not curves:
+    if not curves:
         return None
-    shown = min(len(curves), len(SHADES))
-    figure, (left, right) = _figure(7.8, max(3.1, 1.0 + 0.21 * len(names)) + 0.16 * shown, 2)
-    draw_nearness(left, rows, names, own)
-    left.set_xlabel("RMSE of the limit / best")
-    left.set_title(f"limits on {max(row['n'] for row in rows.values())} random problems")
+    figure, (axes,) = _figure(WIDTH, 2.6 + 0.16 * len(curves))
     for k, label in enumerate(curves):
         colour = SHADES[k % len(SHADES)]
         if label in online:
             row = online[label]
             mean = [np.nan if v == "inf" else v for v in row["mean"]]
-            told = f"{label}, α = {row['step_size']:.2g}"
-            right.plot(row["steps"], mean, color=colour, label=told)
+            told = f"{short(label)}, α = {row['step_size']:.2g}"
+            axes.plot(row["steps"], mean, color=colour, label=told)
         else:
-            right.plot(data["batch"]["rows"], batch[label], "o-", ms=3, color=colour, label=label)
-            right.set_xscale("log")
-        right.axhline(landed[label]["rmse"], color=colour, lw=0.8, ls="--")
+            told = short(label)
+            axes.plot(data["batch"]["rows"], batch[label], "o-", ms=3, color=colour, label=told)
+            axes.set_xscale("log")
+        axes.axhline(landed[label]["rmse"], color=colour, lw=0.8, ls="--")
     best = data["landings"]["collision"]["about"]["best"]
-    right.axhline(best, color=INK, lw=0.9, label="best approximation")
-    right.plot([], [], color=FAINT, lw=0.8, ls="--", label="limits")
-    right.set_title("RMSE on the collision problem")
-    right.set_xlabel("step" if curves[0] in online else "rows")
-    right.set_ylim(bottom=0.0)
-    right.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    axes.axhline(best, color=INK, lw=0.9, label="best approximation")
+    axes.plot([], [], color=FAINT, lw=0.8, ls="--", label="limits")
+    axes.set_title("collision problem")
+    axes.set_xlabel("step" if curves[0] in online else "rows")
+    axes.set_ylabel("RMSE")
+    axes.set_ylim(bottom=0.0)
+    _legend(figure, axes, 1 if len(curves) > 2 else 2)
     return figure
 
 
 PICTURES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "geometry": picture_geometry,
     "nearness": picture_nearness,
-    "lambda": picture_lambda,
-    "baird": picture_baird,
-    "sensitivity": picture_sensitivity,
+    "home": picture_home,
+    "lambda-limits": picture_lambda_limits,
+    "lambda-rows": picture_lambda_rows,
+    "baird-star": lambda data: _baird(data, "star"),
+    "baird-survey": lambda data: _baird(data, "survey"),
+    "sensitivity": lambda data: _sensitivity(data, ""),
+    "sensitivity-traces": lambda data: _sensitivity(data, "(trace=0.9)"),
 }
 
 
@@ -262,9 +335,10 @@ def pictures(data: dict[str, Any]) -> dict[str, Path]:
             for name, draw in PICTURES.items():
                 _save(draw(data), folder / f"{name}.svg")
             for name in (*LEARNERS.names(), *SOLVERS.names()):
-                figure = method_picture(name, data)
-                if figure is not None:
-                    _save(figure, folder / f"method-{name}.svg")
+                for part, draw_one in (("limits", method_limits), ("data", method_data)):
+                    figure = draw_one(name, data)
+                    if figure is not None:
+                        _save(figure, folder / f"method-{name}-{part}.svg")
         done.touch()
     return {path.stem: path for path in folder.glob("*.svg")}
 
@@ -288,17 +362,14 @@ def read_me_picture() -> Path:
 
     data = numbers()
     path = ROOT / "docs" / "images" / "where-methods-land.png"
-    shown = ["MonteCarlo", "TD(trace=0.9)", "ETD(trace=0.9)", "ETD", "SOTD", "TD"]
-    shown += ["BellmanResidual", "O2TD(omega=state)", "O2TD", "O2TD(omega=printed)"]
-    rows = data["nearness"]
+    rows = {short(name): data["nearness"][name] for name in CHOICE}
     with mpl.rc_context(STYLE):
-        figure, (left, right) = _figure(11.5, 3.9, 2, width_ratios=[1.35, 1.0])
+        figure, (left, right) = _figure(9.6, 3.5, 2, width_ratios=[1.3, 1.0])
         draw_geometry(left, data["geometry"])
-        left.set_title("Three states, two features: every method projects V", pad=14)
-        names = sorted(shown, key=lambda name: rows[name]["median"])
-        draw_nearness(right, rows, names, set())
-        right.set_title(f"{rows['TD']['n']} random off-policy problems: how far each limit is off")
-        figure.savefig(path, dpi=110, facecolor="white", metadata={"Software": None})
+        left.set_title("three states, two features: every method projects V", pad=10)
+        draw_nearness(right, rows, _order(rows), set())
+        right.set_title(f"limits on {data['nearness']['TD']['n']} random problems")
+        figure.savefig(path, dpi=170, facecolor="white", metadata={"Software": None})
     return path
 
 

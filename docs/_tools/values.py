@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NAME = re.compile(r"(?<!`)\{\{\s*([^{}|]+?)\s*(?:\|\s*([^{}]+?)\s*)?\}\}")
 
 
@@ -55,15 +56,17 @@ def _shown(value: Any, form: str | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
-        return number(value) if form is None else format(value, form)
+        return number(value) if form is None else typeset(format(value, form))
     return str(value)
 
 
 def number(value: Any, digits: int = 3) -> str:
     """Three significant digits, without exponents where they can be avoided.
 
-    >>> number(1234.5), number(0.01234), number(1e-16), number(None), number("inf")
-    ('1,234', '0.0123', '0', '–', '∞')
+    >>> number(1234.5), number(-0.01234), number(1e-16), number(None), number("inf")
+    ('1,234', '−0.0123', '0', '–', '∞')
+    >>> number(0.0001234), number(15880.0), number(1.588e7)
+    ('1.23 × 10⁻⁴', '15,880', '1.59 × 10⁷')
     """
     if value is None:
         return "–"
@@ -73,10 +76,21 @@ def number(value: Any, digits: int = 3) -> str:
         return "yes" if value else "no"
     if abs(value) < 1e-9:
         return "0"
+    if not isinstance(value, int) and not 1e-3 <= abs(value) < 1e6:
+        return typeset(f"{value:.{digits - 1}e}")
     if isinstance(value, int) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    if abs(value) < 1e-3:
-        return f"{value:.{digits - 1}e}".replace("e-0", "e-")
+        return typeset(f"{value:,.0f}")
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
     shown = f"{value:#.{digits}g}" if whole < digits else f"{value:.0f}"
-    return shown.rstrip(".")
+    return typeset(shown.rstrip("."))
+
+
+def typeset(shown: str) -> str:
+    """A formatted number with a real minus sign and a power of ten.
+
+    >>> typeset("-4e-16"), typeset("1.5")
+    ('−4 × 10⁻¹⁶', '1.5')
+    """
+    digits, _, exponent = shown.partition("e")
+    power = f" × 10{str(int(exponent)).translate(_RAISED)}" if exponent else ""
+    return digits.replace("-", "−") + power

@@ -18,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.M | re.S)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_OUTPUT = re.compile(r"\{\{\s*output[^}]*\}\}")
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
 
 
@@ -68,11 +69,12 @@ def _doctest(block: Block, space: dict[str, Any], where: str) -> None:
 
 
 def _console(block: Block, space: dict[str, Any], where: str) -> None:
-    """`$ o2td …` lines, each followed by what it prints."""
+    """`$ o2td …` lines, each followed by what it prints, or `{{ output }}` for the site to fill in."""
     from o2td.cli.main import main
 
     for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
         command, _, wanted = part.partition("\n")
+        wanted = _OUTPUT.sub("...", wanted)
         words = shlex.split(command)
         assert words[0] == "o2td", f"{where}: only o2td's own commands are run: {command}"
         said = io.StringIO()

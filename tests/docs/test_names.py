@@ -52,7 +52,7 @@ def test_has_an_example(name: str) -> None:
     assert shown or re.search(rf"\b{short}\b", _pages()), f"{name} has no example"
 
 
-@pytest.mark.parametrize("name", ["values", "mathml", "doctests"])
+@pytest.mark.parametrize("name", ["values", "mathml", "doctests", "pictures"])
 def test_the_tools_keep_their_examples(name: str) -> None:
     done = doctest.testmod(import_module(f"_tools.{name}"), optionflags=doctest.ELLIPSIS)
     assert done.attempted > 0
