@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError, NoAnswerError
+from o2td.mdp import ROUNDING
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_ROUNDING = 1e-8  # how far from one probabilities may sum
 _NEGLIGIBLE = 1e-8  # a return ends where the discount has fallen to this
 _FOREVER = int(np.iinfo(np.int64).max)
 _ENDLESS = 100_000  # steps after which an undiscounted run counts as one that never ends
@@ -398,6 +398,6 @@ def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
     p = np.asarray(value, dtype=np.float64)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
         raise InputError(f"{name} returned shape {p.shape}; give one probability an action")
-    if not (p >= 0.0).all() or abs(p.sum() - 1.0) > _ROUNDING:
+    if not (p >= 0.0).all() or abs(p.sum() - 1.0) > ROUNDING:
         raise InputError(f"{name} returned {p}; probabilities are not negative and sum to 1")
     return p
