@@ -139,8 +139,8 @@ def lstd(files: list[Path], rows: int) -> Callable[[], None]:
 
     def work() -> None:
         solver = LSTD()
-        for one in source.chunks():
-            solver.update(source.transitions(phi, one))
+        for batch in source.batches(phi):
+            solver.update(batch)
         assert solver.rows > 0.98 * rows
         assert abs(solver.solve().theta).max() > 0
 

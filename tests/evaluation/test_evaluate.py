@@ -126,6 +126,66 @@ def test_few_episodes_cannot_answer_and_print_no_nan(walk, episodes):
     assert few.verdict == "cannot answer"
 
 
+@pytest.mark.filterwarnings("error")
+def test_one_episode_is_answered_by_one_clear_reason(walk):
+    problem, _ = walk
+    answer = evaluation.evaluate(log_of(problem, 1, [0, 3]), discount=1.0)
+    assert answer.reasons[0].startswith("one episode: an interval needs at least 10")
+    said = " ".join(answer.reasons)
+    assert "average" not in said  # one episode says nothing about the mean of the ratios
+    assert "supports" not in said
+
+
+def test_where_nothing_can_answer_a_fit_stands_first(walk):
+    problem, _ = walk
+    answer = evaluation.evaluate(log_of(problem, 5, [0, 3]), discount=1.0)
+    assert answer.verdict == "cannot answer"
+    assert answer.recommended.method in ("lstd", "plugin", "lstdq")
+
+
+def test_a_learner_that_has_not_arrived_is_no_doubt_about_a_solver(walk):
+    problem, truth = walk
+    answer = evaluation.evaluate(log_of(problem, 400, [0, 5]), discount=1.0)
+    gap = abs(answer["tdrc"].value - answer["lstd"].value)
+    assert gap > answer["lstd"].standard_error  # it has not: one pass from zero
+    assert answer["tdrc"].approximation_error == pytest.approx(gap)
+    assert answer["tdrc"].verdict != "trust"
+    assert not any("tdrc" in reason for reason in answer.reasons)
+    assert {"tdrc", "o2td"} <= {row["method"] for row in answer.diagnostics["agreement"]}
+
+
+def test_coarse_features_are_compared_with_one_weight_a_state(walk):
+    from o2td.features import Aggregation
+
+    problem, _ = walk
+    log = log_of(problem, 400, [0, 5])
+    halves = Aggregation(np.arange(problem.n_states) // 4)
+    answer = evaluation.evaluate(log, discount=1.0, features=halves)
+    gap = abs(answer["lstd"].value - answer["plugin"].value)
+    assert answer["lstd"].approximation_error == pytest.approx(gap)
+    assert answer["plugin"].approximation_error == 0.0
+    alone = evaluation.evaluate(log, discount=1.0, features=halves, methods="lstd")
+    assert alone["lstd"].approximation_error is None
+
+
+def test_many_states_are_evaluated_without_what_factorises_them():
+    rng = np.random.default_rng(0)
+    n = 3000
+    log = pd.DataFrame(
+        {
+            "episode": np.arange(n) // 10,
+            "state": rng.permutation(n),
+            "reward": rng.normal(size=n),
+            "terminated": np.arange(n) % 10 == 9,
+            "rho": 1.0,
+        }
+    )
+    answer = evaluation.evaluate(log, discount=0.9)
+    plain_json(answer)
+    assert {"sotd", "lsetd"}.isdisjoint(row.method for row in answer.estimates)
+    assert answer["lstd"].value == pytest.approx(answer["plugin"].value)
+
+
 def test_rewards_that_are_all_equal_or_zero(walk):
     problem, _ = walk
     for reward in (0.0, 1.0):

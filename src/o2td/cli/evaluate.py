@@ -108,7 +108,7 @@ def command(
         evaluation = _evaluate(source, settings, dask, starts)
         answer = answer_of(evaluation)
         if out is not None:
-            _write(out, evaluation, answer, source, starts.inputs if given is None else given)
+            _write(out, evaluation, answer, starts.inputs if given is None else given)
     except O2TDError as error:
         sentence = in_words_of_the_command(str(error))
         if sentence.startswith("logs: "):
@@ -219,18 +219,14 @@ def _given_states(file: Path, source: LogSource) -> Any:
     return read_inputs([str(file)], names, not source.mapped.many("observation"), "the log")
 
 
-def _write(
-    out: Path, evaluation: Evaluation, answer: dict[str, Any], source: LogSource, states: Any
-) -> None:
+def _write(out: Path, evaluation: Evaluation, answer: dict[str, Any], states: Any) -> None:
     from o2td.cli.logs_files import page_of, values_of
-    from o2td.evaluation.model import ValueModel
     from o2td.evaluation.output import json_text, write_folder
 
     files: dict[str, Any] = {"evaluation.json": json_text(answer).encode()}
     if evaluation.model is not None:
-        model = ValueModel.of(evaluation.model, source)
-        files["values.parquet"] = values_of(model, states)
-        files["model.npz"] = model.save
+        files["values.parquet"] = values_of(evaluation.model, states)
+        files["model.npz"] = evaluation.model.save
     files["report.html"] = page_of(answer, evaluation).encode()
     write_folder(out, files)
 

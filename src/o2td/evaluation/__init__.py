@@ -10,14 +10,13 @@ from __future__ import annotations
 from o2td.evaluation.evaluate import evaluate
 from o2td.evaluation.model import ValueModel, load_model
 from o2td.evaluation.plan import METHODS
-from o2td.evaluation.result import Estimate, Evaluation, FittedValues
+from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.thresholds import Thresholds
 
 __all__ = [
     "METHODS",
     "Estimate",
     "Evaluation",
-    "FittedValues",
     "Thresholds",
     "ValueModel",
     "evaluate",

@@ -71,7 +71,7 @@ class States:
 
     def phi(self, inputs: npt.NDArray[Any]) -> Floats:
         """Dense features of observations or states."""
-        rows = _apply(self.features, inputs)
+        rows = apply(self.features, inputs)
         if rows.shape[1] > WIDEST:
             raise InputError(
                 f"features: {rows.shape[1]} features a row; evaluate takes at most {WIDEST},"
@@ -100,10 +100,6 @@ class States:
         here, ahead = self.both(block)
         ahead *= block.rows.discount[:, None]
         return Rows.of(here, ahead, block.rows.reward, here[block.first[:-1]])
-
-    def predict(self, inputs: npt.NDArray[Any], theta: Floats) -> Floats:
-        """`V(s)`."""
-        return np.asarray(self.phi(inputs) @ theta)
 
 
 class Actions:
@@ -161,10 +157,6 @@ class Cells:
         ahead = np.where(rows.terminated, -1, self.features.state_of(rows.next_input))
         return here, ahead
 
-    def predict(self, inputs: npt.NDArray[Any], theta: Floats) -> Floats:
-        """`V(s)`."""
-        return np.asarray(theta[self.features.state_of(inputs)])
-
 
 def describe(features: Any) -> str:
     """One line about a feature map, without long arrays."""
@@ -183,7 +175,8 @@ def describe(features: Any) -> str:
     return f"{name}({', '.join(shown)})" if shown else str(name)
 
 
-def _apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
+def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
+    """Features (n, d), dense or sparse, by a transformer, a callable or an (S, d) table."""
     if hasattr(features, "shape"):
         if inputs.ndim != 1:
             raise InputError("features: a table of features needs a log with states")

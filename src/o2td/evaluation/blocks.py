@@ -8,7 +8,7 @@ only its first piece opens with a start.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.sources import LogChunk, Source, open_logs
+from o2td.sources.chunk import ARRAYS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,7 +27,6 @@ Keys = npt.NDArray[np.uint64]
 LONGEST = 1 << 17  # rows of an episode that are kept together
 HELD = 1 << 27  # bytes of a log that is held in memory instead of being read again
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_ARRAYS = tuple(field.name for field in fields(LogChunk) if field.name != "drop")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +67,12 @@ class Block:
         length = np.diff(self.first)[order]
         first = np.concatenate([[0], np.cumsum(length)])
         rows = np.arange(first[-1]) + np.repeat(self.first[order] - first[:-1], length)
-        return Block(take(self.rows, rows), first, self.opens[order], self.key[order])
+        return Block(self.rows.take(rows), first, self.opens[order], self.key[order])
 
     def pick(self, episodes: Bools) -> Block:
         """Only some of the episodes."""
         length = np.diff(self.first)[episodes]
-        rows = take(self.rows, np.repeat(episodes, np.diff(self.first)))
+        rows = self.rows.take(np.repeat(episodes, np.diff(self.first)))
         return Block(
             rows, np.concatenate([[0], np.cumsum(length)]), self.opens[episodes], self.key[episodes]
         )
@@ -139,9 +139,9 @@ def whole_episodes(chunks: Iterator[LogChunk], longest: int = LONGEST) -> Iterat
             rest, opens, piece = None, False, piece + 1
             continue
         if stop:
-            yield _block(take(rows, slice(0, stop)), opens, piece)
+            yield _block(rows.take(slice(0, stop)), opens, piece)
             opens, piece = True, 0
-        rest = take(rows, slice(stop, None))
+        rest = rows.take(slice(stop, None))
     if rest is not None:
         yield _block(rest, opens, piece)
 
@@ -159,19 +159,10 @@ def _block(rows: LogChunk, opens: bool, piece: int) -> Block:
     return Block(rows, first, seen, key)
 
 
-def take(rows: LogChunk, which: Any) -> LogChunk:
-    """Rows by slice or mask."""
-    arrays: dict[str, Any] = {}
-    for name in _ARRAYS:
-        array = getattr(rows, name)
-        arrays[name] = None if array is None else array[which]
-    return LogChunk(**arrays)
-
-
 def join(one: LogChunk, two: LogChunk) -> LogChunk:
     """Two chunks as one."""
     arrays: dict[str, Any] = {}
-    for name in _ARRAYS:
+    for name in ARRAYS:
         a, b = getattr(one, name), getattr(two, name)
         arrays[name] = None if a is None or b is None else np.concatenate([a, b])
     return LogChunk(**arrays)
@@ -179,13 +170,13 @@ def join(one: LogChunk, two: LogChunk) -> LogChunk:
 
 def nbytes(rows: LogChunk) -> int:
     """Bytes of all arrays."""
-    return sum(a.nbytes for name in _ARRAYS if (a := getattr(rows, name)) is not None)
+    return sum(a.nbytes for name in ARRAYS if (a := getattr(rows, name)) is not None)
 
 
 def joined(blocks: list[Block]) -> Block:
     """Several blocks as one."""
     arrays: dict[str, Any] = {}
-    for name in _ARRAYS:
+    for name in ARRAYS:
         parts = [getattr(block.rows, name) for block in blocks]
         arrays[name] = None if any(p is None for p in parts) else np.concatenate(parts)
     lengths = np.concatenate([np.diff(block.first) for block in blocks])

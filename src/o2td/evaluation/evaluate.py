@@ -172,6 +172,8 @@ def _diagnostics(
         "condition": best.condition,
         "agreement": agreed,
         "ratio": info.ratio,
+        "verified": info.verified,
+        "unverified_files": list(info.unverified),
         "passes": plan.log.passes,
         "population": "the target's value averaged over the distribution of start states, of which"
         " the log's are a sample",

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from o2td import archive, features
 from o2td.errors import FormatError, InputError
+from o2td.evaluation.basis import apply
 from o2td.sources import Source
 
 __all__ = ["ValueModel", "load_model"]
@@ -35,7 +36,8 @@ class ValueModel:
     theta
         (d,) weights of the features, or (A, d) where they are those of action values.
     features
-        A fitted feature map of `o2td.features` or of another package that has registered it.
+        A fitted feature map of `o2td.features` or of another package that has registered it; a
+        callable or an (S, d) table predicts too, but cannot be saved.
     inputs
         The log's columns that the features read, in order.
     states
@@ -62,12 +64,12 @@ class ValueModel:
     discount: float | None = None
 
     @classmethod
-    def of(cls, fitted: Any, source: Source) -> ValueModel:
-        """The recommended fit of an evaluation, with the columns that it reads."""
+    def of(cls, theta: Any, features: Any, method: str, source: Source) -> ValueModel:
+        """A fit to a source, with the columns that it reads."""
         observed = source.mapped.many("observation")
         names = observed or source.mapped.many("state")
-        theta = np.asarray(fitted.theta, dtype=np.float64)
-        return cls(theta, fitted.features, names, not observed, fitted.method, source.discount)
+        weights = np.asarray(theta, dtype=np.float64)
+        return cls(weights, features, names, not observed, method, source.discount)
 
     @property
     def of_actions(self) -> bool:
@@ -111,7 +113,7 @@ class ValueModel:
         out = np.empty((len(rows), weights.shape[1]))
         size = max(1, _BLOCK // max(1, len(weights)))
         for low in range(0, len(rows), size):
-            out[low : low + size] = self.features.transform(rows[low : low + size]) @ weights
+            out[low : low + size] = apply(self.features, rows[low : low + size]) @ weights
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -22,8 +22,7 @@ from o2td.transitions import Transitions
 
 GROUPS = 10
 POINTS = 25  # of a learning curve
-_CELLS = 2000  # cells of the grid that SOTD gets where observations are continuous
-_WIDEST = 1024
+_CELLS = 400  # of the grid that SOTD gets where observations are continuous: it factorises them
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,18 +13,18 @@ from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.features import Chosen, choose
 from o2td.evaluation.fitting import AnySystem, Fit, Fitting, averaged
 from o2td.evaluation.importance import FAMILY, Corrected
+from o2td.evaluation.model import ValueModel
 from o2td.evaluation.online import Replicated, online
-from o2td.evaluation.result import FittedValues
 from o2td.evaluation.select import agreeing
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.systems import System
-from o2td.evaluation.verdicts import Case
+from o2td.evaluation.verdicts import ONE_PASS, Case
 
 FITS = ("lstd", "plugin", "lstdq", "lsetd")
-REPLICATED = ("sotd", "o2td", "etd", "tdrc")
+REPLICATED = ("sotd", *ONE_PASS)
 ROBUST = ("dr", "wdr")
 METHODS = (*FITS, *REPLICATED, *FAMILY, *ROBUST)
-_WIDE_ACTIONS = 1024  # features of states and actions beyond which LSTDQ is left out unasked
+_WIDE_ACTIONS = 1024  # features beyond which LSTDQ, LSETD and SOTD are left out unasked
 _REACH = 0.25  # share of effective episodes down to which histories correct a fit
 
 
@@ -64,7 +64,7 @@ class Plan:
         if any(part is None for part in needed) or self._actions() > _WIDE_ACTIONS:
             left_out.add("lstdq")
         if self._size() > _WIDE_ACTIONS:
-            left_out |= {"lsetd", "lstdq"}
+            left_out |= {"lsetd", "lstdq", "sotd"}
         return [method for method in METHODS if method not in left_out]
 
     def _size(self) -> int:
@@ -158,7 +158,7 @@ class Plan:
         if not members:
             value, influence, lanes = lead.value, lead.influence, lead.lanes
             about = f"LSTD: {lead.system.label}"
-            approximation = 0.0 if self.choice.exact else None
+            approximation = self._from_states(value)
         else:
             values = np.array([fit.value for fit in members])
             fits = [fit for fit, fine in zip(members, agreeing(values), strict=True) if fine]
@@ -177,6 +177,13 @@ class Plan:
             approximation = max(approximation, abs(change) - 2.0 * error)
         interval = self._interval(value, lanes, influence)
         return Case("lstd", value, interval, approximation, influence, condition, about)
+
+    def _from_states(self, value: float) -> float | None:
+        """What coarse features cost where the log has states: the way to one weight a state."""
+        if self.choice.exact:
+            return 0.0
+        finer = self.fits.get("plugin")
+        return None if finer is None else abs(finer.value - value)
 
     def _plugin(self) -> Case | None:
         fit = self.fits.get("plugin") or self.fits["lead"]
@@ -207,12 +214,17 @@ class Plan:
             about,
         )
 
-    def _beside(self, value: float) -> float | None:
-        """An approximation error at least as large as what lies between this and LSTD."""
+    def _beside(self, value: float, noise: float = 2.0) -> float | None:
+        """An approximation error at least as large as what lies between this and LSTD.
+
+        As far as `noise` standard errors it may be chance; not for a learner, which goes over LSTD's
+        own rows and features and differs only in how far it got.
+        """
         own = self.base.approximation
         if own is None or not np.isfinite([value, self.base.value]).all():
             return None
-        return max(own, abs(value - self.base.value) - 2.0 * self.base.interval.standard_error)
+        allowed = noise * self.base.interval.standard_error if noise else 0.0
+        return max(own, abs(value - self.base.value) - allowed)
 
     def _replicate(self, method: str) -> Case:
         found = self._replicated[method]
@@ -225,7 +237,7 @@ class Plan:
             method,
             found.value,
             interval,
-            self._beside(found.value),
+            self._beside(found.value, 0.0 if method in ONE_PASS else 2.0),
             None,
             1.0,
             about,
@@ -244,17 +256,16 @@ class Plan:
         """What features were used and why."""
         return self.choice.account
 
-    def model(self) -> FittedValues | None:
+    def model(self) -> ValueModel | None:
         """The fitted value function of the lead."""
         fit = self.fits["lead"]
         theta = fit.solution.theta
         if not np.isfinite(theta).all():
             return None
+        features = self.choice.lead.basis.features
         if isinstance(fit.system, CellSystem):
-            basis = fit.system.basis
-            theta = fit.system.table(theta, basis.features.n_features_out_)
-            return FittedValues(basis, theta, "lstd")
-        return FittedValues(fit.system.basis, theta, "lstd")
+            theta = fit.system.table(theta, features.n_features_out_)
+        return ValueModel.of(theta, features, "lstd", self.log.source)
 
     def series(self) -> dict[str, Any]:
         """Learning curves, the calibration of an estimated behaviour, and the choice of features."""

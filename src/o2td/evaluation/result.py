@@ -12,8 +12,9 @@ import numpy as np
 
 from o2td.errors import InputError
 from o2td.evaluation.blocks import Floats
+from o2td.evaluation.model import ValueModel
 
-__all__ = ["Estimate", "Evaluation", "FittedValues"]
+__all__ = ["Estimate", "Evaluation"]
 
 
 @dataclass(frozen=True)
@@ -45,25 +46,6 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedValues:
-    """Weights and features of the recommended fit: `predict(states)` gives V."""
-
-    basis: Any
-    theta: Floats
-    method: str
-
-    @property
-    def features(self) -> Any:
-        """The feature map."""
-        return self.basis.features
-
-    def predict(self, states: Any) -> Floats:
-        """`V(s)` of observations (n, k) or states (n,)."""
-        inputs = np.asarray(states)
-        return np.asarray(self.basis.predict(inputs, self.theta))
-
-
-@dataclass(frozen=True, eq=False)
 class Evaluation:
     """The answer to "what would this policy be worth?".
 
@@ -76,7 +58,7 @@ class Evaluation:
     estimates: list[Estimate]
     diagnostics: Mapping[str, Any]
     features: Mapping[str, Any]
-    model: FittedValues | None = None
+    model: ValueModel | None = None
     series: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -140,13 +140,14 @@ class Survey:
         return len(self.weighed.episodes["key"])
 
     def step_support(self) -> tuple[float, float]:
-        """`E_b[rho]` over rows, and its standard error by episodes."""
+        """`E_b[rho]` over rows, and its standard error by episodes, infinite where there is one."""
         ratio, length = (self.weighed.episodes[name] for name in ("ratio", "length"))
         mean = float(ratio.sum() / length.sum())
         spread = ratio - mean * length
         count = len(ratio)
-        error = float(np.sqrt((spread**2).sum() * count / max(count - 1, 1)) / length.sum())
-        return mean, error
+        if count < 2:
+            return mean, np.inf
+        return mean, float(np.sqrt((spread**2).sum() * count / (count - 1)) / length.sum())
 
     def support(self) -> float:
         """Share of the target's discounted visits that the log can tell about, given the doubt."""

@@ -12,6 +12,7 @@ from o2td.evaluation.bootstrap import Interval
 from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST, Thresholds, worst
 
 HISTORIES = ("is", "wis", "pdis", "wpdis", "dr", "wdr")
+ONE_PASS = ("o2td", "etd", "tdrc")
 
 
 @dataclass(eq=False)
@@ -86,7 +87,12 @@ def judge_case(case: Case, grounds: Grounds) -> None:
 def _about_log(case: Case, grounds: Grounds) -> None:
     bounds, count, support = grounds.thresholds, grounds.episodes, grounds.support
     if count < bounds.episodes_none:
-        case.note(CANNOT, f"{count} episodes: at least {bounds.episodes_none} are needed")
+        said = "one episode" if count == 1 else f"{count} episodes"
+        case.note(
+            CANNOT,
+            f"{said}: an interval needs at least {bounds.episodes_none} that are independent of each"
+            " other; log more of them",
+        )
     elif count < bounds.episodes_caution:
         case.note(CAUTION, f"only {count} episodes")
     if support < bounds.support_none:
@@ -151,17 +157,22 @@ def _about_fit(case: Case, grounds: Grounds) -> None:
 
 
 def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[str, Any]]:
-    """How far the usable others are from an estimate, in standard errors; far ones are a doubt."""
+    """How far the usable others are from an estimate, in standard errors; far ones are a doubt.
+
+    Learners that saw the rows once are shown but are no doubt: they start from zero, and may not
+    have arrived.
+    """
     found = []
     for other in others:
         if other is case or other.verdict == CANNOT or not np.isfinite(other.value):
             continue
         parts = [case.interval.standard_error, other.interval.standard_error]
-        parts += [case.approximation or 0.0, other.approximation or 0.0]
+        online = other.method in ONE_PASS
+        parts += [case.approximation or 0.0, 0.0 if online else other.approximation or 0.0]
         scale = float(np.sqrt(np.sum(np.square(parts))))
         apart = abs(other.value - case.value) / scale if scale > 0.0 else 0.0
         found.append({"method": other.method, "standard_errors": apart})
-        if apart > bounds.agreement_caution:
+        if apart > bounds.agreement_caution and not online:
             case.note(
                 CAUTION, f"{other.method} says {other.value:.4g}, {apart:.1f} standard errors away"
             )
@@ -174,10 +185,12 @@ def recommend(cases: list[Case]) -> Case:
     able = [case for case in cases if case.method not in ("sotd", "lsetd", "o2td", "etd", "tdrc")]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
-    def rank(case: Case) -> tuple[int, float]:
-        # A history's interval is itself doubtful, so it must be clearly shorter to win.
-        factor = 1.5 if case.method in HISTORIES else 1.0
+    def rank(case: Case) -> tuple[int, bool, float]:
+        # A history's interval is itself doubtful, so it must be clearly shorter to win; where
+        # nothing can answer its length means nothing.
+        history = case.method in HISTORIES
         doubt = case.doubt if np.isfinite(case.doubt) else np.inf
-        return order[case.verdict], factor * doubt
+        hopeless = history and case.verdict == CANNOT
+        return order[case.verdict], hopeless, (1.5 if history else 1.0) * doubt
 
     return min(pool, key=rank)

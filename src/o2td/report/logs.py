@@ -240,6 +240,8 @@ def _choice(series: Mapping[str, Any]) -> list[Section]:
 
 def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
     made = Section("log", "How the log was read")
+    if answer["diagnostics"].get("verified") is False:
+        made.add(Callout(_unverified(answer["diagnostics"]), "mixed"))
     dropped = answer["diagnostics"].get("dropped_by_reason")
     if isinstance(dropped, Mapping) and dropped:
         lines = [f"{count} rows dropped: {reason}." for reason, count in dropped.items()]
@@ -250,6 +252,16 @@ def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
         made.add(Table(["role", "column"], rows))
     remarks = [line[0] for line in said if len(line) == 1]
     return made.add(Items(remarks)) if remarks else made
+
+
+def _unverified(found: Mapping[str, Any]) -> str:
+    """Which files nothing would tell about, had a bit in them changed."""
+    names = [_quoted(name) for name in found.get("unverified_files") or ()]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (
+        f"Read unverified: {shown or 'the log'}. No checksums, so a damaged number would be read as"
+        " if it were data. Parquet written with page checksums is verified."
+    )
 
 
 def _quoted(line: str) -> str:

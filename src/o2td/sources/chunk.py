@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,14 @@ class LogChunk:
     def __len__(self) -> int:
         return len(self.reward)
 
+    def take(self, which: Any) -> LogChunk:
+        """Rows by slice, mask or number; a slice is a view."""
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
+        picked: dict[str, Any] = {
+            name: None if a is None else a[which] for name, a in arrays.items()
+        }
+        return LogChunk(**picked)
+
     @property
     def input(self) -> npt.NDArray[Any]:
         """What policies and feature maps see: observations, or states where there are none."""
@@ -74,6 +82,9 @@ class LogChunk:
         if self.next_observation is not None:
             return self.next_observation
         return successors_of(self.state, self.next_state)
+
+
+ARRAYS = tuple(part.name for part in fields(LogChunk) if part.name != "drop")
 
 
 def inputs_of(observation: Floats | None, state: Ints | None) -> npt.NDArray[Any]:

@@ -19,6 +19,7 @@ from o2td.sources.stream import Stream, Tally
 from o2td.transitions import Transitions
 
 ROWS = 65_536  # rows of a chunk
+BATCH = 8_192  # rows of a batch of transitions
 
 
 class Source:
@@ -103,6 +104,25 @@ class Source:
         model = self._ratio.behavior
         return model if isinstance(model, BehaviorModel) else None
 
+    def batches(self, features: Any, rows: int = BATCH) -> Iterator[Transitions]:
+        """The whole log as transitions under a fitted feature map, for `update` and `partial_fit`.
+
+        Batches of the default size stay in the processor's cache on their way into a solver.
+
+        >>> import pandas as pd
+        >>> from o2td import LSTD, features, sources
+        >>> log = pd.DataFrame({"episode": 0, "obs_0": [0.0, 0.5, 1.0], "reward": 1.0,
+        ...                     "terminated": [False, False, True], "rho": 1.0})
+        >>> phi, solver = features.Fourier(2, bounds=[(0, 1)]).fit(), LSTD()
+        >>> for batch in sources.open_logs(log, discount=1.0).batches(phi):
+        ...     _ = solver.update(batch)
+        >>> solver.predict(phi.transform([[0.0]])).round(6)
+        array([3.])
+        """
+        for chunk in self.chunks():
+            for low in range(0, len(chunk), rows):
+                yield self.transitions(features, chunk.take(slice(low, low + rows)))
+
     def transitions(self, features: Any, chunk: LogChunk) -> Transitions:
         """Transitions of a chunk under a fitted feature map.
 
@@ -158,6 +178,10 @@ def _both(transform: Any, chunk: LogChunk) -> tuple[Any, Any]:
     same = np.zeros(n, dtype=np.bool_)
     same[:-1] = _equal_rows(after[:-1], here[1:])
     other = np.flatnonzero(~same & ~chunk.terminated)
+    if here.ndim == 2 and n and not (other < n - 1).any():
+        # Every successor but the last one's is the row below: both are views of one matrix.
+        rows = transform(np.concatenate([here, after[-1:]]))
+        return rows[:-1], rows[1:]
     phi = transform(here)
     if isinstance(phi, np.ndarray):
         # Almost all successors are the row below: one copy of them all, then the others.
