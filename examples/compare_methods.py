@@ -30,13 +30,18 @@ def main() -> None:
     best = exact.rmse(problem, exact.best_approximation(problem))
     landed = [row for row in exact.analyze(problem) if row.rmse is not None]
     landed.sort(key=lambda row: row.rmse)
-    figure, (left, right) = shown.figure(2, height=0.6 + 0.17 * len(landed))
+    figure, (left, right) = shown.figure(2, height=1.4 + 0.17 * len(landed))
     for y, row in enumerate(reversed(landed)):
         unstable = row.stable is False
         left.plot(row.rmse, y, "o", color="tab:red" if unstable else "tab:blue", ms=4)
-    left.set_yticks(range(len(landed)), [row.method for row in reversed(landed)], fontsize=6)
+    left.set_yticks(range(len(landed)), [row.method for row in reversed(landed)], fontsize=8)
     left.axvline(best, color="black", lw=0.9)
-    left.set(xlabel="RMSE of the limit (red: unstable; black: best)")
+    left.grid(axis="x", alpha=0.3)
+    left.set(
+        title=f"limits on {given.domain}, exact",
+        xlabel="RMSE (red: unstable; black line: best)",
+        ylim=(-0.7, len(landed) - 0.3),
+    )
     for row in landed:
         note = "  unstable" if row.stable is False else ""
         print(f"{row.method:34} RMSE {row.rmse:.4f}{note}")
@@ -46,8 +51,11 @@ def main() -> None:
             batch = problem.sample(ROWS[-1], seed=(3, k))
             errors[k] = [exact.rmse(problem, make().fit(batch[:n]).theta) for n in ROWS]
         right.plot(ROWS, np.median(errors, axis=0), "o-", ms=3, label=name)
-    right.axhline(best, color="black", lw=0.9)
-    right.set(xscale="log", yscale="log", xlabel="rows", ylabel="RMSE (median)")
+    right.axhline(best, color="black", lw=0.9, label="best approximation")
+    right.grid(alpha=0.3)
+    right.set(title="from finitely many rows", xscale="log", xlabel="rows")
+    right.set_ylabel(f"RMSE, median of {given.runs} runs")
+    right.set_ylim(bottom=0.0)
     shown.save(figure, right, given.out)
 
 

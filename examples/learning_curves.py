@@ -55,6 +55,8 @@ def main() -> None:
     best_error = exact.rmse(problem, exact.best_approximation(problem))
     axes.axhline(best_error, color="black", lw=0.9, label="best approximation")
     axes.set(xlabel="step", ylabel=f"RMSE on {given.domain}, mean of {given.runs} runs")
+    axes.set_title("dashed: where each method's limit is")
+    axes.grid(alpha=0.3)
     axes.set_ylim(bottom=0.0)
     shown.save(figure, axes, given.out)
 

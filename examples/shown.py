@@ -34,7 +34,7 @@ def problem(name: str) -> Problem:
     return made
 
 
-def figure(columns: int = 1, height: float = 4.0) -> tuple[Any, Any]:
+def figure(columns: int = 1, height: float = 4.4) -> tuple[Any, Any]:
     """A figure with one or more panels beside each other."""
     made = Figure(figsize=(5.5 * columns if columns > 1 else 7.5, height), layout="constrained")
     FigureCanvasAgg(made)
@@ -42,8 +42,10 @@ def figure(columns: int = 1, height: float = 4.0) -> tuple[Any, Any]:
 
 
 def save(made: Any, axes: Any, path: Path) -> None:
-    """Add a legend beside `axes`, write the picture and say where."""
-    axes.legend(fontsize=8)
+    """Add the legend of `axes` below the panels, write the picture and say where."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = 3 if made.get_figwidth() < 8 else 5
+    made.legend(handles, labels, loc="outside lower center", ncols=columns)
     path.parent.mkdir(parents=True, exist_ok=True)
     made.savefig(path, dpi=130)
     print(f"picture: {path}")

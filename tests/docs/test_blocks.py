@@ -10,7 +10,11 @@ from . import blocks
 
 PAGES = sorted(
     path
-    for path in (*blocks.ROOT.glob("*.md"), *(blocks.ROOT / "docs").rglob("*.md"))
+    for path in (
+        *blocks.ROOT.glob("*.md"),
+        *(blocks.ROOT / "docs").rglob("*.md"),
+        *(blocks.ROOT / "examples").glob("*.md"),
+    )
     if any(blocks.blocks(path))
 )
 
@@ -23,6 +27,13 @@ def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     LEARNERS.names()  # all are found before a page may add its own
     monkeypatch.setattr(LEARNERS, "_members", dict(LEARNERS._members))
     blocks.run(path)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(blocks.ROOT)))
+def test_lines_fit_on_the_page(path: Path) -> None:
+    """88 letters are what a laptop shows beside the columns of links."""
+    lines = [line for block in blocks.blocks(path) for line in block.text.split("\n")]
+    assert [line for line in lines if len(line) > 88] == []
 
 
 @pytest.mark.parametrize(
