@@ -229,7 +229,7 @@ def theory(results: Results, folder: Folder) -> Section:
             Table(
                 columns,
                 rows,
-                "Nanoseconds a step, least of seven passes on this machine",
+                "Nanoseconds of processor time a step, least of many passes on this machine",
                 columns[1:],
             ),
             Callout(

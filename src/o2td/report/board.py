@@ -10,7 +10,7 @@ from o2td.report.data import Results
 from o2td.report.drawing import Folder
 from o2td.report.page import Block, Columns, Details, Picture, Section, Table, Text
 from o2td.report.sections import SENSITIVITY, sensitivity_picture
-from o2td.report.statistics import Interval, number, percent
+from o2td.report.statistics import Interval, median, number, percent
 from o2td.report.style import pretty, settings
 
 __all__ = ["DOMAINS", "leaderboard", "standings"]
@@ -24,24 +24,26 @@ DOMAINS = {
 
 
 class Standing(Interval):
-    """A mean final error with its interval; median, settings and diverged runs beside it."""
+    """A median final error with its interval; mean, settings and diverged runs beside it."""
 
     sizes: str
-    middle: float
+    average: float
     diverged: float
 
 
 def standings(results: Results) -> dict[str, dict[str, Standing]]:
-    """Final RMSE by domain and method; infinite where a run diverged."""
+    """Median final RMSE by domain and method; infinite where a run diverged."""
     found: dict[str, dict[str, Standing]] = {}
     for domain, words in DOMAINS.items():
         for name, way in ((f"board-{domain}", "tuned"), (f"board-{domain}-batch", "shown")):
             if not results.has(name, way=way):
                 continue
+            scores = results.scores(name, way, "final")
             for row in results.totals(name, way, "final").iter_rows(named=True):
+                own = scores.filter(algorithm=row["algorithm"], parameters=row["parameters"])
                 whole = row["diverged_share"] == 0
-                one = Standing(*((row[k] if whole else np.inf) for k in ("mean", "low", "high")))
-                one.sizes, one.middle = settings(row["parameters"]), row["median"]
+                one = Standing(*(median(own["value"].to_numpy()) if whole else 3 * [np.inf]))
+                one.sizes, one.average = settings(row["parameters"]), row["mean"]
                 one.diverged = row["diverged_share"]
                 found.setdefault(words, {})[row["algorithm"]] = one
     return found
@@ -66,8 +68,8 @@ def leaderboard(results: Results, folder: Folder) -> Section:
     picture = draw_dots(
         folder,
         "leaderboard",
-        "Error at the end, over the least in that domain",
-        "RMSE / least RMSE on the domain (log axis, cut at 100)",
+        "Median final error over the least",
+        "median RMSE / least on the domain (log axis, cut at 100)",
         {m: row for m, row in finite.items() if row},
     )
     folder.table(
@@ -76,10 +78,10 @@ def leaderboard(results: Results, folder: Folder) -> Section:
                 {
                     "domain": d,
                     "method": m,
-                    "mean": s.value,
+                    "median": s.value,
                     "low": s.low,
                     "high": s.high,
-                    "median": s.middle,
+                    "mean": s.average,
                     "settings": s.sizes,
                     "diverged_share": s.diverged,
                 }
@@ -91,18 +93,18 @@ def leaderboard(results: Results, folder: Folder) -> Section:
     )
     order = sorted(rows, key=lambda m: (-len(rows[m]), float(np.mean(np.log([*rows[m].values()])))))
     body = [[pretty(m), _score(rows[m]), *(_cell(found[d].get(m)) for d in found)] for m in order]
-    columns = ["method", "mean ratio", *found]
+    columns = ["method", "ratio", *found]
     name = next(n for n in (f"board-{d}" for d in DOMAINS) if results.has(n))
     about = results.about(name)
     return Section("leaderboard", "Leaderboard").add(
         Text(
             f"Every learner with its step size chosen from one grid on other seeds (least mean error"
             f" over the run), every solver that applies; {about['runs']} runs. The number is the RMSE"
-            " after the last row. On garnets and Collision every run is another problem, and a mean far"
-            " above the median says that some problems went badly wrong. The mean ratio is"
-            " the geometric mean of error over the least error in each domain: 1 would be the best"
-            " everywhere. LSTDQ learns action values and Averager needs features that average, so"
-            " neither is here; what sums up rows by state does not apply to mountain car."
+            " after the last row, its median over runs. On garnets and Collision every run is another"
+            " problem, and some go badly wrong: a mean far above the median, below, says with whom."
+            " The ratio is the geometric mean of error over the least error in each domain: 1 would be"
+            " the best everywhere. LSTDQ learns action values and Averager needs features that"
+            " average, so neither is here; what sums up rows by state does not apply to mountain car."
         ),
         Picture(
             picture,
@@ -114,10 +116,10 @@ def leaderboard(results: Results, folder: Folder) -> Section:
         Table(
             columns,
             body,
-            "RMSE at the end, mean and 95 % interval; last come those that are not on every domain",
+            "RMSE at the end, median and 95 % interval; last come those that are not on every domain",
             columns[1:],
         ),
-        Details("Medians and step sizes", [_chosen(found, order)]),
+        Details("Means and step sizes", [_chosen(found, order)]),
         *_sensitivity(results, folder),
     )
 
@@ -136,10 +138,10 @@ def _chosen(found: dict[str, dict[str, Standing]], order: list[str]) -> Table:
     def cell(standing: Standing | None) -> str:
         if standing is None:
             return "–"
-        return number(standing.middle) + (f"; {standing.sizes}" if standing.sizes else "")
+        return number(standing.average) + (f"; {standing.sizes}" if standing.sizes else "")
 
     rows = [[pretty(m), *(cell(found[d].get(m)) for d in found)] for m in order]
-    words = "Median over runs, and the step size chosen on the tuning seeds"
+    words = "Mean over finite runs, and the step size chosen on the tuning seeds"
     return Table(["method", *found], rows, words, list(found))
 
 

@@ -69,7 +69,7 @@ def _in_short(results: Results) -> Iterator[str]:
         return
     better = scores[solvers[0]] < scores[learners[0]]
     yield (
-        f"In short: with all rows at hand {'solve, with' if better else 'the best solver is'}"
+        f"In short: with all rows at hand {'solve them with' if better else 'the best solver is'}"
         f" {pretty(solvers[0])}{'' if better else ', though a learner does better'}."
     )
     stable = {pretty(m) for m, s in _unstable(results).items() if s.value == 0}
@@ -112,9 +112,10 @@ def _batch(results: Results) -> Iterator[str]:
         return
     count = len(standings(results))
     yield (
-        f"Over the {count} domains of the leaderboard the best solver is {pretty(solvers[0])} (error"
-        f" {number(scores[solvers[0]])} times the least of each domain, geometric mean), the best"
-        f" learner at its tuned step size is {pretty(learners[0])} ({number(scores[learners[0]])})."
+        f"Over the {count} domains of the leaderboard the best solver is {pretty(solvers[0])}"
+        f" (median error {number(scores[solvers[0]])} times the least of each domain, geometric mean),"
+        f" the best learner at its tuned step size is {pretty(learners[0])}"
+        f" ({number(scores[learners[0]])})."
     )
     worst = solvers[-1]
     if len(solvers) > 1:
@@ -167,7 +168,7 @@ def _online(results: Results) -> Iterator[str]:
             best = _ranked(learners)[0]
             firsts.append(f"{domain}: {pretty(best)} ({number(learners[best])})")
     if firsts:
-        yield f"The best tuned learner by domain, RMSE at the end: {'; '.join(firsts)}."
+        yield f"The best tuned learner by domain, median RMSE at the end: {'; '.join(firsts)}."
     scores = _boards(results)
     order = _ranked({m: v for m, v in scores.items() if not _is_solver(m)})
     if len(order) > 3:

@@ -52,8 +52,16 @@ _MEANING = {
     "pareto_shape": "tail of the weights; above 0.5 their variance does not exist, above 0.7"
     " no sample is large enough",
     "support": "share of the target's visits that the log can tell about",
-    "condition": "of the equations: digits are lost beyond 1e10",
+    "condition": "of the equations: its logarithm is the number of digits lost, of sixteen",
     "zero_ratio_share": "rows in which the target would never do what was done",
+}
+# heads of the table of candidates; shorter ones keep it on a screen
+_CHOICE = {
+    "count": "number",
+    "trace": "λ",
+    "kernel_bellman_loss": "Bellman loss",
+    "kernel_bellman_noise": "its error",
+    "returns_error": "returns error",
 }
 Answer = Mapping[str, Any]
 
@@ -98,7 +106,7 @@ def _verdict(answer: Answer) -> Section:
     verdict = str(answer["verdict"])
     made = Section("verdict", "Verdict")
     made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
-    sentences = list(answer["reasons"])
+    sentences = [_sentence(reason) for reason in answer["reasons"]]
     if answer["estimates"] and verdict != "cannot answer":
         sentences.insert(0, _conclusion(answer["estimates"][0]))
     if sentences:
@@ -125,8 +133,8 @@ def _estimates(answer: Answer) -> Section:
             Picture(
                 draw_estimates(rows),
                 "Estimates with their intervals, one line a method",
-                "Line: the interval. Pale: plus the approximation error. Intervals that are far wider"
-                " than the narrowest run off the edge.",
+                "Line: the interval. Pale: plus the approximation error. Arrows: beyond the edge, as"
+                " intervals are that are far wider than the narrowest.",
             )
         )
     columns = ["method", "value", "interval", "approximation error", "verdict", "how, and why"]
@@ -148,8 +156,13 @@ def _estimates(answer: Answer) -> Section:
 def _how(row: Mapping[str, Any]) -> str:
     """How it was computed, what the interval is, and why it is doubted."""
     parts = [str(row.get("about") or ""), str(row["interval"]), *row.get("reasons", ())]
-    text = "; ".join(part for part in parts if part)
-    return text[:1].upper() + text[1:] + "."
+    return _sentence("; ".join(part for part in parts if part))
+
+
+def _sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    end = "" if text.endswith((".", "?", "!")) else "."
+    return text[:1].upper() + text[1:] + end
 
 
 def _evidence(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
@@ -229,12 +242,16 @@ def _choice(series: Mapping[str, Any]) -> list[Section]:
     if not choice:
         return []
     made = Section("features", "How the features were chosen")
-    made.add(Text(choice["why"]))
-    if choice["rows"]:
-        rows = [[_cell(cell) for cell in row] for row in choice["rows"]]
-        made.add(
-            Table(choice["columns"], rows, caption="Candidates", numbers=choice["columns"][1:])
-        )
+    made.add(Text(_sentence(choice["why"])))
+    heads = [_CHOICE.get(name, name) for name in choice["columns"]]
+    rows = [[_cell(cell) for cell in row] for row in choice["rows"]]
+    kept = [row for row in rows if row[-1].startswith("kept")]
+    if kept:
+        plain = [row[:-1] for row in kept]
+        made.add(Table(heads[:-1], plain, caption="Kept", numbers=heads[1:-1]))
+    if rows:
+        every = Table(heads, rows, caption="Candidates", numbers=heads[1:-1])
+        made.add(Details(f"All {len(rows)} candidates, and why some were left out", [every]))
     return [made]
 
 

@@ -42,14 +42,14 @@ NAMES = {
 
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
-_WIDE = 40.0  # an interval so many times wider than the narrowest is cut at the edge
+_WIDE = 8.0  # an interval so many times wider than the narrowest is cut at the edge
 Row = Mapping[str, Any]
 
 
 def draw_estimates(rows: Sequence[Row]) -> bytes:
     """One line an estimate: value, interval, and beyond it the approximation error."""
     rows = [row for row in rows if row["value"] is not None]
-    made = figure(1.5 * WIDTH, 1.0 + 0.27 * len(rows))
+    made = figure(1.2 * WIDTH, 1.0 + 0.24 * len(rows))
     axes: Axes = made.subplots()
     tidy(axes, x="value of the target policy from the start states")
     low, high = _range(rows)
@@ -61,7 +61,10 @@ def draw_estimates(rows: Sequence[Row]) -> bytes:
         axes.plot(reach, [place] * 2, color=colour, linewidth=6.0, alpha=0.25, zorder=1)
         axes.plot([left, right], [place] * 2, color=colour, linewidth=2.0, zorder=2)
         inside = min(max(row["value"], low), high)
-        axes.plot(inside, place, marker=_MARKS.get(row["verdict"], "o"), color=colour, ms=6)
+        mark = _MARKS.get(row["verdict"], "o")
+        if inside != row["value"]:
+            mark = ">" if row["value"] > high else "<"
+        axes.plot(inside, place, marker=mark, color=colour, ms=6, clip_on=False)
     for verdict, colour in _TONES.items():
         if any(row["verdict"] == verdict for row in rows):
             mark = _MARKS[verdict]
@@ -83,12 +86,13 @@ def _ends(row: Row) -> tuple[float, float]:
 
 
 def _range(rows: Sequence[Row]) -> tuple[float, float]:
-    """What the axis shows: every interval that is not hopelessly wide, and every such value."""
-    spans = [(*_ends(row), row["approximation_error"] or 0.0) for row in rows]
+    """What the axis shows: intervals of what can answer, but for those that are far wider."""
+    able = [row for row in rows if row["verdict"] != "cannot answer"] or rows
+    spans = [(*_ends(row), row["approximation_error"] or 0.0) for row in able]
     widths = [high - low for low, high, _ in spans if 0.0 < high - low < np.inf]
     limit = _WIDE * min(widths) if widths else np.inf
     shown = [span for span in spans if span[1] - span[0] <= limit] or [
-        (float(row["value"]), float(row["value"]), 0.0) for row in rows
+        (float(row["value"]), float(row["value"]), 0.0) for row in able
     ]
     low = min(left - extra for left, _, extra in shown)
     high = max(right + extra for _, right, extra in shown)
@@ -104,14 +108,22 @@ def draw_horizon(step: Sequence[int], size: Sequence[float], episodes: int) -> b
     floor = 0.5
     axes.plot(step, np.maximum(size, floor), color="#0072b2")
     axes.axhline(episodes, color="#4d4d4d", linestyle="--", linewidth=0.9)
-    axes.annotate(f"{episodes} logged", (1.0, episodes), fontsize=8, va="bottom", color="#4d4d4d")
+    _beside(axes, f"{episodes} logged", episodes, "#4d4d4d")
     axes.axhline(10, color="#9c2a10", linestyle=":", linewidth=0.9)
-    axes.annotate("10: too few", (1.0, 10), fontsize=8, va="bottom", color="#9c2a10")
+    _beside(axes, "10: too few", 10, "#9c2a10")
     axes.set_yscale("log")
     axes.set_ylim(floor, 2.5 * max(episodes, 10))
     if len(step) > 50:
         axes.set_xscale("log")
     return svg(made)
+
+
+def _beside(axes: Axes, text: str, level: float, colour: str) -> None:
+    """A word on a level, at its right end: curves start on the left."""
+    place = ("axes fraction", "data")
+    axes.annotate(
+        text, (0.99, level), xycoords=place, fontsize=8, va="bottom", ha="right", color=colour
+    )
 
 
 def draw_weights(weights: Sequence[float], shape: float | None) -> bytes:
