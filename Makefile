@@ -19,7 +19,7 @@ export MKL_NUM_THREADS := 1
 LOCKED := dask experiments gymnasium minari sklearn docs test
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-slow lint bench docs load lock clean python
+.PHONY: help reproduce test test-slow lint bench docs load fuzz mutation lock clean python
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,15 @@ docs: $(STAMP)  ## Build the documentation into site/
 
 load: $(STAMP)  ## Stream 100 million transitions with flat memory and a resume half way
 	$(BIN)/python benchmarks/load.py
+
+# atheris is not locked: it exists for some systems only, and nothing else needs it.
+fuzz: $(STAMP)  ## Fuzz the readers of specs, models and logs, ten minutes each
+	$(PIP) install --quiet --target build/atheris atheris
+	for one in specs models logs; do \
+	  PYTHONPATH=build/atheris $(BIN)/python benchmarks/fuzz_$$one.py || exit 1; done
+
+mutation: $(STAMP)  ## Change lines of algorithms at random and see that tests notice
+	$(BIN)/python benchmarks/mutation.py
 
 lock: python  ## Choose newer versions of all requirements and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock

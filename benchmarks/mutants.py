@@ -1,0 +1,183 @@
+"""Mutants: one operator, comparison, constant, condition or statement of a function changed."""
+
+from __future__ import annotations
+
+import ast
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+BINARY = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
+}  # fmt: skip
+COMPARED = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
+
+
+class Mutator(ast.NodeTransformer):
+    """Counts the places that can be changed, or changes the one called `chosen`."""
+
+    def __init__(self, chosen: int = -1) -> None:
+        self.chosen, self.count = chosen, 0
+        self.places: list[tuple[int, str]] = []
+
+    def place(self, node: Any, what: str) -> bool:
+        hit = self.count == self.chosen
+        self.count += 1
+        self.places.append((node.lineno, what))
+        return hit
+
+    def inside(self, node: Any) -> Any:
+        return super().generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.args.defaults = [self.visit(one) for one in node.args.defaults]
+        node.args.kw_defaults = [one and self.visit(one) for one in node.args.kw_defaults]
+        node.body = [self.visit(one) for one in node.body]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        return node  # what a message says is no algorithm
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        return ast.copy_location(ast.Pass(), node) if self.place(node, "raise removed") else node
+
+    def visit_If(self, node: ast.If) -> Any:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node
+        if self.place(node, "condition negated"):
+            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
+            return node
+        return self.inside(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        if isinstance(node.value, ast.Constant):
+            return node
+        if isinstance(node.value, ast.Call) and self.place(node, "statement removed"):
+            return ast.copy_location(ast.Pass(), node)
+        return self.inside(node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        names = [one.id for one in node.targets if isinstance(one, ast.Name)]
+        if "__all__" in names:
+            return node
+        if not names and self.place(node, "statement removed"):
+            return ast.copy_location(ast.Pass(), node)
+        return self.inside(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if self.place(node, "statement removed"):
+            return ast.copy_location(ast.Pass(), node)
+        other = BINARY.get(type(node.op))
+        if other and self.place(node, f"{type(node.op).__name__}= to {other.__name__}="):
+            node.op = other()
+            return node
+        return self.inside(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        other = BINARY.get(type(node.op))
+        if other and self.place(node, f"{type(node.op).__name__} to {other.__name__}"):
+            node.op = other()
+            return node
+        return self.inside(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if self.place(node, f"{type(node.op).__name__} removed"):
+            return node.operand
+        return self.inside(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        if self.place(node, "and for or"):
+            node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            return node
+        return self.inside(node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        for table in (COMPARED, REVERSED):
+            other = table.get(type(node.ops[0]))
+            if other and self.place(node, f"{type(node.ops[0]).__name__} to {other.__name__}"):
+                node.ops[0] = other()
+                return node
+        return self.inside(node)
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, bool):
+            new: Any = not node.value
+        elif isinstance(node.value, (int, float)):
+            new = node.value + 1
+        else:
+            return node
+        if self.place(node, f"{node.value!r} to {new!r}"):
+            return ast.copy_location(ast.Constant(new), node)
+        return node
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        return ast.copy_location(ast.Continue(), node) if self.place(node, "break") else node
+
+    def visit_Continue(self, node: ast.Continue) -> Any:
+        return ast.copy_location(ast.Pass(), node) if self.place(node, "continue") else node
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def places(path: Path) -> list[tuple[int, str, int]]:
+    """Line, change and function of all mutants of a file that are inside a function."""
+    mutator, tree = Mutator(), parsed(path)
+    mutator.visit(tree)
+    spans = [
+        (min([node.lineno, *(one.lineno for one in node.decorator_list)]), node)
+        for node in functions(tree)
+    ]
+    found = []
+    for line, what in mutator.places:
+        around = [first for first, node in spans if node.body[0].lineno <= line <= end(node)]
+        found.append((line, what, around[0] if around else 0))
+    return found
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """Outermost functions: of the module and of its classes."""
+    for node in tree.body:
+        inside = node.body if isinstance(node, ast.ClassDef) else [node]
+        yield from (one for one in inside if isinstance(one, ast.FunctionDef))
+
+
+def end(node: ast.AST) -> int:
+    return int(getattr(node, "end_lineno", 0) or 0)
+
+
+def changed(path: Path, chosen: int, first: int) -> CodeType:
+    """The code of the function that starts in line `first`, with one change."""
+    tree = ast.fix_missing_locations(Mutator(chosen).visit(parsed(path)))
+    todo = [compile(tree, str(path), "exec")]
+    while todo:
+        code = todo.pop()
+        if code.co_firstlineno == first and code.co_name != "<module>":
+            return code
+        todo += [one for one in code.co_consts if isinstance(one, CodeType)]
+    raise LookupError(f"{path}: no function in line {first}")
+
+
+def put(code: CodeType) -> None:
+    """Let the loaded function of that place run this code from now on."""
+    hits = 0
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            old = one.__code__
+            if (old.co_filename, old.co_firstlineno) == (code.co_filename, code.co_firstlineno):
+                one.__code__ = code
+                hits += 1
+    if not hits:
+        raise LookupError(f"{code.co_filename}:{code.co_firstlineno} is not loaded")
