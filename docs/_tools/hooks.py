@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Write formulas as MathML."""
+    """Write formulas as MathML, and no dash before a description that is not there."""
+    html = re.sub(r'–\s*<div class="doc-md-description">\s*</div>', "", html)
     try:
         return mathml.render(html)
     except ValueError as error:

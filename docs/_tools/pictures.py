@@ -77,7 +77,7 @@ def draw_geometry(axes: Any, data: dict[str, Any]) -> None:
     edge = [seen(low, -side), seen(high, -side), seen(high, side), seen(low, side)]
     axes.fill(*zip(*edge, strict=True), color="#e8eff7", ec=BLUE, lw=0.8, zorder=0)
     axes.annotate(
-        "span Φ", seen(high, side), (-8, -6), textcoords="offset points", ha="right", va="top"
+        "span Φ", seen(high, side), (-20, -5), textcoords="offset points", ha="right", va="top"
     )
     peak = seen(0.0, 0.0, height)
     names = sorted(landed, key=lambda name: float(landed[name][0]))

@@ -129,3 +129,50 @@ def test_o2td_is_farther_off_than_td_on_most_problems(data: dict[str, Any], read
     ours, td = data["nearness"][f"O2TD{reading}"]["all"], data["nearness"]["TD"]["all"]
     farther = [float(a) > float(b) for a, b in zip(ours, td, strict=True)]
     assert sum(farther) > len(farther) / 2
+
+
+def test_the_read_me_counts_and_draws_what_there_is(data: dict[str, Any]) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    counts = data["counts"]
+    assert f"{counts['learners']} online learners, {counts['solvers']} batch solvers" in text
+    assert f"on {data['nearness']['TD']['n']} random off-policy problems" in text
+
+
+def test_traces_at_the_end_of_the_figure(data: dict[str, Any]) -> None:
+    """At lambda = 1 TD and ETD are at the best; O2TD's sample reading is not."""
+    limits = {name: values[-1] for name, values in data["by_lambda"]["limits"].items()}
+    assert limits["TD"] == pytest.approx(1.0, abs=1e-6)
+    assert limits["ETD"] == pytest.approx(1.0, abs=1e-6)
+    assert limits["O2TD (sample)"] > 1.1
+    for curve in data["by_lambda"]["limits"].values():
+        assert curve == sorted(curve, reverse=True)
+
+
+def test_valleys_below_the_limit(data: dict[str, Any]) -> None:
+    """The sensitivity figure's depths are not those of the limits, as the chapter warns."""
+    limit = data["landings"]["collision"]["methods"]["TD"]["rmse"]
+    for name in ("TDC", "TDRC", "GTD2"):
+        assert data["landings"]["collision"]["methods"][name]["rmse"] == pytest.approx(limit)
+    found = data["curves"]["methods"]
+    least = {n: min(v for v in found[n]["sensitivity"] if v != "inf") for n in ("TDC", "GTD2")}
+    assert max(least.values()) < limit
+
+
+def test_on_policy_long_traces_pay(data: dict[str, Any]) -> None:
+    found = data["by_lambda"]
+    assert found["on_policy"]["best"] >= 0.8
+    off = found["LSTD"]["10000"]
+    assert found["traces"][off.index(min(off))] < 0.8
+
+
+def test_a_diagonal_solver_amplifies(data: dict[str, Any]) -> None:
+    chain = data["landings"]["Boyan chain"]["methods"]
+    assert chain["DiagonalSOTD"]["amplification"] > 100.0
+
+
+def test_emphasis_is_what_is_near_optimal(data: dict[str, Any]) -> None:
+    """Of the paper's three ways, ETD alone is within a third of the best on all problems."""
+    near = data["nearness"]
+    assert near["ETD"]["worst"] < 4 / 3
+    for name in ("SOTD", "SOTD(start=td)", "O2TD", "O2TD(omega=state)", "O2TD(omega=printed)"):
+        assert near[name]["median"] > 4 / 3
