@@ -6,9 +6,13 @@ import ast
 import contextlib
 import json
 import os
+import random
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -129,6 +133,55 @@ def test_a_full_disk_is_one_sentence_and_the_old_file_stays(tmp_path: Path) -> N
             if left:
                 assert target.read_bytes() == b"old"
                 target.unlink()
+
+
+def shuffled(folder: Path, rows: int) -> Path:
+    draw = random.Random(0)  # noqa: S311
+    lines = [f"{k // 5},{k % 5},{k % 3},{k * 0.37},{k % 5 == 4},1.0" for k in range(rows)]
+    draw.shuffle(lines)
+    file = folder / "shuffled.csv"
+    file.write_text("\n".join(["episode,step,state,reward,terminated,rho", *lines]))
+    return file
+
+
+def test_no_room_for_a_sorted_log_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = shuffled(tmp_path, 5000)
+    (tmp_path / "place").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "place"))
+    source = sources.open_logs(file, discount=0.9, sort=True)
+    with (
+        room(2000),
+        pytest.raises(O2TDError, match=r"place: the sorted log.*File too large.*TMPDIR"),
+    ):
+        list(source.chunks())
+    assert not list((tmp_path / "place").iterdir())
+    assert sum(len(chunk.reward) for chunk in source.chunks()) == 5000
+
+
+@pytest.mark.slow
+def test_killed_while_sorting(tmp_path: Path) -> None:
+    """The log is as it was, and the next run does not care what the killed one left."""
+    file = shuffled(tmp_path, 500_000)
+    before, place = file.read_bytes(), tmp_path / "place"
+    place.mkdir()
+    command = [sys.executable, "-m", "o2td", "evaluate", str(file), "--discount", "0.9", "--sort"]
+    command += ["--methods", "lstd", "--features", "tabular", "--json"]
+    environment = {**os.environ, "TMPDIR": str(place)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while not any(path.stat().st_size for path in place.rglob("*")) and time.monotonic() < until:
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert list(place.iterdir())
+    assert file.read_bytes() == before
+    answers = [
+        subprocess.run(command, env=env, capture_output=True, check=True, text=True).stdout
+        for env in (environment, dict(os.environ))
+    ]
+    assert json.loads(answers[0])["estimates"] == json.loads(answers[1])["estimates"]
 
 
 SMALL = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import weakref
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError
+from o2td.errors import InputError, O2TDError
 from o2td.sources.ahead import ahead
 from o2td.sources.blocks import Block, Where
 from o2td.sources.columns import Columns, Mapped, find_columns
@@ -182,7 +183,15 @@ class LogSource(Source):
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             order = self.mapped.one("step") or self.mapped.one("time")
             episode = self.mapped.one("episode") or ""
-            file = sorted_file(self._reader, self._kinds, episode, order, folder)
+            try:
+                file = sorted_file(self._reader, self._kinds, episode, order, folder)
+            except OSError as error:
+                shutil.rmtree(folder, ignore_errors=True)
+                why = os.strerror(error.errno) if error.errno else str(error)
+                raise O2TDError(
+                    f"{folder.parent}: the sorted log cannot be written there ({why}); make room, or"
+                    " set TMPDIR to a folder on another disk"
+                ) from error
             self._sorted = FileReader([file])
         kinds = {**self._kinds, PART: "int", ROW: "int"}
         for batch in self._sorted.batches(0, kinds, rows):
