@@ -9,6 +9,7 @@ LSTD(0) with an order-9 Fourier basis on mountain car, whose interval alone cove
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -44,7 +45,7 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
     off: dict[str, list[float]] = {}
     inside, widened, approximation, width, words, seconds = [], [], [], [], [], []
     for k in range(first, first + sets):
-        log = make(episodes, [k, 23])
+        log = make(episodes, [k, 41])
         begun = time.time()
         answer = evaluation.evaluate(log, 0.99, features=features, methods=METHODS, seed=k)
         seconds.append(time.time() - begun)
@@ -57,6 +58,12 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
         approximation.append(best.approximation_error)
         width.append((best.high - best.low) / 2)
         words.append((best.method, best.verdict))
+        print(
+            f"{name}, set {k}: {best.method} {best.value - truth:+.3f} ±{width[-1]:.3f}"
+            f" ±{best.approximation_error or 0.0:.3f} {best.verdict}",
+            file=sys.stderr,
+            flush=True,
+        )
     return {
         "truth": truth,
         **{f"rmse {m}": float(np.sqrt(np.square(v).mean())) for m, v in off.items()},

@@ -10,7 +10,8 @@ measures, each in a process of its own so that peaks do not mix:
 - `product`: the matrix product alone, `Z^T [D, r]` in blocks, as many rows,
 - `lstd`: log to theta, all of it,
 - `evaluate`: the command `o2td evaluate --methods lstd`, intervals and diagnostics included,
-- `lanes`: the bootstrap's lanes against one estimate.
+- `one` and `lanes`: one LSTD estimate, and the same with 200 bootstrap lanes in the same pass, both
+  on episodes of 20 rows in memory, the fewest that the lanes are meant for.
 
 Processor time is what is compared: a busy machine leaves it alone.
 """
@@ -36,7 +37,9 @@ OBSERVATIONS = 16
 STEPS = 100  # of an episode
 FILES = 8
 BLOCK = 65_536
-PARTS = ("scan", "features", "product", "lstd", "evaluate", "lanes")
+LANES = 200
+SHORT = 20  # rows of an episode where lanes are measured
+PARTS = ("scan", "features", "product", "lstd", "evaluate", "one", "lanes")
 
 
 def make_logs(folder: Path, rows: int) -> list[Path]:
@@ -158,11 +161,47 @@ def evaluate(files: list[Path], rows: int) -> Callable[[], None]:
     return work
 
 
+def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
+    """Features, sums and solution of `rows` rows, a chunk at a time, with or without lanes."""
+    import numpy as np
+
+    from o2td.evaluation.basis import States
+    from o2td.evaluation.blocks import Block
+    from o2td.evaluation.fitting import Fitting
+    from o2td.evaluation.systems import System
+
+    _, chunk, phi = _prepared(files)
+    chunk = chunk.take(slice(0, len(chunk) // SHORT * SHORT))
+    first = np.arange(0, len(chunk) + 1, SHORT)
+    opens = np.ones(len(first) - 1, dtype=bool)
+
+    def work(passes: int = max(1, rows // len(chunk))) -> None:
+        system = System(States(phi), lanes=lanes)
+        fitting = Fitting([system], lanes, 0)
+        for k in range(passes):
+            key = np.arange(len(opens), dtype=np.uint64) + np.uint64(k * len(opens))
+            fitting.add(Block(chunk, first, opens, key))
+        assert np.isfinite(system.solve().theta).all()
+        if lanes:
+            values = system.lane_values()
+            assert values is not None
+            assert np.ptp(values) > 0.0
+
+    work(1)
+    return work
+
+
+def lanes(files: list[Path], rows: int) -> Callable[[], None]:
+    return one(files, rows, LANES)
+
+
 MAKERS: dict[str, Callable[[list[Path], int], Any]] = {
     "features": feature_map,
     "product": product,
     "lstd": lstd,
     "evaluate": evaluate,
+    "one": one,
+    "lanes": lanes,
 }
 
 
@@ -194,6 +233,9 @@ def report(rows: int, folder: Path, parts: list[str]) -> dict[str, Any]:
         total = sum(found[part]["cpu"] for part in ("scan", "features", "product"))
         print(f"lstd / (scan + features + product) = {found['lstd']['cpu'] / total:.2f}")
         found["ratio"] = found["lstd"]["cpu"] / total
+    if {"one", "lanes"} <= set(found):
+        found["lanes_ratio"] = found["lanes"]["cpu"] / found["one"]["cpu"]
+        print(f"{LANES} lanes / one estimate = {found['lanes_ratio']:.1f}")
     return found
 
 
@@ -201,7 +243,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--parts", default="scan,features,product,lstd,evaluate")
+    parser.add_argument("--parts", default="scan,features,product,lstd,evaluate,one,lanes")
     parser.add_argument("--one", choices=PARTS)
     given = parser.parse_args()
     files = make_logs(given.folder / str(given.rows), given.rows)

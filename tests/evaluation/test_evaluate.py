@@ -144,7 +144,7 @@ def test_where_nothing_can_answer_a_fit_stands_first(walk):
 
 
 def test_a_learner_that_has_not_arrived_is_no_doubt_about_a_solver(walk):
-    problem, truth = walk
+    problem, _ = walk
     answer = evaluation.evaluate(log_of(problem, 400, [0, 5]), discount=1.0)
     gap = abs(answer["tdrc"].value - answer["lstd"].value)
     assert gap > answer["lstd"].standard_error  # it has not: one pass from zero

@@ -14,10 +14,11 @@ import numpy as np
 from o2td.evaluation.blocks import Floats
 from o2td.features import Fourier, Polynomial, Radial
 
-TRACES = (0.0, 0.5, 0.8)
+TRACES = (0.0, 0.8)
 RIDGES = (1e-8, 1e-5)
 _QUANTILE = 0.01
 _CENTERS = 200
+_CENTERED = 3  # variables up to which so many centres lie close to each other
 _WIDTHS = (0.3, 0.6)  # of the median distance between rows
 _LARGEST = 350  # features
 _NEIGHBOURS = 4000  # rows from which centres are taken
@@ -40,7 +41,7 @@ def candidates(inputs: Floats, seed: int, rows: int) -> Iterator[Any]:
         if _monomials(k, degree) <= largest:
             yield Polynomial(degree, bounds=wide).fit()
     centers = min(_CENTERS, largest - 1)
-    if centers >= 20:
+    if centers >= 20 and k <= _CENTERED:
         yield from _radial(inputs, wide, centers, seed)
 
 

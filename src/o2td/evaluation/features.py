@@ -17,7 +17,7 @@ from o2td.evaluation.survey import Survey, by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Tabular, Transformer, parse
 
-_JUDGED = 15_000  # rows on which candidates are judged
+_JUDGED = 40_000  # rows on which candidates are judged
 _LEAST = 400  # rows below which nothing is judged
 
 
@@ -109,7 +109,8 @@ def _auto(sample: Block, seed: int) -> Chosen:
     why = (
         f"of {len(choices)} candidates {len(kept)} are kept: held-out episodes do not tell them"
         " from the best by the kernel Bellman loss (nor by weighted returns, where their weights"
-        " leave enough episodes); the estimate is their mean, the first is the model"
+        " leave enough episodes); the estimate is the mean of the middle half of those without a"
+        " trace, the first is the model"
     )
     account = {
         "picked": kept[0].name,

@@ -169,6 +169,18 @@ def _corrections(
     return own(first, fold), own(delta, mine)
 
 
+def middle(fits: list[Fit]) -> list[Fit]:
+    """The middle half, by value, of the fits without traces.
+
+    A trace multiplies ratios, so fits with one are noisier where policies differ; they serve as a
+    check. The middle half (Tukey's midmean, once averaged) is deaf to a single odd basis.
+    """
+    plain = [fit for fit in fits if fit.system.trace == 0.0] or fits
+    plain = sorted(plain, key=lambda fit: fit.value)
+    cut = len(plain) // 4
+    return plain[cut : len(plain) - cut]
+
+
 def averaged(fits: list[Fit]) -> tuple[float, Floats, Floats]:
     """Value, influence values and lanes of the mean of several fits."""
     value = float(np.mean([fit.value for fit in fits]))

@@ -11,7 +11,7 @@ from o2td.evaluation.blocks import Block, Floats, Log
 from o2td.evaluation.bootstrap import Interval, bca, sandwich, student, weighted_means
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.features import Chosen, choose
-from o2td.evaluation.fitting import AnySystem, Fit, Fitting, averaged
+from o2td.evaluation.fitting import AnySystem, Fit, Fitting, averaged, middle
 from o2td.evaluation.importance import FAMILY, Corrected
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.online import Replicated, online
@@ -164,8 +164,11 @@ class Plan:
             fits = [fit for fit, fine in zip(members, agreeing(values), strict=True) if fine]
             values = np.array([fit.value for fit in fits])
             if self.choice.average:
-                value, influence, lanes = averaged(fits)
-                about = f"LSTD: mean of {len(fits)} fits, the best by losses {lead.system.label}"
+                kept = middle(fits)
+                value, influence, lanes = averaged(kept)
+                about = (
+                    f"LSTD: mean of {len(kept)} of {len(fits)} fits; as model {lead.system.label}"
+                )
                 approximation = float(np.ptp(values)) / 2.0
             else:
                 value, influence, lanes = lead.value, lead.influence, lead.lanes
@@ -242,6 +245,7 @@ class Plan:
             1.0,
             about,
             found.trouble,
+            self.base.half_width,
         )
 
     def _missing(self, method: str, why: str) -> Case:

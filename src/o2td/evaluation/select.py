@@ -4,8 +4,9 @@ Every candidate is fitted on four fifths of the episodes and judged on the rest,
 kernel Bellman loss and by the error against weighted per-decision returns. A basis is left out
 where a loss is above the best by more than `REJECT` standard errors; returns have a say only where
 their weights leave at least `ENOUGH` effective episodes. Among the rest the losses do not decide,
-while the answers still differ, so the richest ones are kept as a panel: its mean is the estimate,
-and its spread shows what the choice of features does to the answer.
+while the answers still differ, so the richest ones are kept as a panel, each without and with a
+long trace: the midmean of those without is the estimate, and the spread of all shows what the choice
+of features does to the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ REJECT = 3.0
 ENOUGH = 50.0
 UNSTABLE = 10.0  # times the median noise of the kernel loss: a fit that blows up between folds
 PANEL = 8  # bases
-PANEL_TRACES = (TRACES[0], TRACES[-1])
 
 
 @dataclass(eq=False)
@@ -135,8 +135,7 @@ def panel(choices: list[Choice]) -> list[Choice]:
     fine = [choice for choice in choices if not choice.verdict] or choices
     size = {id(choice.features): choice.d for choice in fine}
     bases = sorted(size, key=lambda basis: -size[basis])[:PANEL]
-    kept = [c for c in fine if id(c.features) in bases and c.trace in PANEL_TRACES]
-    kept = kept or fine[:1]
+    kept = [c for c in fine if id(c.features) in bases]
     order = np.argsort([c.bellman for c in kept]).argsort()
     order = order + np.argsort([c.returns_error for c in kept]).argsort()
     kept = [kept[int(k)] for k in np.argsort(order, kind="stable")]

@@ -11,10 +11,10 @@
 | `share_caution` | 0.2 | one weight holds so much of their sum: the answer is that episode's |
 | `support_caution` | 0.95 | share of the target's visits that the log can tell about |
 | `support_none` | 0.5 | below, most of what the target does was never seen |
-| `condition_caution` | 1e10 | about six of sixteen digits are left |
+| `condition_caution` | 1e13 | three of sixteen digits are left: rounding nears the sampling error |
 | `approximation_caution` | 0.5 | of the interval's half-width: beyond, the interval is not the error |
 | `approximation_none` | 0.25 | of the spread of the values: the features do not carry the value |
-| `agreement_caution` | 3.0 | standard errors between this estimate and another one that is usable |
+| `agreement_caution` | 3.0 | standard errors between this estimate and another that is trusted |
 | `width_none` | 1.0 | of the range that values can have: an interval that excludes nothing |
 | `rewarded_caution` | 10 | episodes that carry the variation: rarer, and skewness defeats any interval |
 """
@@ -46,7 +46,7 @@ class Thresholds:
     share_caution: float = 0.2
     support_caution: float = 0.95
     support_none: float = 0.5
-    condition_caution: float = 1e10
+    condition_caution: float = 1e13
     approximation_caution: float = 0.5
     approximation_none: float = 0.25
     agreement_caution: float = 3.0

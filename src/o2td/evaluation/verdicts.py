@@ -27,6 +27,7 @@ class Case:
     condition: float = 1.0
     about: str = ""
     trouble: str = ""
+    narrow: float = np.inf  # half-width of a better interval from the same rows, if there is one
     reasons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
 
@@ -148,7 +149,7 @@ def _about_fit(case: Case, grounds: Grounds) -> None:
             f"other features give answers {case.approximation:.3g} away: these do not carry the"
             " values",
         )
-    elif case.approximation > bounds.approximation_caution * case.half_width:
+    elif case.approximation > bounds.approximation_caution * min(case.half_width, case.narrow):
         case.note(
             CAUTION,
             f"the approximation error, about {case.approximation:.2g}, is beside an interval of"
@@ -157,10 +158,10 @@ def _about_fit(case: Case, grounds: Grounds) -> None:
 
 
 def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[str, Any]]:
-    """How far the usable others are from an estimate, in standard errors; far ones are a doubt.
+    """How far the usable others are from an estimate, in standard errors.
 
-    Learners that saw the rows once are shown but are no doubt: they start from zero, and may not
-    have arrived.
+    A far one is a doubt if it is trusted itself. Learners that saw the rows once are never one: they
+    start from zero, and may not have arrived.
     """
     found = []
     for other in others:
@@ -172,7 +173,7 @@ def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[s
         scale = float(np.sqrt(np.sum(np.square(parts))))
         apart = abs(other.value - case.value) / scale if scale > 0.0 else 0.0
         found.append({"method": other.method, "standard_errors": apart})
-        if apart > bounds.agreement_caution and not online:
+        if apart > bounds.agreement_caution and other.verdict == TRUST and not online:
             case.note(
                 CAUTION, f"{other.method} says {other.value:.4g}, {apart:.1f} standard errors away"
             )
@@ -180,17 +181,14 @@ def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[s
 
 
 def recommend(cases: list[Case]) -> Case:
-    """The most trusted estimate; among equals the one with least doubt, fits before histories."""
+    """The most trusted estimate; among equals fits before histories, then the least doubt."""
     order = {TRUST: 0, CAUTION: 1, CANNOT: 2}
     able = [case for case in cases if case.method not in ("sotd", "lsetd", "o2td", "etd", "tdrc")]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
     def rank(case: Case) -> tuple[int, bool, float]:
-        # A history's interval is itself doubtful, so it must be clearly shorter to win; where
-        # nothing can answer its length means nothing.
-        history = case.method in HISTORIES
+        # Where weights are doubtful so is the length of a history's interval: fits go first.
         doubt = case.doubt if np.isfinite(case.doubt) else np.inf
-        hopeless = history and case.verdict == CANNOT
-        return order[case.verdict], hopeless, (1.5 if history else 1.0) * doubt
+        return order[case.verdict], case.method in HISTORIES, doubt
 
     return min(pool, key=rank)

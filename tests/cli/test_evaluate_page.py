@@ -1,0 +1,92 @@
+"""The page of an evaluation in a browser: whole, quiet, and readable on a laptop and a phone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from o2td.cli.main import main
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from browser import WIDTHS, chromium, stumbles
+
+HOSTILE = ("<script>document.title='taken'</script>`x|$y$", 'a"><img src=x onerror=alert(2)>')
+
+
+def line_log(episodes: int = 60, seed: int = 3) -> pl.DataFrame:
+    """A point pushed about a line and a second variable that follows; behaviour not logged."""
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[Any, ...]] = []
+    for episode in range(episodes):
+        x = rng.normal()
+        for step in range(12):
+            action = int(rng.random() < 0.5)
+            after = 0.8 * x + 0.5 * (2 * action - 1) + 0.1 * rng.normal()
+            wanted = 0.7 if (x < 0) == bool(action) else 0.3
+            last = step == 11
+            rows.append((episode, step, x, x**3, action, -abs(x), last, False, wanted))
+            x = after
+    names = ["episode", "step", *HOSTILE, "action", "reward", "terminated", "truncated"]
+    return pl.DataFrame(rows, schema=[*names, "target_prob"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a log with hostile names, all methods, chosen features, an estimated behaviour."""
+    folder = tmp_path_factory.mktemp("page")
+    line_log().write_parquet(folder / "log.parquet")
+    observed = "\n".join(f"  '''{name}'''," for name in HOSTILE)
+    (folder / "names.toml").write_text(f"observation = [\n{observed}\n]\n")
+    given = [str(folder / "log.parquet"), "--discount", "0.9", "-c", str(folder / "names.toml")]
+    assert main(["evaluate", *given, "--json", "--out", str(folder / "answer")]) == 0
+    return folder / "answer" / "report.html"
+
+
+def test_a_reader_stumbles_over_nothing(page: Path) -> None:
+    with chromium() as browser:
+        assert [one for width in WIDTHS for one in stumbles(browser, page, width)] == []
+
+
+def test_every_section_and_figure_is_there(page: Path) -> None:
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        tab.goto(page.as_uri())
+        heads = tab.eval_on_selector_all("h2", "all => all.map((one) => one.textContent)")
+        assert heads[:2] == ["Verdict", "Estimates"]
+        sizes = tab.eval_on_selector_all(
+            "img", "all => all.map((one) => [one.alt, one.naturalWidth, one.clientWidth])"
+        )
+        assert len(sizes) == 5  # estimates, horizon, weights, learning curves, calibration
+        assert all(alt and natural > 0 and shown > 200 for alt, natural, shown in sizes)
+        tab.eval_on_selector_all("details", "all => all.forEach((one) => { one.open = true; })")
+        wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        assert tab.evaluate(wide) is False
+        tab.close()
+
+
+def test_hostile_names_are_read_as_names(page: Path) -> None:
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(page.as_uri())
+        assert tab.title() == "What would this policy be worth?"
+        assert tab.locator("script").count() == 0
+        assert tab.locator("img[onerror]").count() == 0
+        assert "<img src=x onerror=alert(2)>" in tab.locator("body").inner_text()
+        tab.close()
+
+
+def test_no_number_is_missing_in_what_a_reader_sees(page: Path) -> None:
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(page.as_uri())
+        tab.eval_on_selector_all("details", "all => all.forEach((one) => { one.open = true; })")
+        text = tab.locator("body").inner_text()
+        tab.close()
+    words = text.replace(",", " ").replace("[", " ").replace("]", " ").lower().split()
+    assert {"nan", "inf", "-inf", "none", "undefined"}.isdisjoint(words)
