@@ -1,4 +1,4 @@
-"""Conformance checks: promises that every learner, solver and domain keeps, ready for your own.
+"""Conformance checks: promises that learners, solvers, domains and sources keep, ready for your own.
 
 A package that registers an algorithm by entry point is found, and its tests are three lines::
 
@@ -31,6 +31,7 @@ from o2td.checks import (  # noqa: F401  (their import registers the checks)
     learner_theory,
     solver_answers,
     solver_rows,
+    sources,
 )
 from o2td.checks.base import (
     BoundCheck,
@@ -56,6 +57,7 @@ __all__ = [
     "check_domain",
     "check_learner",
     "check_solver",
+    "check_source",
     "checks_of",
 ]
 
@@ -67,10 +69,10 @@ def all_checks(kind: str, *subjects: Any) -> list[BoundCheck]:
 
     Parameters
     ----------
-    kind : "learners", "solvers" or "domains"
+    kind : "learners", "solvers", "domains" or "sources"
     *subjects : classes, instances or registered names; for domains functions, problems or names
         None given: all that are registered, those of other packages included. A class stands for
-        all its settings (`o2td.checks.cases`).
+        all its settings (`o2td.checks.cases`). Sources are not registered: pass some.
 
     Examples
     --------
@@ -79,6 +81,8 @@ def all_checks(kind: str, *subjects: Any) -> list[BoundCheck]:
     True
     """
     checks_of(kind)
+    if kind == "sources" and not subjects:
+        raise InputError("sources: pass the sources to check, such as open_logs(...)")
     chosen = subjects or tuple(_REGISTRIES[kind].names())
     pairs = [pair for subject in chosen for pair in _instances(kind, subject)]
     return [check for member, label in pairs for check in bound(kind, member, label)]
@@ -114,6 +118,19 @@ def check_domain(subject: Any) -> list[Report] | Report:
     return _run("domains", subject)
 
 
+def check_source(subject: Any) -> Report:
+    """Run every check on a source of logged data.
+
+    >>> import numpy as np
+    >>> from o2td import sources
+    >>> even = lambda x: np.full((len(x), 2), 0.5)
+    >>> played = sources.rollouts("CartPole-v1", even, discount=0.99, episodes=5)
+    >>> "chunk_sizes" in check_source(played).passed
+    True
+    """
+    return run("sources", *sources.subject(subject))
+
+
 def _run(kind: str, subject: Any) -> list[Report] | Report:
     reports = [run(kind, member, label) for member, label in _instances(kind, subject)]
     whole = kind != "domains" and (isinstance(subject, (str, type)))
@@ -121,8 +138,8 @@ def _run(kind: str, subject: Any) -> list[Report] | Report:
 
 
 def _instances(kind: str, subject: Any) -> Iterator[tuple[Any, str]]:
-    if kind == "domains":
-        yield domains.subject(subject)
+    if kind in ("domains", "sources"):
+        yield (domains if kind == "domains" else sources).subject(subject)
         return
     if isinstance(subject, str):
         subject = _REGISTRIES[kind][subject]

@@ -22,7 +22,7 @@ from o2td.errors import InputError
 __all__ = ["BoundCheck", "Check", "CheckError", "DoesNotApply", "Report"]
 
 Function = Callable[[Any], None]
-KINDS = ("learners", "solvers", "domains")
+KINDS = ("learners", "solvers", "domains", "sources")
 
 
 class CheckError(AssertionError):

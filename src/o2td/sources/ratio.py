@@ -51,6 +51,11 @@ class Ratio:
         has = self.mapped.roles.__contains__
         if isinstance(self.target, str) and self.target != "behavior":
             raise InputError(f'target: {self.target!r} is unknown; pass a policy or "behavior"')
+        if isinstance(self.behavior, str):
+            raise InputError(
+                f"behavior: {self.behavior!r} is unknown; pass a policy, or nothing to have it read from"
+                " the log's columns or, without such, estimated from the log"
+            )
         self.given = self.target is None and has("rho")
         self.on_policy = isinstance(self.target, str)
         self.policy = None if self.on_policy else self.target
