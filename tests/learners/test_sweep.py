@@ -5,15 +5,17 @@ import pytest
 
 from o2td import Lane, Transitions, metrics, sweep
 from o2td.domains import garnet
-from o2td.emphasis import Omega
+from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
 from o2td.learners import (
     ETD,
+    GTD,
     GTD2,
     HTD,
     MEMBERS,
     O2TD,
     TD,
+    TDC,
     TDRC,
     ResidualGradient,
 )
@@ -39,22 +41,35 @@ def test_lanes_are_the_learners_one_by_one(layout):
     assert (result.diverged == -1).all()
 
 
+WEIGHTED = [TD(a) for a in (0.01, 0.05, 0.1)] + [TD("auto"), ETD(0.003), ETD(0.003, decay=0.2)]
+WEIGHTED += [O2TD(0.05, reading) for reading in ("sample", "printed", "state", "moments")]
+LEAN = [GTD2(a) for a in (0.001, 0.01, 0.05)] + [GTD2(0.02, 0.01), GTD2("auto"), GTD2(0.3, 0.3)]
+LEAN += [GTD2(0.02, emphasis=Omega("sample")), GTD2(0.003, emphasis=FollowOn())]
+OTHERS = [TDC(0.05, 0.02), TDRC(0.05), TDRC(0.05, 0.5, regularizer=2.0), TDRC("auto")]
+OTHERS += [HTD(0.05, 0.02), GTD(0.05, 0.1), GTD(0.05, 1.0), GTD2(0.05, form="expanded")]
+MATRICES = {
+    "weighted": (WEIGHTED, TD(1e5)),
+    "lean": (LEAN, GTD2(1e5)),
+    "gradient": ([*LEAN, *OTHERS], TDRC(1e5)),
+}
+
+
+@pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("layout", ["dense", "table"])
 @pytest.mark.parametrize("every", [None, 7, 45, 64])
-def test_matrix_products_give_what_the_plain_kernel_gives(layout, every):
+def test_matrix_products_give_what_the_plain_kernel_gives(layout, every, kind):
     table, batch = random_rows(300, d=70, states=40, sparse=False, double=False)
     stream = LAYOUTS[layout](table, batch)
-    lanes = [TD(a) for a in (0.01, 0.05, 0.1, 1e5)] + [
-        TD("auto"),
-        ETD(0.003),
-        ETD(0.003, decay=0.2),
-    ]
-    lanes += [O2TD(0.05, w) for w in ("sample", "printed", "state", "moments")]
+    lanes, wild = MATRICES[kind]
+    lanes = [*lanes[:3], wild, *lanes[3:]]
     metric = {"norm": metrics.Quadratic("norm", np.eye(70), np.zeros(70), 0.0)}
     result = sweep(lanes, stream, metric, every)
     for k, learner in enumerate(lanes):
         alone = learner.clone().partial_fit(stream)
         np.testing.assert_allclose(result.theta[:, k], alone.theta, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            result.learners[k].arrays.get("w", 0.0), alone.arrays.get("w", 0.0), 1e-9, 1e-12
+        )
         assert result.diverged[k] == alone.diverged[0]
         for j, step in enumerate(result.steps):
             if not 0 <= result.diverged[k] < step:

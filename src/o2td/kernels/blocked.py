@@ -1,13 +1,13 @@
 """Many weighted-TD lanes without traces, in matrix products: exact sequential TD at BLAS-3 speed.
 
-Over a block of B rows theta moves by `sum_k a_k phi_k` only, with scalars `a_k = gain_k M_k delta_k`.
-With `E = gamma Phi' - Phi` (B, d), shared by all lanes,
+Over a block of B rows theta moves by `sum_t a_t phi_t` only, with scalars `a_t = gain_t M_t delta_t`.
+With `E = gamma Phi' - Phi` (B, d), shared by all lanes, the dot products `V_t = E_t.theta` that steps
+need start as one matrix product for all lanes, and step t corrects those of the rows s after it:
 
-    V = E Theta^T (B, lanes),    D = E Phi^T (B, B),
-    delta_t = r_t + V_t + sum_{k<t} D_tk a_k,    Theta += a^T Phi
+    V = E Theta^T (B, lanes),    D = E Phi^T (B, B),    V_s += D_st a_t,    Theta += a^T Phi
 
 which is the same recursion, row by row, as the plain kernel's: three matrix products and a small
-triangular loop in place of 3 d numbers read for every lane and row.
+triangular loop, over lanes side by side, in place of 3 d numbers read for every lane and row.
 """
 
 from __future__ import annotations
@@ -17,13 +17,26 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
+from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
 BLOCK = 32
 
 
+@njit(cache=True, nogil=True)
+def block_end(lo: int, n: int, first: int, every: int) -> int:
+    """Where the block that begins at row lo ends: blocks of one size up to the next record."""
+    left = n - lo
+    if every > 0:
+        left = min(left, every - (first + lo) % every)
+    blocks = (left + BLOCK - 1) // BLOCK
+    return lo + (left + blocks - 1) // blocks
+
+
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _load(rows: Any, following: Any, discount: Any, lo: int, hi: int, Phi: Any, E: Any) -> None:
+def load_block(
+    rows: Any, following: Any, discount: Any, lo: int, hi: int, Phi: Any, E: Any
+) -> None:
+    """Rows lo:hi of the features into `Phi`, and of `gamma phi' - phi` into `E`."""
     for t in range(lo, hi):
         phi = rows.matrix[rows.at[t]]
         gamma = discount[t]
@@ -40,37 +53,47 @@ def _load(rows: Any, following: Any, discount: Any, lo: int, hi: int, Phi: Any, 
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _recursion(
-    D: Any,
-    V: Any,
-    reward: Any,
-    gain: Any,
-    weight: Any,
-    inner: Any,
-    omega: Any,
-    lo: int,
-    size: int,
-    diverged: Any,
-    first: int,
-    a: Any,
-) -> None:
-    """Fill `a` (lanes, B) row by row; a lane that would overflow stops, its later rows stay 0."""
-    for lane in range(len(diverged)):
-        own = a[lane]
-        for t in range(size):
-            own[t] = 0.0
-        if diverged[lane] >= 0:
-            continue
-        for t in range(size):
-            delta = reward[lo + t] + V[t, lane]
-            for k in range(t):
-                delta += D[t, k] * own[k]
-            m = weight[lane, lo + t] * (omega[t] if inner[lane] else 1.0)
-            step = gain[lane, lo + t] * delta * m
-            if not (abs(delta) < HUGE and abs(step) < HUGE):
-                diverged[lane] = first + lo + t
-                break
-            own[t] = step
+def _omegas(Phi: Any, E: Any, omega: Any) -> None:
+    """`dphi.phi / |dphi|^2` of the block's rows; E is -dphi."""
+    for t in range(len(omega)):
+        along = square = 0.0
+        for j in range(E.shape[1]):
+            along -= E[t, j] * Phi[t, j]
+            square += E[t, j] * E[t, j]
+        omega[t] = quotient((along, square))
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def correct(V: Any, D: Any, a: Any, t: int) -> None:
+    """`V_s += D_st a_t`, at once for the rest of t's four, and for four at a time beyond these."""
+    end = min(len(V), t + 4 - t % 4)
+    for s in range(t + 1, end):
+        for k in range(V.shape[1]):
+            V[s, k] += D[s, t] * a[t, k]
+    if t + 1 == end:
+        for s in range(end, len(V)):
+            g, h, i, j = D[s, t - 3], D[s, t - 2], D[s, t - 1], D[s, t]
+            for k in range(V.shape[1]):
+                V[s, k] += g * a[t - 3, k] + h * a[t - 2, k] + i * a[t - 1, k] + j * a[t, k]
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _recursion(D: Any, V: Any, gain: Any, step: int, diverged: Any, a: Any) -> None:
+    """Fill `a` (B, lanes) row by row; a lane that would overflow stops, its later rows stay 0.
+
+    A lane that has stopped has V = nan, so that no later row of it passes the test.
+    """
+    lanes = len(diverged)
+    for t in range(len(V)):
+        for k in range(lanes):
+            a[t, k] = gain[t, k] * V[t, k]
+        for k in range(lanes):
+            if not (abs(V[t, k]) < HUGE and abs(a[t, k]) < HUGE):
+                if diverged[k] < 0:
+                    diverged[k] = step + t
+                V[t + 1 :, k] = np.nan
+                a[t, k] = 0.0
+        correct(V, D, a, t)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -86,35 +109,28 @@ def drive_blocked(
 ) -> None:
     """As `lanes.drive`, for dense rows and weighted lanes without traces that share r and gamma."""
     n_lanes, d = lanes.theta.shape
-    theta = lanes.theta
-    reward, discount = lanes.reward[0], lanes.discount[0]
-    Phi, E = np.zeros((BLOCK, d)), np.zeros((BLOCK, d))
-    V, D = np.empty((BLOCK, n_lanes)), np.empty((BLOCK, BLOCK))
-    a, moved, omega = np.zeros((n_lanes, BLOCK)), np.empty((n_lanes, d)), np.ones(BLOCK)
+    theta, discount = lanes.theta, lanes.discount[0]
+    Phi, E, moved = np.zeros((BLOCK, d)), np.zeros((BLOCK, d)), np.empty((n_lanes, d))
+    V, D, gain = np.empty((BLOCK, n_lanes)), np.empty((BLOCK, BLOCK)), np.empty((BLOCK, n_lanes))
+    a, omega = np.empty((BLOCK, n_lanes)), np.ones(BLOCK)
     weighed = lanes.inner.any()
     at = 0
     lo = 0
     while lo < n:
-        hi = min(n, lo + BLOCK)
-        if every > 0:
-            hi = min(hi, lo + every - (first + lo) % every)
+        hi = block_end(lo, n, first, every)
         size = hi - lo
-        _load(rows, following, discount, lo, hi, Phi, E)
-        if size < BLOCK:
-            a[:] = 0.0
-            Phi[size:] = 0.0
+        load_block(rows, following, discount, lo, hi, Phi, E)
         if weighed:
+            _omegas(Phi, E, omega)
+        np.dot(E[:size], theta.T, V[:size])
+        np.dot(E[:size], Phi.T, D[:size])
+        for k in range(n_lanes):
             for t in range(size):
-                i, k = rows.at[lo + t], following.at[lo + t]
-                gamma = discount[lo + t]
-                next_phi = following.matrix[k] if gamma != 0.0 else rows.matrix[i]
-                omega[t] = quotient(moments_dense(rows.matrix[i], next_phi, gamma))
-        np.dot(E, theta.T, V)
-        np.dot(E, Phi.T, D)
-        _recursion(
-            D, V, reward, lanes.gain, lanes.weight, lanes.inner, omega, lo, size, diverged, first, a
-        )
-        np.dot(a, Phi, moved)
+                V[t, k] = V[t, k] + lanes.reward[0, lo + t] if diverged[k] < 0 else np.nan
+                m = lanes.weight[k, lo + t] * (omega[t] if lanes.inner[k] else 1.0)
+                gain[t, k] = lanes.gain[k, lo + t] * m
+        _recursion(D, V[:size], gain, first + lo, diverged, a)
+        np.dot(a[:size].T, Phi[:size], moved)
         for lane in range(n_lanes):
             for j in range(d):
                 theta[lane, j] += moved[lane, j]

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from numba import njit
 from numba.extending import register_jitable
 
+from o2td.kernels.memory import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
+
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
 HUGE = 1e150  # beyond this a square overflows: the learner has diverged
 
@@ -108,18 +110,21 @@ def size_of(step, delta, m):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def gram_dense(phi, next_phi, z, m, traced):  # type: ignore[no-untyped-def]
-    """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces."""
+def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
+    """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces.
+
+    phi begins at i of `here`, phi' at k of `there`.
+    """
     pp = pn = nn = zp = zn = zz = 0.0
-    for j in range(len(phi)):
-        pp += phi[j] * phi[j]
-        pn += phi[j] * next_phi[j]
-        nn += next_phi[j] * next_phi[j]
+    for j in range(len(z)):
+        pp += here[i + j] * here[i + j]
+        pn += here[i + j] * there[k + j]
+        nn += there[k + j] * there[k + j]
     if not traced:
         return pp, pn, nn, m * pp, m * pn, m * m * pp
-    for j in range(len(phi)):
-        zp += z[j] * phi[j]
-        zn += z[j] * next_phi[j]
+    for j in range(len(z)):
+        zp += z[j] * here[i + j]
+        zn += z[j] * there[k + j]
         zz += z[j] * z[j]
     return pp, pn, nn, zp, zn, zz
 
@@ -182,39 +187,46 @@ def _plain(
     w: Any,
 ) -> int:
     """Without a trace `z = weight phi`, so its part of a step is added to that of phi."""
-    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     gain, second_gain, weight = gains
     lean = member[8] == 0.0 and member[9] == 0.0  # w neither shrinks nor moves along phi'
     d = len(theta)
-    i, last = at[lo], k
+    i, k = at[lo] * d, k * d
+    last = k
     a2 = a3 = c2 = c3 = 0.0
     keep = 1.0
     for t in range(lo, hi):
-        up, gamma = at[t], discount[t]
+        up, gamma = at[t] * d, discount[t]
         if gamma != 0.0:
-            k = next_at[t]
+            k = next_at[t] * d
         v = wphi = 0.0
         if lean:
             for j in range(d):
-                x = theta[j] + a2 * here[i, j] + a3 * there[last, j]
-                y = w[j] + c2 * here[i, j]
-                theta[j] = x
-                w[j] = y
-                v += x * (here[up, j] - gamma * there[k, j])
-                wphi += y * here[up, j]
+                phi, old = get_row(here, up + j), get_row(here, i + j)
+                x = get_theta(theta, j) + a2 * old + a3 * get_row(there, last + j)
+                y = get_w(w, j) + c2 * old
+                put_theta(theta, j, x)
+                put_w(w, j, y)
+                v += x * (phi - gamma * get_row(there, k + j))
+                wphi += y * phi
         else:
             for j in range(d):
-                x = theta[j] + a2 * here[i, j] + a3 * there[last, j]
-                y = keep * w[j] + c2 * here[i, j] + c3 * there[last, j]
-                theta[j] = x
-                w[j] = y
-                v += x * (here[up, j] - gamma * there[k, j])
-                wphi += y * here[up, j]
+                phi, old, then = (
+                    get_row(here, up + j),
+                    get_row(here, i + j),
+                    get_row(there, last + j),
+                )
+                x = get_theta(theta, j) + a2 * old + a3 * then
+                y = keep * get_w(w, j) + c2 * old + c3 * then
+                put_theta(theta, j, x)
+                put_w(w, j, y)
+                v += x * (phi - gamma * get_row(there, k + j))
+                wphi += y * phi
         m, delta = weight[t], reward[t] - v
         alpha, second = gain[t], second_gain[t]
         if mirror:
             first = directions(member, delta, gamma, wphi, m * wphi, wphi)
-            gram = gram_dense(here[up], there[k], w, m, False)
+            gram = gram_dense(here, up, there, k, w, m, False)
             step = mirrored(
                 member, scaled(member, first, alpha, second), gram, alpha, second, delta, gamma,
                 wphi, m * wphi,
@@ -234,8 +246,8 @@ def _plain(
             return t
         i, last = up, k
     for j in range(d):
-        theta[j] += a2 * here[i, j] + a3 * there[last, j]
-        w[j] = keep * w[j] + c2 * here[i, j] + c3 * there[last, j]
+        theta[j] += a2 * here[i + j] + a3 * there[last + j]
+        w[j] = keep * w[j] + c2 * here[i + j] + c3 * there[last + j]
     return hi
 
 
@@ -258,45 +270,48 @@ def _traced(
     z: Any,
     zb: Any,
 ) -> int:
-    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     gain, second_gain, weight = gains
     hybrid = member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0
     d = len(theta)
-    i, last = at[lo], k
+    i, k = at[lo] * d, k * d
+    last = k
     a1 = a2 = a3 = c1 = c2 = c3 = 0.0
     keep = 1.0
     for t in range(lo, hi):
-        up, gamma, e, m = at[t], discount[t], decay[t], weight[t]
+        up, gamma, e, m = at[t] * d, discount[t], decay[t], weight[t]
         if gamma != 0.0:
-            k = next_at[t]
+            k = next_at[t] * d
         v = wphi = wz = 0.0
         for j in range(d):
-            x = theta[j] + a1 * z[j] + a2 * here[i, j] + a3 * there[last, j]
-            y = keep * w[j] + c1 * z[j] + c2 * here[i, j] + c3 * there[last, j]
-            trace = e * z[j] + m * here[up, j]
-            theta[j] = x
-            w[j] = y
-            z[j] = trace
-            v += x * (here[up, j] - gamma * there[k, j])
-            wphi += y * here[up, j]
+            phi, old, then = get_row(here, up + j), get_row(here, i + j), get_row(there, last + j)
+            trace = get_z(z, j)
+            x = get_theta(theta, j) + a1 * trace + a2 * old + a3 * then
+            y = keep * get_w(w, j) + c1 * trace + c2 * old + c3 * then
+            trace = e * trace + m * phi
+            put_theta(theta, j, x)
+            put_w(w, j, y)
+            put_z(z, j, trace)
+            v += x * (phi - gamma * get_row(there, k + j))
+            wphi += y * phi
             wz += y * trace
         wb = wphi
         if hybrid:
             wb = 0.0
             for j in range(d):
-                trace = decay_b[t] * zb[j] + here[up, j]
-                zb[j] = trace
-                wb += w[j] * trace
+                trace = decay_b[t] * get_z(zb, j) + get_row(here, up + j)
+                put_z(zb, j, trace)
+                wb += get_w(w, j) * trace
         alpha, second, delta = gain[t], second_gain[t], reward[t] - v
         step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
         if mirror:
-            gram = gram_dense(here[up], there[k], z, m, True)
+            gram = gram_dense(here, up, there, k, z, m, True)
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
         if not size_of(step, delta, m) < HUGE:
             return t
         a1, a2, a3, c1, c2, c3, keep = step
         i, last = up, k
     for j in range(d):
-        theta[j] += a1 * z[j] + a2 * here[i, j] + a3 * there[last, j]
-        w[j] = keep * w[j] + c1 * z[j] + c2 * here[i, j] + c3 * there[last, j]
+        theta[j] += a1 * z[j] + a2 * here[i + j] + a3 * there[last + j]
+        w[j] = keep * w[j] + c1 * z[j] + c2 * here[i + j] + c3 * there[last + j]
     return hi

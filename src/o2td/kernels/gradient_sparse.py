@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
 from o2td.kernels.gradient import FASTMATH, HUGE, directions, mirrored, scaled, size_of
-
-
-@register_jitable
-def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
-    """The dot product of CSR row i with x."""
-    total = 0.0
-    for k in range(rows.indptr[i], rows.indptr[i + 1]):
-        total += rows.data[k] * x[rows.indices[k]]
-    return total
+from o2td.kernels.memory import get_row
+from o2td.kernels.weighted import add_entries, dot_entries, dot_sparse
 
 
 @register_jitable
 def add_sparse(rows, i, weight, x):  # type: ignore[no-untyped-def]
     """`x += weight * row i`."""
     if weight != 0.0:
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            x[rows.indices[k]] += weight * rows.data[k]
+        add_entries(rows.data, rows.indices, rows.indptr[i], rows.indptr[i + 1], weight, x)
 
 
 @register_jitable
@@ -185,7 +176,7 @@ def _plain(
     theta: Any,
     w: Any,
 ) -> int:
-    """Without a trace `z = weight phi`. Unsigned numbers, as in `weighted`."""
+    """Without a trace `z = weight phi`."""
     value, index, ptr, at = rows.data, rows.indices, rows.indptr, rows.at
     next_value, next_index = following.data, following.indices
     next_ptr, next_at = following.indptr, following.at
@@ -194,17 +185,13 @@ def _plain(
     done = hi
     for t in range(lo, hi):
         i, k, gamma = at[t], next_at[t], discount[t]
-        low, high = np.uint64(ptr[i]), np.uint64(ptr[i + 1])
-        next_low, next_high = np.uint64(next_ptr[k]), np.uint64(next_ptr[k + 1])
+        low, high = get_row(ptr, i), get_row(ptr, i + 1)
+        next_low, next_high = get_row(next_ptr, k), get_row(next_ptr, k + 1)
         if gamma == 0.0:
             next_low = next_high
-        v = next_v = wphi = 0.0
-        for e in range(low, high):
-            v += value[e] * theta[np.uint32(index[e])]
-            wphi += value[e] * w[np.uint32(index[e])]
-        for e in range(next_low, next_high):
-            next_v += next_value[e] * theta[np.uint32(next_index[e])]
-        wphi *= scale
+        v = dot_entries(value, index, low, high, theta)
+        next_v = dot_entries(next_value, next_index, next_low, next_high, theta)
+        wphi = scale * dot_entries(value, index, low, high, w)
         delta, m = reward[t] + gamma * next_v - v, weight[t]
         alpha, second = gain[t], second_gain[t]
         # As `directions` and `scaled`, ordered so that little has to wait for delta and wphi.
@@ -223,16 +210,12 @@ def _plain(
                 scale = 1.0
             c2 /= scale
             c3 /= scale
-        for e in range(low, high):
-            theta[np.uint32(index[e])] += a2 * value[e]
-        for e in range(low, high):
-            w[np.uint32(index[e])] += c2 * value[e]
+        add_entries(value, index, low, high, a2, theta)
+        add_entries(value, index, low, high, c2, w)
         if a3 != 0.0:
-            for e in range(next_low, next_high):
-                theta[np.uint32(next_index[e])] += a3 * next_value[e]
+            add_entries(next_value, next_index, next_low, next_high, a3, theta)
         if c3 != 0.0:
-            for e in range(next_low, next_high):
-                w[np.uint32(next_index[e])] += c3 * next_value[e]
+            add_entries(next_value, next_index, next_low, next_high, c3, w)
     if scale != 1.0:
         for j in range(len(w)):
             w[j] *= scale

@@ -129,7 +129,7 @@ def one_gradient(
         zb[j] = into * zb[j] + phi[j]
     step = scaled(member, directions(member, delta, discount, wphi, wz, wb), alpha, second)
     if packed[MIRROR] != 0.0:
-        gram = gram_dense(phi, after, z, rho, True)
+        gram = gram_dense(phi, 0, after, 0, z, rho, True)
         step = mirrored(member, step, gram, alpha, second, delta, discount, wphi, wz)
     if not size_of(step, delta, rho) < HUGE:
         return 0

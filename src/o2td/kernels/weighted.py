@@ -5,11 +5,9 @@
 What tells TD, V-trace, tree backup, ABTD, emphatic TD and O2TD apart is two numbers a row: `decay`
 (lambda c_{t-1} gamma_t) and the emphasis `M`. Both are worked out beforehand, vectorised, by the
 learner's own few lines; `gain` is alpha_t rho_t. The dense loops merge the update of one row with the
-dot products of the next, so each step passes over theta once; and they address rows by number, because
-a slice a row costs a reference count a row. A row with gamma = 0 has no successor to read: gamma = 0
-then multiplies the last successor that there was.
-
-The file is self-contained because the compiler's cache does not see changes in other files.
+dot products of the next, so each step passes over theta once; and they address rows by where they begin
+in the matrix laid out flat, because a slice a row costs a reference count a row. A row with gamma = 0
+has no successor to read: gamma = 0 then multiplies the last successor that there was.
 """
 
 from __future__ import annotations
@@ -19,6 +17,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
+
+from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z, rolled
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
 HUGE = 1e150  # beyond this a square overflows: the learner has diverged
@@ -69,12 +69,37 @@ def quotient(moments):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def dot_sparse(rows: Any, i: int, x: Any) -> float:  # pragma: no cover
+def dot_entries(value, index, low, high, x):  # type: ignore[no-untyped-def]
+    """The dot product of entries low:high of CSR rows with x, four at a time."""
+    a = b = c = d = 0.0
+    e = low
+    while e + 4 <= high:
+        rolled()
+        a += get_row(value, e) * get_theta(x, get_row(index, e))
+        b += get_row(value, e + 1) * get_theta(x, get_row(index, e + 1))
+        c += get_row(value, e + 2) * get_theta(x, get_row(index, e + 2))
+        d += get_row(value, e + 3) * get_theta(x, get_row(index, e + 3))
+        e += 4
+    while e < high:
+        rolled()
+        a += get_row(value, e) * get_theta(x, get_row(index, e))
+        e += 1
+    return (a + b) + (c + d)
+
+
+@register_jitable
+def add_entries(value, index, low, high, weight, x):  # type: ignore[no-untyped-def]
+    """`x += weight * entries low:high of CSR rows`."""
+    for e in range(low, high):
+        rolled()
+        j = get_row(index, e)
+        put_theta(x, j, get_theta(x, j) + weight * get_row(value, e))
+
+
+@register_jitable
+def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
     """The dot product of CSR row i with x."""
-    total = 0.0
-    for k in range(rows.indptr[i], rows.indptr[i + 1]):
-        total += rows.data[k] * x[rows.indices[k]]
-    return total
+    return dot_entries(rows.data, rows.indices, rows.indptr[i], rows.indptr[i + 1], x)
 
 
 @register_jitable
@@ -156,25 +181,25 @@ def _plain(
     weight: Any,
     theta: Any,
 ) -> int:
-    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     d = len(theta)
-    i, step = at[lo], 0.0
+    i, k, step = at[lo] * d, k * d, 0.0
     for t in range(lo, hi):
-        up, gamma = at[t], discount[t]
+        up, gamma = at[t] * d, discount[t]
         if gamma != 0.0:
-            k = next_at[t]
+            k = next_at[t] * d
         v = 0.0
         for j in range(d):
-            x = theta[j] + step * here[i, j]
-            theta[j] = x
-            v += x * (here[up, j] - gamma * there[k, j])
+            x = get_theta(theta, j) + step * get_row(here, i + j)
+            put_theta(theta, j, x)
+            v += x * (get_row(here, up + j) - gamma * get_row(there, k + j))
         delta = reward[t] - v
         step = gain[t] * weight[t] * delta
         if not (abs(delta) < HUGE and abs(step) < HUGE):
             return t
         i = up
     for j in range(d):
-        theta[j] += step * here[i, j]
+        theta[j] += step * here[i + j]
     return hi
 
 
@@ -192,20 +217,20 @@ def _omega(
     theta: Any,
 ) -> int:
     """As `_plain`, with the row's own `dphi.phi / |dphi|^2` in its weight."""
-    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     d = len(theta)
-    i, step = at[lo], 0.0
+    i, k, step = at[lo] * d, k * d, 0.0
     for t in range(lo, hi):
-        up, gamma = at[t], discount[t]
+        up, gamma = at[t] * d, discount[t]
         if gamma != 0.0:
-            k = next_at[t]
+            k = next_at[t] * d
         v = along = square = 0.0
         for j in range(d):
-            x = theta[j] + step * here[i, j]
-            theta[j] = x
-            dphi = here[up, j] - gamma * there[k, j]
+            x = get_theta(theta, j) + step * get_row(here, i + j)
+            put_theta(theta, j, x)
+            dphi = get_row(here, up + j) - gamma * get_row(there, k + j)
             v += x * dphi
-            along += dphi * here[up, j]
+            along += dphi * get_row(here, up + j)
             square += dphi * dphi
         delta = reward[t] - v
         step = gain[t] * weight[t] * quotient((along, square)) * delta
@@ -213,7 +238,7 @@ def _omega(
             return t
         i = up
     for j in range(d):
-        theta[j] += step * here[i, j]
+        theta[j] += step * here[i + j]
     return hi
 
 
@@ -233,22 +258,22 @@ def _traced(
     theta: Any,
     z: Any,
 ) -> int:
-    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     d = len(theta)
-    i, a, e, m = at[lo], 0.0, 1.0, 0.0
+    i, k, a, e, m = at[lo] * d, k * d, 0.0, 1.0, 0.0
     for t in range(lo, hi):
-        up, gamma = at[t], discount[t]
+        up, gamma = at[t] * d, discount[t]
         if gamma != 0.0:
-            k = next_at[t]
+            k = next_at[t] * d
         v = along = square = 0.0
         for j in range(d):
-            trace = e * z[j] + m * here[i, j]
-            x = theta[j] + a * trace
-            z[j] = trace
-            theta[j] = x
-            dphi = here[up, j] - gamma * there[k, j]
+            trace = e * get_z(z, j) + m * get_row(here, i + j)
+            x = get_theta(theta, j) + a * trace
+            put_z(z, j, trace)
+            put_theta(theta, j, x)
+            dphi = get_row(here, up + j) - gamma * get_row(there, k + j)
             v += x * dphi
-            along += dphi * here[up, j]
+            along += dphi * get_row(here, up + j)
             square += dphi * dphi
         delta = reward[t] - v
         a, m = gain[t] * delta, weight[t] * (quotient((along, square)) if inner else 1.0)
@@ -256,7 +281,7 @@ def _traced(
             return t
         i, e = up, decay[t]
     for j in range(d):
-        z[j] = e * z[j] + m * here[i, j]
+        z[j] = e * z[j] + m * here[i + j]
         theta[j] += a * z[j]
     return hi
 
@@ -321,7 +346,7 @@ def _sparse_plain(
     theta: Any,
     zeros: Any,
 ) -> int:
-    """Without a trace. Unsigned numbers, because signed ones might count from an array's end.
+    """Without a trace.
 
     `zeros` (d,) holds dphi for a moment: walking two lists of indices at once mispredicts branches.
     """
@@ -330,36 +355,32 @@ def _sparse_plain(
     next_ptr, next_at = following.indptr, following.at
     for t in range(lo, hi):
         i, k, gamma = at[t], next_at[t], discount[t]
-        low, high = np.uint64(ptr[i]), np.uint64(ptr[i + 1])
-        next_low, next_high = np.uint64(next_ptr[k]), np.uint64(next_ptr[k + 1])
+        low, high = get_row(ptr, i), get_row(ptr, i + 1)
+        next_low, next_high = get_row(next_ptr, k), get_row(next_ptr, k + 1)
         if gamma == 0.0:
             next_low = next_high
-        v = next_v = 0.0
-        for e in range(low, high):
-            v += value[e] * theta[np.uint32(index[e])]
-        for e in range(next_low, next_high):
-            next_v += next_value[e] * theta[np.uint32(next_index[e])]
+        v = dot_entries(value, index, low, high, theta)
+        next_v = dot_entries(next_value, next_index, next_low, next_high, theta)
         delta = reward[t] + gamma * next_v - v
         step = gain[t] * weight[t] * delta
         if inner:
             along = square = 0.0
+            add_entries(value, index, low, high, 1.0, zeros)
+            add_entries(next_value, next_index, next_low, next_high, -gamma, zeros)
             for e in range(low, high):
-                zeros[np.uint32(index[e])] = value[e]
-            for e in range(next_low, next_high):
-                zeros[np.uint32(next_index[e])] -= gamma * next_value[e]
-            for e in range(low, high):
-                x = zeros[np.uint32(index[e])]
-                zeros[np.uint32(index[e])] = 0.0
-                along += x * value[e]
+                rolled()
+                x = get_theta(zeros, get_row(index, e))
+                put_theta(zeros, get_row(index, e), 0.0)
+                along += x * get_row(value, e)
                 square += x * x
             for e in range(next_low, next_high):
-                x = zeros[np.uint32(next_index[e])]
-                zeros[np.uint32(next_index[e])] = 0.0
+                rolled()
+                x = get_theta(zeros, get_row(next_index, e))
+                put_theta(zeros, get_row(next_index, e), 0.0)
                 square += x * x
             step *= quotient((along, square))
         if not (abs(delta) < HUGE and abs(step) < HUGE):
             return t
         if step != 0.0:
-            for e in range(low, high):
-                theta[np.uint32(index[e])] += step * value[e]
+            add_entries(value, index, low, high, step, theta)
     return hi

@@ -11,6 +11,7 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -272,7 +273,7 @@ class Learner:
     @classmethod
     def parameters(cls) -> list[str]:
         """Names of the constructor's parameters."""
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+        return list(_defaults(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, as given to the constructor."""
@@ -291,12 +292,8 @@ class Learner:
         return type(self)(**{**self.get_params(), **parameters})
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        shown = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if not _same(value, defaults[name].default)
-        ]
+        defaults, given = _defaults(type(self).__init__), self.get_params().items()
+        shown = (f"{name}={value!r}" for name, value in given if not _same(value, defaults[name]))
         return f"{type(self).__name__}({', '.join(shown)})"
 
     # -- files -------------------------------------------------------------------------------------
@@ -304,10 +301,7 @@ class Learner:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
         given = {k: _to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
-        header = {
-            "algorithm": type(self).__name__,
-            "parameters": given,
-        }
+        header = {"algorithm": type(self).__name__, "parameters": given}
         arrays = {f"arrays.{k}": v for k, v in self.arrays.items()}
         arrays |= {f"memory.{k}": v for k, v in self.memory.items()} | {
             "diverged": self.diverged,
@@ -344,13 +338,22 @@ class Learner:
         return self
 
 
+@cache
+def _defaults(constructor: Any) -> dict[str, Any]:
+    """Its parameters and their defaults, read once: a sweep clones many learners."""
+    parameters = list(inspect.signature(constructor).parameters.values())
+    return {parameter.name: parameter.default for parameter in parameters[1:]}
+
+
 def _refuse_row(*row: Any) -> int:
     return 0
 
 
 def initial(value: Any, d: int) -> Floats:
     """`initial_theta` as d numbers."""
-    theta = np.zeros(d) if value is None else as_numbers("initial_theta", value)
+    if value is None:
+        return np.zeros(d)
+    theta = as_numbers("initial_theta", value)
     if theta.shape not in ((), (d,)) or not np.isfinite(theta).all():
         raise InputError(f"initial_theta must be {d} finite numbers, got shape {theta.shape}")
     return np.broadcast_to(theta, (d,))

@@ -107,17 +107,21 @@ class Group:
     def _driver(self, block: Transitions, lanes: Any) -> Any:
         """Matrix products where many lanes share dense rows and have no traces, else lane by lane."""
         if (
-            self.family == "weighted"
-            and len(self.learners) >= MATRIX_LANES
-            and block.d >= MATRIX_FEATURES
-            and not block.sparse
-            and len(lanes.reward) == 1
-            and not lanes.traced.any()
+            self.family not in ("weighted", "gradient")
+            or len(self.learners) < MATRIX_LANES
+            or block.d < MATRIX_FEATURES
+            or block.sparse
+            or len(lanes.reward) > 1
+            or lanes.traced.any()
         ):
+            return drive
+        if self.family == "weighted":
             from o2td.kernels.blocked import drive_blocked
 
             return drive_blocked
-        return drive
+        from o2td.kernels.blocked_gradient import drive_blocked_gradient
+
+        return drive if lanes.mirror.any() else drive_blocked_gradient
 
     def _lanes(
         self, rows: dict[str, Floats], block: Transitions, seen: Sequence[Transitions]

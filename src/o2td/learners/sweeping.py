@@ -159,11 +159,12 @@ def _run(
     group = Group([trained[k] for k in members])
     held = SNAPSHOTS // (len(members) * batch.d) if metrics else BLOCK
     size = every * max(1, min(held, BLOCK // len(members) // every))
+    streams = {id(seen[k]): seen[k] for k in members}
     for low in range(0, batch.n, size):
         rows = slice(low, low + size)
         block = batch[rows]
-        cut: dict[int, Transitions] = {id(batch): block}
-        own = [cut.setdefault(id(seen[k]), seen[k][rows]) for k in members]
+        cut = {key: stream[rows] for key, stream in streams.items()}
+        own = [cut[id(seen[k])] for k in members]
         records = (low + block.n) // every - low // every
         snapshots = np.empty((records if metrics else 0, len(members), batch.d))
         group.advance(block, own, low, every, snapshots)
@@ -181,8 +182,8 @@ def _families(
     for k, learner in enumerate(trained):
         learner.check(seen[k])
         second = getattr(learner, "second_successor", lambda _: None)(batch)
-        traced = getattr(learner, "traced", False)
-        groups.setdefault((learner.family, second, traced), []).append(k)
+        kind = [getattr(learner, name, False) for name in ("traced", "mirror")]
+        groups.setdefault((learner.family, second, *kind), []).append(k)
     return list(groups.values())
 
 
