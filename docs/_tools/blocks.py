@@ -1,15 +1,13 @@
-"""Tables that pages include by name: `{{ methods }}`, `{{ claims }}` and so on."""
+"""Tables that pages include by name: `{{ baird table }}`, `{{ claims }}` and so on."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from _tools.measure import ROOT, family
+from _tools import claims
+from _tools.measure import family
 from _tools.values import number
-
-CLAIMS = ROOT / "docs" / "data" / "claims.json"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -21,7 +19,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
     """Every block by name."""
     return {
-        "claims": claims,
+        "claims": claims.shown,
         "nearness table": lambda: _nearness(data),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),
@@ -30,38 +28,6 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "domains": _domains,
         "thresholds": _thresholds,
     }
-
-
-def claims() -> str:
-    """The paper's claims with the verdicts of the last reproduction that was kept."""
-    if not CLAIMS.exists():
-        return (
-            "No reproduction has been kept with this site. `make reproduce` measures all claims and"
-            " writes a page of its own; what follows below is measured while this site is built."
-        )
-    found = json.loads(CLAIMS.read_text(encoding="utf-8"))
-    lines = ["| # | claim | verdict | measured |", "|--:|---|---|---|"]
-    for claim in found["claims"]:
-        low, high = claim.get("low"), claim.get("high")
-        span = "" if low is None or high is None else f" [{_brief(low)}, {_brief(high)}]"
-        measured = f"{_brief(claim['measured'])}{span}"
-        why = f"<br><small>{_cell(claim['why'])}</small>" if claim.get("why") else ""
-        mark = {"reproduced": "yes", "not reproduced": "no"}.get(claim["verdict"], "depends")
-        verdict = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
-        lines.append(f"| {claim['id']} | {_cell(claim['claim'])}{why} | {verdict} | {measured} |")
-    return "\n".join(lines)
-
-
-def _brief(value: Any) -> str:
-    return number(value) if isinstance(value, (int, float)) else _cell(str(value))
-
-
-def _cell(text: str) -> str:
-    """Text that cannot end a table's cell or start markup."""
-    text = " ".join(text.split())
-    for mark in "\\|*_<>[]$`":
-        text = text.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, "\\" + mark))
-    return text
 
 
 def _linked(label: str) -> str:

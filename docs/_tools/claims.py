@@ -1,0 +1,93 @@
+"""The verdicts on the paper's claims, kept from a reproduction: docs/data/claims.json.
+
+`python docs/_tools/claims.py FOLDER` takes them from the folder that `o2td reproduce` has filled.
+Nothing is run: the numbers are judged again from the store, as `o2td reproduce --json` does, and the
+name of each measured quantity is kept with them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from _tools.measure import ROOT
+from _tools.values import number, typeset
+
+CLAIMS = ROOT / "docs" / "data" / "claims.json"
+_MARKS = {"reproduced": "yes", "not reproduced": "no"}
+
+
+def take(folder: str) -> dict[str, Any]:
+    """The claims of a reproduction, and how many runs they rest on."""
+    from o2td.report.claims import judge_all
+    from o2td.report.data import Results
+
+    results = Results(folder)
+    rows = [{**c.row(v), "quantity": v.quantity} for c, v in judge_all(results)]
+    runs = {name: about["runs"] for name, about in results.record["experiments"].items()}
+    return {"profile": results.record["profile"], "runs": runs, "claims": rows}
+
+
+def by_id() -> dict[str, Any]:
+    """What was measured, for sentences that quote it: `{{ claims.14.measured }}`."""
+    if not CLAIMS.exists():
+        return {}
+    found = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    return {str(claim["id"]): claim for claim in found["claims"]}
+
+
+def shown() -> str:
+    """The claims as a list, one item a claim: what was said, the verdict, why, what was measured."""
+    if not CLAIMS.exists():
+        return (
+            "No reproduction has been kept with this site. `make reproduce` measures all claims and"
+            " writes a page of its own; what follows below is measured while this site is built."
+        )
+    found = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    counts = Counter(claim["verdict"] for claim in found["claims"])
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts)
+    runs = Counter(found["runs"].values()).most_common(1)[0][0]
+    lead = (
+        f"Of {len(found['claims'])} claims: {told}. The numbers are those of a kept run of"
+        f" `o2td reproduce --profile {found['profile']}` ({runs} runs an experiment), with 95 %"
+        " intervals."
+    )
+    return "\n".join([lead, "", *(_item(claim) for claim in found["claims"])])
+
+
+def _item(claim: dict[str, Any]) -> str:
+    mark = _MARKS.get(claim["verdict"], "depends")
+    verdict = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
+    values = [_brief(claim[k]) for k in ("measured", "low", "high")]
+    span = values[0] if len(set(values)) == 1 else "{} [{}, {}]".format(*values)
+    quantity = f" <small>{plain(claim['quantity'])}: {span}.</small>"
+    return (
+        f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{plain(claim['why'])}{quantity}"
+    )
+
+
+def _brief(value: float | None) -> str:
+    if value is None:
+        return "∞"
+    return typeset(f"{value:.2e}") if 0.0 < abs(value) < 1e-9 else number(value)
+
+
+def plain(text: str) -> str:
+    """Text that starts no markup."""
+    text = " ".join(text.split())
+    for mark in "\\|*_<>[]$`":
+        text = text.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, "\\" + mark))
+    return text
+
+
+if __name__ == "__main__":
+    CLAIMS.parent.mkdir(exist_ok=True)
+    text = json.dumps(take(sys.argv[1]), indent=1, ensure_ascii=False)
+    CLAIMS.write_text(text + "\n", encoding="utf-8")
+    print(CLAIMS)
