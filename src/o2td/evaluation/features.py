@@ -13,7 +13,7 @@ from o2td.evaluation.blocks import Block
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.fitting import AnySystem
 from o2td.evaluation.select import Choice, judge, panel
-from o2td.evaluation.survey import Survey, by_fold, folds_of
+from o2td.evaluation.survey import Survey, by_fold
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Tabular, Transformer, parse
 
@@ -101,7 +101,7 @@ def _auto(sample: Block, seed: int) -> Chosen:
     judged = by_fold(_part(sample, _JUDGED))
     if len(judged.rows) < _LEAST or judged.episodes < 2 * FOLDS:
         return _few(judged, seed)
-    choices = judge(judged, folds_of(judged.key, FOLDS), seed)
+    choices = judge(judged, seed)
     if not choices:
         raise InputError("features: no candidate could be fitted to this log; pass features=")
     kept = panel(choices)
@@ -153,7 +153,7 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
         return chosen
     judged = by_fold(_part(sample, _JUDGED))
     if len(judged.rows) >= _LEAST and judged.episodes >= 2 * FOLDS:
-        choices = judge(judged, folds_of(judged.key, FOLDS), seed)
+        choices = judge(judged, seed)
         kept = panel(choices) if choices else []
         chosen.panel = _systems(kept)
         account["candidates"] = [choice.as_dict() for choice in choices]

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.basis import Rows, States
+from o2td.evaluation.basis import States
 from o2td.evaluation.blocks import Block, Floats
 from o2td.evaluation.bootstrap import standard_error
 from o2td.evaluation.candidates import RIDGES, TRACES, candidates
 from o2td.evaluation.losses import Yardstick
-from o2td.evaluation.systems import FOLDS, System
+from o2td.evaluation.survey import folds_of
+from o2td.evaluation.systems import FOLDS, System, slices
+from o2td.sources import LogChunk
 
 REJECT = 3.0
 ENOUGH = 50.0
@@ -64,48 +66,55 @@ class Choice:
         }
 
 
-def judge(block: Block, fold: Any, seed: int, more: Any = None) -> list[Choice]:
-    """All candidates (and the feature map `more`) on the episodes of `block`, across folds."""
+def judge(block: Block, seed: int) -> list[Choice]:
+    """All candidates on the episodes of `block`, across folds."""
     yardstick = Yardstick.of(block, seed)
     inputs = np.asarray(block.rows.input, dtype=np.float64).reshape(len(block.rows), -1)
-    offered = list(candidates(inputs, seed, len(inputs)))
-    if more is not None:
-        offered.append(more)
     found: list[Choice] = []
-    for features in offered:
-        basis = States(features)
-        rows = basis.rows(block)
-        for trace in TRACES:
-            system = System(basis, trace)
-            system.add(block, rows, fold, None)
-            tried = [_judged(system, block, rows, fold, yardstick, ridge) for ridge in RIDGES]
-            found.append(min(tried, key=lambda choice: choice.bellman))
+    for features in candidates(inputs, seed, len(inputs)):
+        found += _judged(States(features), block, yardstick)
     found = [choice for choice in found if np.isfinite([choice.value, choice.bellman]).all()]
     _reject(found, yardstick.effective)
     return found
 
 
-def _judged(
-    system: System, block: Block, rows: Rows, fold: Any, yardstick: Yardstick, ridge: float
-) -> Choice:
+def _judged(basis: States, block: Block, yardstick: Yardstick) -> list[Choice]:
+    """One choice a trace, with the ridge that its kernel Bellman loss prefers."""
+    parts = slices(block, basis.features.n_features_out_)
+    systems = [System(basis, trace) for trace in TRACES]
+    for part in parts:
+        rows, fold = basis.rows(part), folds_of(part.key, FOLDS)
+        for system in systems:
+            system.add(part, rows, fold, None)
+    settings = [(system, ridge) for system in systems for ridge in RIDGES]
+    theta = np.column_stack([_across(system, ridge) for system, ridge in settings])
+    values = np.concatenate([basis.phi(part.rows.input) @ theta for part in parts])
+    corrected = _corrected(basis, block.rows.take(yardstick.at), theta)
+    fold = np.repeat(folds_of(block.key, FOLDS), np.diff(block.first))
+    tried = []
+    for k, (system, ridge) in enumerate(settings):
+        mine = slice(k * FOLDS, (k + 1) * FOLDS)
+        loss, noise = yardstick.bellman(own(corrected[:, mine], fold[yardstick.at]))
+        returns = yardstick.returns_error(block, own(values[:, mine], fold))
+        value = float(system.start() @ system.solve(None, ridge).theta)
+        fit = (system.d, system.trace, ridge)
+        tried.append(Choice(basis.features, basis.name, *fit, loss, noise, returns, value))
+    each = len(RIDGES)
+    pairs = [tried[low : low + each] for low in range(0, len(tried), each)]
+    return [min(pair, key=lambda choice: choice.bellman) for pair in pairs]
+
+
+def _across(system: System, ridge: float) -> Floats:
+    """Weights fitted without each fold, side by side."""
     members = np.arange(FOLDS)
-    theta = np.column_stack([system.solve(members != k, ridge).theta for k in members])
-    mine = np.repeat(fold, np.diff(block.first))
-    values = own(rows.here @ theta, mine)
-    delta = own(rows.temporal_difference(theta), mine)
-    loss, noise = yardstick.bellman((block.rows.rho * delta)[yardstick.at])
-    basis = system.basis
-    return Choice(
-        getattr(basis, "features", None),
-        basis.name,
-        system.d,
-        system.trace,
-        ridge,
-        loss,
-        noise,
-        yardstick.returns_error(block, values),
-        float(system.start() @ system.solve(None, ridge).theta),
-    )
+    return np.column_stack([system.solve(members != k, ridge).theta for k in members])
+
+
+def _corrected(basis: States, rows: LogChunk, theta: Floats) -> Floats:
+    """`rho delta` of some rows, a column for each column of weights."""
+    ahead = rows.discount[:, None] * (basis.phi(rows.next_input) @ theta)
+    delta = rows.reward[:, None] + ahead - basis.phi(rows.input) @ theta
+    return np.asarray(rows.rho[:, None] * delta)
 
 
 def own(columns: Floats, fold: Any) -> Floats:

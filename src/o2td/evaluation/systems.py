@@ -21,7 +21,7 @@ from o2td.solvers.linear import Solution, solve
 FOLDS = 5
 _LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take
 _STACK = 1 << 21  # numbers of episodes' parts stacked at a time
-_ROWS = 1 << 22  # numbers of feature rows held at a time
+_ROWS = 1 << 19  # numbers of feature rows held at a time: near the size of a cache
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
