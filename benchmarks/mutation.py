@@ -3,12 +3,13 @@
 make mutation                                  a random sample
 python benchmarks/mutation.py --mutants 500 --seed 1 --only solvers
 
-Compilation is switched off, so that the compiled loops are mutated like any other line. Everything is
-imported and collected once. Every test runs once in a fork, and the functions that it enters are noted.
-Then each mutant (one operator, comparison, constant, condition or statement of a function changed)
-meets the tests that enter its function, quickest first, in a fork whose function has the changed code;
-it is killed by the first that fails. Controls, forks without any change, must survive. Results go
-to build/mutation as they come, and a run that was stopped goes on there.
+Compilation is switched off for the modules under test, so that compiled loops are mutated like any
+other line. Everything is imported and collected once for each group of modules. Every test runs once
+in a fork, and the functions that it enters are noted. Then each mutant (one operator, comparison,
+constant, condition or statement of a function changed) meets the tests that enter its function,
+quickest first, in a fork whose function has the changed code; it is killed by the first that fails.
+Controls, forks without any change, must survive. Results go to build/mutation as they come, and a
+run that was stopped goes on there.
 """
 
 from __future__ import annotations
@@ -26,40 +27,62 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mutants import changed, places, put
 
-os.environ |= {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "o2td"
 WORK = ROOT / "build" / "mutation"
 
-GROUPS: dict[str, tuple[list[str], list[str]]] = {
-    "learners": (
-        ["learners/*.py", "kernels/*.py", "emphasis.py"],
-        ["tests/learners", "tests/reliability/test_divergence.py"],
+LEARNING = ["tests/learners", "tests/reliability/test_divergence.py"]
+
+
+class Group(NamedTuple):
+    """Files to mutate, tests that should notice, and modules that must not be compiled."""
+
+    files: list[str]
+    tests: list[str]
+    plain: tuple[str, ...] = ()
+
+
+GROUPS = {
+    "learners": Group(["learners/*.py", "emphasis.py"], LEARNING),
+    "solvers": Group(
+        ["solvers/*.py"], ["tests/solvers", "tests/reliability/test_systems.py"], ("o2td.solvers",)
     ),
-    "solvers": (["solvers/*.py"], ["tests/solvers", "tests/reliability/test_systems.py"]),
-    "exact": (["exact/*.py"], ["tests/exact"]),
-    "metrics": (["metrics.py"], ["tests/test_metrics.py"]),
+    "exact": Group(["exact/*.py"], ["tests/exact"]),
+    "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
+    "kernels": Group(["kernels/*.py"], LEARNING, ("o2td.kernels",)),
 }
-SLOW = 8.0  # seconds without compilation beyond which a test is left out
-BUDGET = 15.0  # seconds of tests that a mutant meets at most
+SLOW = 2.0  # seconds without compilation beyond which a test is left out
+BUDGET = 6.0  # seconds of tests that a mutant meets at most
 CONTROL = 10  # every so many mutants the same tests run without a change
 
 
 # -- tests -----------------------------------------------------------------------------------------
 
 
-def interpreted() -> None:
-    """Let functions that the compiler would choose by type be chosen by value."""
+def interpreted(plain: tuple[str, ...]) -> None:
+    """Leave these modules uncompiled; what the compiler would choose by type is chosen by value."""
+    import numba
     import numba.extending
+
+    compiled = numba.njit
 
     class Kind:
         def __init__(self, value: Any) -> None:
             self.fields, self.instance_class = getattr(value, "_fields", ()), type(value)
+
+    def njit(*functions: Any, **options: Any) -> Any:
+        def decorate(function: Any) -> Any:
+            if function.__module__.startswith(plain):
+                return function
+            return compiled(**options)(function)
+
+        return decorate(functions[0]) if functions else decorate
 
     def overload(generic: Any, **_: Any) -> Any:
         def decorate(choose: Any) -> Any:
@@ -71,7 +94,10 @@ def interpreted() -> None:
 
         return decorate
 
-    numba.extending.overload = overload
+    if plain:
+        numba.njit = njit
+    if "o2td.kernels" in plain:
+        numba.extending.overload = overload
 
 
 def in_fork(work: Callable[[], int], seconds: float) -> str:
@@ -121,9 +147,8 @@ def note(item: Any, path: Path) -> int:
     return 0
 
 
-def noted(items: list[Any]) -> dict[str, dict[str, Any]]:
+def noted(items: list[Any], path: Path) -> dict[str, dict[str, Any]]:
     """The notes of an earlier run, and those of the tests that it did not see."""
-    path = WORK / "tests.jsonl"
     found = {one["test"]: one for one in read(path)}
     for item in items:
         if item.nodeid not in found and in_fork(lambda item=item: note(item, path), SLOW) != "0":
@@ -167,76 +192,112 @@ def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
 # -- the command -----------------------------------------------------------------------------------
 
 
-def sample(groups: list[str], number: int, seed: int) -> list[tuple[str, Path, int, int, str, int]]:
-    everything = []
-    for group in groups:
-        for pattern in GROUPS[group][0]:
-            for path in sorted(SOURCE.glob(pattern)):
-                everything += [
-                    (group, path, k, line, what, first)
-                    for k, (line, what, first) in enumerate(places(path))
-                    if first
-                ]
+class Mutant(NamedTuple):
+    """A change, and the function that it is in."""
+
+    group: str
+    path: Path
+    index: int
+    line: int
+    what: str
+    first: int
+
+    @property
+    def file(self) -> str:
+        return self.path.relative_to(SOURCE).as_posix()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.what}"
+
+
+def sample(number: int, seed: int) -> list[Mutant]:
+    everything = [
+        Mutant(group, path, k, *place)
+        for group, about in GROUPS.items()
+        for pattern in about.files
+        for path in sorted(SOURCE.glob(pattern))
+        for k, place in enumerate(places(path))
+        if place[-1]
+    ]
     print(f"{len(everything)} mutants are possible, {number} are drawn with seed {seed}")
     return random.Random(seed).sample(everything, min(number, len(everything)))  # noqa: S311
+
+
+def results() -> dict[tuple[str, int, str], str]:
+    lines = read(WORK / "results.jsonl")
+    return {(one["file"], one["index"], one["what"]): one["fate"] for one in lines}
 
 
 class Study:
     """A plugin of pytest that meets mutants instead of running the tests."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.groups = [options.only] if options.only else list(GROUPS)
-        self.drawn = sample(self.groups, options.mutants, options.seed)
-        self.code = 1
+    def __init__(self, group: str, drawn: list[Mutant]) -> None:
+        self.group, self.drawn = group, drawn
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        tests = noted(session.items)
-        good = sum(entry["good"] for entry in tests.values())
-        print(f"{good} of {len(tests)} tests are quick enough without compilation", flush=True)
-        log = WORK / "results.jsonl"
-        done = {(one["file"], one["index"], one["what"]): one for one in read(log)}
-        score: dict[str, Counter[str]] = {group: Counter() for group in self.groups}
-        survivors = []
-        for number, (group, path, index, line, what, first) in enumerate(self.drawn):
-            file = path.relative_to(SOURCE).as_posix()
-            one = done.get((file, index, what))
-            if one is None:
-                fits = tuple(str(ROOT / name) for name in GROUPS[group][1])
-                items = [item for item in session.items if str(item.path).startswith(fits)]
-                chosen = chosen_tests(tests, items, file, first)
-                limit = 10.0 + 5.0 * sum(tests[item.nodeid]["seconds"] for item in chosen)
-                fate = "no test"
-                if chosen:
-                    fate = meet(chosen, changed(path, index, first), limit)
-                    if number % CONTROL == 0:
-                        score[group][f"control {meet(chosen, None, limit)}"] += 1
-                one = {"file": file, "index": index, "line": line, "what": what, "fate": fate}
-                with log.open("a") as stream:
-                    stream.write(json.dumps(one | {"tests": len(chosen)}) + "\n")
-            score[group][one["fate"]] += 1
-            if one["fate"] in ("survived", "no test"):
-                text = path.read_text().splitlines()[line - 1].strip()
-                survivors.append(f"{file}:{line} [{what}] {one['fate']}: {text}")
-            print(f"{number + 1}/{len(self.drawn)} {file}:{line} {what}: {one['fate']}", flush=True)
-        self.code = summary(score, survivors)
+        tests = noted(session.items, WORK / f"tests-{self.group}.jsonl")
+        good = sum(tests[item.nodeid]["good"] for item in session.items)
+        say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
+        for number, one in enumerate(self.drawn):
+            chosen = chosen_tests(tests, session.items, one.file, one.first)
+            limit = 10.0 + 5.0 * sum(tests[item.nodeid]["seconds"] for item in chosen)
+            fate = "no test"
+            if chosen:
+                fate = meet(chosen, changed(one.path, one.index, one.first), limit)
+            keep(one.file, one.index, one.what, fate)
+            say(f"{one}: {fate} ({len(chosen)} tests)")
+            if chosen and number % CONTROL == 0:
+                keep(one.file, one.index, "control", meet(chosen, None, limit))
         return True
 
 
-def summary(score: dict[str, Counter[str]], survivors: list[str]) -> int:
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def keep(file: str, index: int, what: str, fate: str) -> None:
+    with (WORK / "results.jsonl").open("a") as stream:
+        stream.write(json.dumps({"file": file, "index": index, "what": what, "fate": fate}) + "\n")
+
+
+def study(group: str, drawn: list[Mutant]) -> None:
+    """In a process of its own, since every group leaves other modules uncompiled."""
+    pid = os.fork()
+    if pid == 0:
+        import pytest
+
+        interpreted(GROUPS[group].plain)
+        flags = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+        pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(group, drawn)])
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def summary(drawn: list[Mutant]) -> int:
+    found = results()
     total: Counter[str] = Counter()
-    print(*survivors, sep="\n")
-    for group, counts in score.items():
-        total += counts
-        print(f"{group}: {dict(counts)}")
-    number = sum(count for fate, count in total.items() if not fate.startswith("control"))
+    for group in GROUPS:
+        fates = Counter(
+            found.get((one.file, one.index, one.what), "not met")
+            for one in drawn
+            if one.group == group
+        )
+        print(f"{group}: {dict(fates)}")
+        total += fates
+    for one in drawn:
+        fate = found.get((one.file, one.index, one.what))
+        if fate in ("survived", "no test"):
+            text = one.path.read_text().splitlines()[one.line - 1].strip()
+            print(f"{one} {fate}: {text}")
+    controls = Counter(fate for (_, _, what), fate in found.items() if what == "control")
+    met = total.total() - total["not met"]
     lost = total["survived"] + total["no test"]
-    print(f"{number - lost} of {number} killed: {1.0 - lost / max(1, number):.1%}")
-    return 0 if lost <= 0.15 * number and not total["control killed"] else 1
+    print(f"controls: {dict(controls)}")
+    print(f"{met - lost} of {met} killed: {1.0 - lost / max(1, met):.1%}")
+    return 0 if lost <= 0.15 * met and set(controls) <= {"survived"} else 1
 
 
 def main() -> int:
-    import pytest
-
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
@@ -245,12 +306,14 @@ def main() -> int:
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE.parent))
     WORK.mkdir(parents=True, exist_ok=True)
-    interpreted()
-    study = Study(options)
-    names = [name for group in study.groups for name in GROUPS[group][1]]
-    flags = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--timeout=0"]
-    pytest.main([*flags, *names], [study])
-    return study.code
+    drawn = sample(options.mutants, options.seed)
+    for group in [options.only] if options.only else GROUPS:
+        done = results()
+        left = [one for one in drawn if one.group == group]
+        left = [one for one in left if (one.file, one.index, one.what) not in done]
+        if left:
+            study(group, left)
+    return summary(drawn)
 
 
 if __name__ == "__main__":
