@@ -57,7 +57,8 @@ GROUPS = {
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
     "kernels": Group(["kernels/*.py"], LEARNING, ("o2td.kernels",)),
 }
-SLOW = 2.0  # seconds without compilation beyond which a test is left out
+SLOW = 2.0  # seconds beyond which a test is left out
+PATIENCE = 60.0  # seconds after which that is clear; a first test may have to compile
 BUDGET = 6.0  # seconds of tests that a mutant meets at most
 CONTROL = 10  # every so many mutants the same tests run without a change
 
@@ -151,8 +152,11 @@ def noted(items: list[Any], path: Path) -> dict[str, dict[str, Any]]:
     """The notes of an earlier run, and those of the tests that it did not see."""
     found = {one["test"]: one for one in read(path)}
     for item in items:
-        if item.nodeid not in found and in_fork(lambda item=item: note(item, path), SLOW) != "0":
-            slow = {"test": item.nodeid, "good": False, "seconds": SLOW, "calls": []}
+        if (
+            item.nodeid not in found
+            and in_fork(lambda item=item: note(item, path), PATIENCE) != "0"
+        ):
+            slow = {"test": item.nodeid, "good": False, "seconds": PATIENCE, "calls": []}
             with path.open("a") as stream:
                 stream.write(json.dumps(slow) + "\n")
     return {one["test"]: one for one in read(path)}
@@ -162,6 +166,10 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def usable(entry: dict[str, Any]) -> bool:
+    return bool(entry["good"]) and entry["seconds"] < SLOW
+
+
 def chosen_tests(
     tests: dict[str, dict[str, Any]], items: list[Any], file: str, function: int
 ) -> list[Any]:
@@ -169,7 +177,7 @@ def chosen_tests(
     found, total = [], 0.0
     for item in sorted(items, key=lambda item: tests[item.nodeid]["seconds"]):
         entry = tests[item.nodeid]
-        if entry["good"] and [file, function] in entry["calls"]:
+        if usable(entry) and [file, function] in entry["calls"]:
             total += entry["seconds"]
             if total > BUDGET and found:
                 break
@@ -236,7 +244,7 @@ class Study:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         tests = noted(session.items, WORK / f"tests-{self.group}.jsonl")
-        good = sum(tests[item.nodeid]["good"] for item in session.items)
+        good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):
             chosen = chosen_tests(tests, session.items, one.file, one.first)

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def test_killed_at_every_call_of_every_write(tmp_path: Path) -> None:
     assert len(said) == 2 * 5
     kills = {line.partition(":")[0]: int(line.split()[-2]) for line in said}
     assert min(kills.values()) >= 6
-    assert kills["evaluation new"] >= 40
+    assert kills["evaluation new"] >= 20
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
@@ -202,26 +203,26 @@ def test_commands_on_a_full_disk_say_so_and_go_on_when_there_is_room(
     (tmp_path / "small.toml").write_text(SMALL)
     (tmp_path / "in").mkdir()
     log_chunks(tmp_path / "in")
-    model = tmp_path / "model"
     log = str(tmp_path / "in" / "log.csv")
     known = ["evaluate", log, "--discount", "0.9", "--methods", "lstd", "--features", "tabular"]
-    assert main([*known, "--out", str(model)]) == 0
-    commands = [
-        ["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "store"), "--workers", "1"],
-        [*known, "--out", str(tmp_path / "answer")],
-        ["predict", str(model / "model.npz"), log, "--out", str(tmp_path / "values.csv")],
-        ["analyze", "baird", "--plot", str(tmp_path / "plot.png")],
-    ]
-    capsys.readouterr()
-    for arguments in commands:
+    commands = {
+        "store": ["run", str(tmp_path / "small.toml"), "--workers", "1", "--out"],
+        "answer": [*known, "--out"],
+        "values.csv": ["predict", str(tmp_path / "warm answer" / "model.npz"), log, "--out"],
+        "plot.png": ["analyze", "baird", "--plot"],
+    }
+    for name, arguments in commands.items():
+        # Once before, so that no compiled code needs to be written when there is no room.
+        assert main([*arguments, str(tmp_path / f"warm {name}")]) == 0
+        capsys.readouterr()
         with room(1500):
-            code = main(arguments)
+            code = main([*arguments, str(tmp_path / name)])
         said = capsys.readouterr().err
-        assert code == 2, (arguments[0], said)
+        assert code == 2, (name, said)
         assert "File too large" in said
         assert "Traceback" not in said
         assert not list(tmp_path.rglob("*.o2td-tmp"))
-        assert main(arguments) == 0
+        assert main([*arguments, str(tmp_path / name)]) == 0
         capsys.readouterr()
 
 
@@ -241,39 +242,43 @@ cp -r "$1/store" "$5"
 """
 
 
+def may_mount(folder: Path) -> bool:
+    """Whether this user may mount what only its own processes see."""
+    if shutil.which("unshare") is None:
+        return False
+    command = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", str(folder)]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
 def test_a_small_and_a_read_only_file_system(tmp_path: Path) -> None:
-    shell = ["unshare", "--mount", "sh", "-c", IN_NAMESPACE, "sh"]
-    with contextlib.suppress(OSError):
-        probe = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True)
-        if probe.returncode == 0:
-            place, spec = tmp_path / "place", tmp_path / "small.toml"
-            place.mkdir()
-            spec.write_text(SMALL.replace("runs = 12", "runs = 40"))
-            command = [*shell, str(place), sys.executable, str(spec), str(tmp_path / "said")]
-            done = subprocess.run(
-                [*command, str(tmp_path / "copy")], capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, done.stderr
-            full, read_only, left, text = done.stdout.split(maxsplit=3)
-            assert (full, read_only, left) == ("2", "2", "0")
-            for name, why in (
-                ("full", "No space left on device"),
-                ("read-only", "Read-only file system"),
-            ):
-                said = Path(f"{tmp_path / 'said'}.{name}").read_text()
-                assert f"cannot be written ({why}); what is finished is kept" in said
-                assert len(said.splitlines()) == 1
-            part = json.loads(text)["parts"][0]
-            assert part["found"] + part["computed"] == 40
-            assert part["found"] > 0
-            assert main(["run", str(spec), "--out", str(tmp_path / "whole"), "--json"]) == 0
-            whole, copy = (
-                {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
-                for name in ("whole", "copy")
-            )
-            assert copy == whole
-            return
-    pytest.skip("no mounts of one's own on this machine")
+    place, spec, said = tmp_path / "place", tmp_path / "small.toml", tmp_path / "said"
+    place.mkdir()
+    if not may_mount(place):
+        pytest.skip("no mounts of one's own on this machine")
+    spec.write_text(SMALL.replace("runs = 12", "runs = 40"))
+    command = ["unshare", "--mount", "sh", "-c", IN_NAMESPACE, "sh", str(place), sys.executable]
+    done = subprocess.run(
+        [*command, str(spec), str(said), str(tmp_path / "copy")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    full, read_only, left, text = done.stdout.split(maxsplit=3)
+    assert (full, read_only, left) == ("2", "2", "0")
+    for name, why in (("full", "No space left on device"), ("read-only", "Read-only file system")):
+        sentence = Path(f"{said}.{name}").read_text()
+        assert f"cannot be written ({why}); what is finished is kept" in sentence
+        assert len(sentence.splitlines()) == 1
+    part = json.loads(text)["parts"][0]
+    assert part["found"] + part["computed"] == 40
+    assert part["found"] > 0
+    assert main(["run", str(spec), "--out", str(tmp_path / "whole"), "--json"]) == 0
+    whole, copy = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("whole", "copy")
+    )
+    assert copy == whole
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -157,7 +157,8 @@ def points(workplace: Path) -> None:
             versions.append(seen(folder))
         for old in ({}, versions[0]):
             kills, found = 0, set[str]()
-            for function in ACTIONS:
+            # Into a folder that is there only the renames differ from those into a new one.
+            for function in ACTIONS if kind.single or not old else ("replace",):
                 for count in itertools.count(1):
                     hits = [
                         killed(kind, folder, old, versions[1], function, count, action, found)
