@@ -2,11 +2,11 @@
 
 Every candidate is fitted on four fifths of the episodes and judged on the rest, five times, by the
 kernel Bellman loss and by the error against weighted per-decision returns. A basis is left out
-where a loss is above the best by more than `REJECT` standard errors; returns have a say only where
-their weights leave at least `ENOUGH` effective episodes. Among the rest the losses do not decide,
-while the answers still differ, so the richest ones are kept as a panel, each without and with a
-long trace: the midmean of those without is the estimate, and the spread of all shows what the choice
-of features does to the answer.
+where a loss is above the best by more than `REJECT` standard errors; returns can leave one out only
+where their weights keep at least `ENOUGH` of the episodes effective, because few heavy ones favour
+whatever is smooth. Among the rest the losses do not decide, while the answers still differ, so the
+richest ones are kept as a panel, each without and with a long trace: the midmean of those without is
+the estimate, and the spread of all shows what the choice of features does to the answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from o2td.evaluation.systems import FOLDS, System, slices
 from o2td.sources import LogChunk
 
 REJECT = 3.0
-ENOUGH = 50.0
+ENOUGH = 0.5  # share of the episodes
 UNSTABLE = 10.0  # times the median noise of the kernel loss: a fit that blows up between folds
 PANEL = 8  # bases
 
@@ -74,7 +74,7 @@ def judge(block: Block, seed: int) -> list[Choice]:
     for features in candidates(inputs, seed, len(inputs)):
         found += _judged(States(features), block, yardstick)
     found = [choice for choice in found if np.isfinite([choice.value, choice.bellman]).all()]
-    _reject(found, yardstick.effective)
+    _reject(found, yardstick.effective >= ENOUGH * block.episodes)
     return found
 
 
@@ -122,7 +122,7 @@ def own(columns: Floats, fold: Any) -> Floats:
     return np.asarray(columns[np.arange(len(columns)), fold])
 
 
-def _reject(choices: list[Choice], effective: float) -> None:
+def _reject(choices: list[Choice], by_returns: bool) -> None:
     """Mark those that a loss tells apart from the best."""
     typical = float(np.median([choice.bellman_noise for choice in choices]))
     stable = [c for c in choices if c.bellman_noise <= UNSTABLE * typical] or choices
@@ -135,7 +135,7 @@ def _reject(choices: list[Choice], effective: float) -> None:
             choice.verdict = "left out: unstable from fold to fold"
         elif excess > REJECT * np.hypot(choice.bellman_noise, least.bellman_noise):
             choice.verdict = "left out: its kernel Bellman loss is above the best's"
-        elif effective >= ENOUGH and worse.mean() > REJECT * standard_error(worse):
+        elif by_returns and worse.mean() > REJECT * standard_error(worse):
             choice.verdict = "left out: its error against returns is above the best's"
 
 
