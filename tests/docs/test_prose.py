@@ -15,7 +15,7 @@ from .blocks import ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
 
-from _tools import measure, values
+from _tools import claims, measure, values
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +176,30 @@ def test_emphasis_is_what_is_near_optimal(data: dict[str, Any]) -> None:
     assert near["ETD"]["worst"] < 4 / 3
     for name in ("SOTD", "SOTD(start=td)", "O2TD", "O2TD(omega=state)", "O2TD(omega=printed)"):
         assert near[name]["median"] > 4 / 3
+
+
+STANDS = {1, 2, 5, 6, 7, 13}  # the chapter's "what stands", without conditions
+WITH_CONDITIONS = {3, 8, 9, 10}  # "with Δφ read as above", "on Baird's star", and so on
+DOES_NOT = {4, 14, 15}
+
+
+def test_what_stands_and_what_does_not() -> None:
+    from o2td.report.claims import CLAIMS
+
+    kept = claims.by_id()
+    assert {int(number) for number in kept} == set(CLAIMS)
+    assert f"each of its {len(kept)} claims" in (ROOT / "README.md").read_text("utf-8")
+    verdicts = {int(number): claim["verdict"] for number, claim in kept.items()}
+    assert {verdicts[number] for number in STANDS} == {"reproduced"}
+    assert {verdicts[number] for number in WITH_CONDITIONS} == {"depends on the reading"}
+    assert {verdicts[number] for number in DOES_NOT} == {"not reproduced"}
+    assert kept["8"]["high"] < 1.0
+    assert kept["10"]["high"] < 1.0
+    assert kept["13"]["high"] < 1.2
+
+
+def test_claims_are_shown_one_by_one() -> None:
+    shown = claims.shown()
+    assert shown.count("\n- **") == len(claims.by_id())
+    assert "verdict no" in shown
+    assert "verdict yes" in shown
