@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from _tools import claims
-from _tools.measure import family
+from _tools.measure import ROOT, family
 from _tools.values import number
 
 
@@ -27,6 +27,8 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "geometry table": lambda: _geometry(data),
         "domains": _domains,
         "thresholds": _thresholds,
+        "coverage table": _coverage,
+        "words table": _words,
     }
 
 
@@ -108,6 +110,45 @@ def _domains() -> str:
             size = "–"
         lines.append(f"| [`{name}`](#{factory.__module__}.{name}) | {size} | {summary} |")
     return "\n".join(["| name | states / features | what it is |", "|---|--:|---|", *lines])
+
+
+def _coverage() -> str:
+    """How often intervals held the truth, by kind of log."""
+    rows = []
+    for name, study in _record().items():
+        if "covers lstd" in study:
+            found = [study["covers lstd"], None, study["rmse"]]
+        elif "interval covers" in study:
+            found = [study["interval covers"], study["with approximation error"]]
+            found.append(study["rmse recommended"])
+        else:
+            continue
+        shares = ["–" if share is None else f"{share:.1%}" for share in found[:2]]
+        rows.append([name, str(study["sets"]), *shares, number(found[2])])
+    head = ["logs", "data sets", "95 % interval", "with approximation error", "RMSE"]
+    return table(head, rows)
+
+
+def _words() -> str:
+    """How often intervals held the truth, by the verdict that they got."""
+    found = _record()["words"]
+    rows = []
+    for verdict in ("trust", "caution", "cannot answer"):
+        cells = [verdict]
+        for which in ("recommended", "all"):
+            hits = found.get(f"{which}, {verdict}", {"covered": 0.0, "of": 0})
+            cells.append(f"{hits['covered']:.0%} of {hits['of']}" if hits["of"] else "–")
+        rows.append(cells)
+    return table(["verdict", "recommended estimates covered", "all estimates covered"], rows)
+
+
+def _record() -> dict[str, Any]:
+    """What `benchmarks/coverage_record.py` made of the studies."""
+    import json
+
+    text = (ROOT / "docs" / "data" / "coverage.json").read_text("utf-8")
+    record: dict[str, Any] = json.loads(text)
+    return record
 
 
 def _thresholds() -> str:

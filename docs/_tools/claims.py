@@ -20,6 +20,11 @@ from _tools.measure import ROOT
 from _tools.values import number, typeset
 
 CLAIMS = ROOT / "docs" / "data" / "claims.json"
+_WORDS = {
+    "reproduced": "are reproduced",
+    "not reproduced": "are not",
+    "depends on the reading": "depend on how the paper is read",
+}
 _MARKS = {"reproduced": "yes", "not reproduced": "no"}
 
 
@@ -51,10 +56,10 @@ def shown() -> str:
         )
     found = json.loads(CLAIMS.read_text(encoding="utf-8"))
     counts = Counter(claim["verdict"] for claim in found["claims"])
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts)
+    told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in _WORDS.items())
     runs = Counter(found["runs"].values()).most_common(1)[0][0]
     lead = (
-        f"Of {len(found['claims'])} claims: {told}. The numbers are those of a kept run of"
+        f"Of {len(found['claims'])} claims {told}. The numbers are those of a kept run of"
         f" `o2td reproduce --profile {found['profile']}` ({runs} runs an experiment), with 95 %"
         " intervals."
     )
@@ -66,7 +71,7 @@ def _item(claim: dict[str, Any]) -> str:
     verdict = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
     values = [_brief(claim[k]) for k in ("measured", "low", "high")]
     span = values[0] if len(set(values)) == 1 else "{} [{}, {}]".format(*values)
-    quantity = f" <small>{plain(claim['quantity'])}: {span}.</small>"
+    quantity = f"<br><small>Measured: {plain(claim['quantity'])}, {span}</small>"
     return (
         f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{plain(claim['why'])}{quantity}"
     )

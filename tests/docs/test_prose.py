@@ -188,7 +188,9 @@ def test_what_stands_and_what_does_not() -> None:
 
     kept = claims.by_id()
     assert {int(number) for number in kept} == set(CLAIMS)
-    assert f"each of its {len(kept)} claims" in (ROOT / "README.md").read_text("utf-8")
+    read_me = (ROOT / "README.md").read_text("utf-8")
+    assert f"each of its {len(kept)} claims" in read_me
+    assert claims.shown().partition(". ")[0] in read_me
     verdicts = {int(number): claim["verdict"] for number, claim in kept.items()}
     assert {verdicts[number] for number in STANDS} == {"reproduced"}
     assert {verdicts[number] for number in WITH_CONDITIONS} == {"depends on the reading"}
