@@ -64,12 +64,3 @@ def fill(value: Any, first: int, largest: Floats, out: Floats) -> None:
         out[largest <= 0.0] = 0.0
     else:
         out[:] = value
-
-
-def at_step(value: Any, t: int, largest: float) -> float:
-    """The step size of step t alone (t from 0)."""
-    if isinstance(value, PowerDecay):
-        return float(value.c * (t + 1.0) ** -value.p)
-    if value == "auto":
-        return AUTO_SHARE / largest if largest > 0.0 else 0.0
-    return float(value)
