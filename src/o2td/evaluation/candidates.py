@@ -51,7 +51,7 @@ def _waves(k: int, largest: int) -> list[tuple[int, bool | int]]:
     shapes += [(o, True) for o in (2, 3, 5, 7) if (o + 1) ** k <= largest]
     if k >= 3:
         pairs = k * (k - 1) // 2
-        shapes += [(o, 2) for o in (2, 4, 6) if 1 + k * o + pairs * o * o <= largest]
+        shapes += [(o, 2) for o in (2, 4, 5, 6, 7) if 1 + k * o + pairs * o * o <= largest]
     if k >= 2:
         shapes += [(o, False) for o in (5,) if 1 + k * o <= largest]
     return shapes

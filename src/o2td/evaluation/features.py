@@ -17,7 +17,7 @@ from o2td.evaluation.survey import Survey, by_fold
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Tabular, Transformer, parse
 
-_JUDGED = 40_000  # rows on which candidates are judged
+_JUDGED = 20_000  # rows on which candidates are judged
 _LEAST = 400  # rows below which nothing is judged
 
 

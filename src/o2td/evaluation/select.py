@@ -28,7 +28,7 @@ from o2td.sources import LogChunk
 REJECT = 3.0
 ENOUGH = 0.5  # share of the episodes
 UNSTABLE = 10.0  # times the median noise of the kernel loss: a fit that blows up between folds
-PANEL = 8  # bases
+PANEL = 12  # bases
 
 
 @dataclass(eq=False)
