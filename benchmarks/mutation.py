@@ -38,6 +38,7 @@ SOURCE = ROOT / "src" / "o2td"
 WORK = ROOT / "build" / "mutation"
 
 LEARNING = ["tests/learners", "tests/reliability/test_divergence.py"]
+ANY = ["tests/reliability/test_bad_input.py", "tests/reliability/test_hostile.py"]
 
 
 class Group(NamedTuple):
@@ -49,11 +50,29 @@ class Group(NamedTuple):
 
 
 GROUPS = {
-    "learners": Group(["learners/*.py", "emphasis.py"], LEARNING),
-    "solvers": Group(
-        ["solvers/*.py"], ["tests/solvers", "tests/reliability/test_systems.py"], ("o2td.solvers",)
+    "learners": Group(
+        ["learners/*.py", "emphasis.py"],
+        [
+            *LEARNING,
+            *ANY,
+            "tests/checks/test_learners.py",
+            "src/o2td/learners",
+            "src/o2td/emphasis.py",
+        ],
     ),
-    "exact": Group(["exact/*.py"], ["tests/exact"]),
+    "solvers": Group(
+        ["solvers/*.py"],
+        [
+            "tests/solvers",
+            "tests/reliability/test_systems.py",
+            *ANY,
+            "tests/checks/test_solvers.py",
+        ],
+        ("o2td.solvers",),
+    ),
+    "exact": Group(
+        ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
+    ),
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
     "kernels": Group(["kernels/*.py"], LEARNING, ("o2td.kernels",)),
 }
@@ -128,8 +147,8 @@ def passes(item: Any) -> bool:
     return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
 
 
-def note(item: Any, path: Path) -> int:
-    """Write down how long a test takes, whether it passes and which functions it enters."""
+def note(item: Any, limit: float) -> dict[str, Any]:
+    """How long a test takes, whether it passes and which functions it enters."""
     seen: set[tuple[str, int]] = set()
     prefix = str(SOURCE)
 
@@ -138,28 +157,33 @@ def note(item: Any, path: Path) -> int:
         if code.co_filename.startswith(prefix):
             seen.add((code.co_filename[len(prefix) + 1 :], code.co_firstlineno))
 
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, stop)
     began = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, limit)
     sys.settrace(trace)
-    good = passes(item)
-    sys.settrace(None)
-    entry = {"test": item.nodeid, "good": good, "seconds": time.process_time() - began}
-    with path.open("a") as stream:
-        stream.write(json.dumps(entry | {"calls": sorted(seen)}) + "\n")
-    return 0
+    try:
+        good = passes(item)
+    except TimeoutError:
+        good = False
+    finally:
+        sys.settrace(None)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    seconds = time.process_time() - began
+    return {"test": item.nodeid, "good": good, "seconds": seconds, "calls": sorted(seen)}
 
 
-def noted(items: list[Any], path: Path) -> dict[str, dict[str, Any]]:
-    """The notes of an earlier run, and those of the tests that it did not see."""
-    found = {one["test"]: one for one in read(path)}
+def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
+    """Notes on all tests; what they import and compile is then there for every fork."""
+    found = {}
     for item in items:
-        if (
-            item.nodeid not in found
-            and in_fork(lambda item=item: note(item, path), PATIENCE) != "0"
-        ):
-            slow = {"test": item.nodeid, "good": False, "seconds": PATIENCE, "calls": []}
-            with path.open("a") as stream:
-                stream.write(json.dumps(slow) + "\n")
-    return {one["test"]: one for one in read(path)}
+        entry = note(item, limit)
+        if entry["good"] and entry["seconds"] > SLOW:
+            entry = note(item, limit)  # the first time it may have had to compile
+        found[item.nodeid] = json.loads(json.dumps(entry))
+    return found
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -243,7 +267,8 @@ class Study:
         self.group, self.drawn = group, drawn
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        tests = noted(session.items, WORK / f"tests-{self.group}.jsonl")
+        kernels = "o2td.kernels" in GROUPS[self.group].plain
+        tests = noted(session.items, SLOW if kernels else PATIENCE)
         good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):
