@@ -25,7 +25,7 @@ from o2td.learners import (
 )
 
 from . import reference
-from .conftest import LAYOUTS, as_dicts
+from .conftest import LAYOUTS, as_dicts, random_rows
 
 A, W = 0.05, 0.08
 
@@ -107,3 +107,27 @@ def test_reference(case, stream):
         theta = learner.clone().partial_fit(build(*stream)).theta
         error = np.linalg.norm(theta - expected) / np.linalg.norm(expected)
         assert error < 1e-10, (layout, error)
+
+
+TRACED = [
+    member(step_size=A, trace=1.0) for member in (TD, ETD, O2TD, GTD, GTD2, TDC, TDRC, HTD, GTD2MP)
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("learner", TRACED, ids=lambda x: type(x).__name__)
+def test_a_trace_that_overflows_is_divergence(learner, layout):
+    """The trace grows by 1e60 a row; nothing is learned, so that only its own size can tell."""
+    table, batch = random_rows(12, sparse=False, double=False)
+    batch |= {"reward": np.zeros(12), "discount": np.ones(12), "start": np.zeros(12, dtype=bool)}
+    batch |= {"target_prob": np.ones(12), "behavior_prob": np.full(12, 1e-60)}
+    batch["state"] = 1 + batch["state"] % 11
+    stream = LAYOUTS[layout](table, batch)
+    whole = learner.clone().partial_fit(stream)
+    assert whole.status.kind == "diverged"
+    assert 1 <= whole.status.step <= 5
+    np.testing.assert_array_equal(whole.theta, 0.0)
+    rows = learner.clone()
+    for t in range(12):
+        rows.partial_fit(stream[t : t + 1])
+    assert rows.status.step == whole.status.step

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from o2td.kernels.blocked import BLOCK, block_end, correct, load_block
-from o2td.kernels.gradient import FASTMATH, HUGE
+from o2td.kernels.weighted import FASTMATH, HUGE
 
 
 @njit(cache=True, nogil=True)

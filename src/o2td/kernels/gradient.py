@@ -19,9 +19,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from o2td.kernels.memory import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
-
-FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
-HUGE = 1e150  # beyond this a square overflows: the learner has diverged
+from o2td.kernels.weighted import FASTMATH, HUGE, largest
 
 
 class Member(NamedTuple):
@@ -101,9 +99,12 @@ def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # typ
 
 
 @register_jitable
-def size_of(step, delta, m):  # type: ignore[no-untyped-def]
-    """A bound on the step, features of size one, that is not finite if any part of it is not."""
-    total = abs(delta) + (abs(step[0]) + abs(step[3])) * abs(m)
+def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
+    """A bound on the step, features of size one, that is not finite if any part of it is not.
+
+    `bound` is one on the trace.
+    """
+    total = abs(delta) + (abs(step[0]) + abs(step[3])) * bound
     for k in range(6):
         total += abs(step[k])
     return total
@@ -278,6 +279,7 @@ def _traced(
     last = k
     a1 = a2 = a3 = c1 = c2 = c3 = 0.0
     keep = 1.0
+    bound = largest(z)  # of the trace, features of size one
     for t in range(lo, hi):
         up, gamma, e, m = at[t] * d, discount[t], decay[t], weight[t]
         if gamma != 0.0:
@@ -307,7 +309,8 @@ def _traced(
         if mirror:
             gram = gram_dense(here, up, there, k, z, m, True)
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        if not size_of(step, delta, m) < HUGE:
+        bound = abs(e) * bound + abs(m)
+        if not (bound < HUGE and size_of(step, delta, bound) < HUGE):
             return t
         a1, a2, a3, c1, c2, c3, keep = step
         i, last = up, k

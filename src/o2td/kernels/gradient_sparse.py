@@ -7,9 +7,10 @@ from typing import Any
 from numba import njit
 from numba.extending import register_jitable
 
-from o2td.kernels.gradient import FASTMATH, HUGE, directions, mirrored, scaled, size_of
+from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.memory import get_row
-from o2td.kernels.weighted import add_entries, dot_entries, dot_sparse
+from o2td.kernels.weighted import FASTMATH, HUGE
+from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse, largest_active
 
 
 @register_jitable
@@ -118,6 +119,7 @@ def sparse_lane(
     hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
     scale = 1.0
     done = hi
+    bound = largest_active(z, active, size[0])
     for t in range(lo, hi):
         i, k = rows.at[t], following.at[t]
         gamma, alpha, second, m = discount[t], gain[t], second_gain[t], weight[t]
@@ -136,7 +138,8 @@ def sparse_lane(
         if mirror:
             gram = gram_sparse(rows, i, following, k, gamma, z, m, traced, active, size[0])
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        if not size_of(step, delta, m) < HUGE:
+        bound = abs(decay[t]) * bound + abs(m) if traced else abs(m)
+        if not size_of(step, delta, bound) < HUGE or (traced and not bound < HUGE):
             done = t
             break
         a1, a2, a3, c1, c2, c3, keep = step

@@ -18,7 +18,7 @@ from o2td.kernels.gradient import dense_lane as _gradient_dense
 from o2td.kernels.gradient_sparse import sparse_lane as _gradient_sparse
 from o2td.kernels.residual import run as _residual
 from o2td.kernels.weighted import dense_lane as _weighted_dense
-from o2td.kernels.weighted import sparse_lane as _weighted_sparse
+from o2td.kernels.weighted_sparse import sparse_lane as _weighted_sparse
 
 __all__ = ["GradientLanes", "ResidualLanes", "WeightedLanes", "drive"]
 

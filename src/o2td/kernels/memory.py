@@ -8,6 +8,8 @@ contiguous one-dimensional arrays and carry the promise that rows, theta, w and 
 `rolled()` inside a loop keeps it a loop: it compiles to nothing, but is not copied by the compiler.
 Loops over the few entries of a sparse row, unrolled and vectorised for long ones, took up to twice
 as long, and how long depended on the address to which the code was loaded.
+
+All are plain functions to Python; only compiled code has its own form of them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import lower_builtin, type_callable
 
 __all__ = ["get_row", "get_theta", "get_w", "get_z", "put_theta", "put_w", "put_z", "rolled"]
 
@@ -44,40 +46,52 @@ def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 
 def _getter(own: str) -> Callable[[Any, Any], Any]:
-    @intrinsic
-    def get(typing: Any, array: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            value = builder.load(_address(context, builder, signature.args[0], *given))
-            _promise(builder, value, own)
-            return value
+    def get(array: Any, index: Any) -> Any:
+        return array[index]
 
-        return array.dtype(array, types.intp), generate
+    @type_callable(get)
+    def _typed(_: Any) -> Any:
+        return lambda array, index: array.dtype(array, types.intp)
 
-    return get  # type: ignore[no-any-return]
+    @lower_builtin(get, types.Array, types.intp)
+    def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        value = builder.load(_address(context, builder, signature.args[0], *given))
+        _promise(builder, value, own)
+        return value
+
+    return get
 
 
 def _putter(own: str) -> Callable[[Any, Any, Any], None]:
-    @intrinsic
-    def put(typing: Any, array: Any, index: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            to = _address(context, builder, signature.args[0], *given[:2])
-            _promise(builder, builder.store(given[2], to), own)
-            return context.get_dummy_value()
+    def put(array: Any, index: Any, value: Any) -> None:
+        array[index] = value
 
-        return types.void(array, types.intp, array.dtype), generate
+    @type_callable(put)
+    def _typed(_: Any) -> Any:
+        return lambda array, index, value: types.none(array, types.intp, array.dtype)
 
-    return put  # type: ignore[no-any-return]
-
-
-@intrinsic
-def rolled(typing: Any) -> Any:
-    """An empty line of assembly: what contains it is neither unrolled nor vectorised."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+    @lower_builtin(put, types.Array, types.intp, types.Any)
+    def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        to = _address(context, builder, signature.args[0], *given[:2])
+        _promise(builder, builder.store(given[2], to), own)
         return context.get_dummy_value()
 
-    return types.void(), generate
+    return put
+
+
+def rolled() -> None:
+    """Nothing; what contains it is neither unrolled nor vectorised."""
+
+
+@type_callable(rolled)
+def _typed(_: Any) -> Any:
+    return lambda: types.none
+
+
+@lower_builtin(rolled)
+def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+    return context.get_dummy_value()
 
 
 get_row = _getter("rows")

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from numba import boolean, float64, int64, njit
+from numba.extending import register_jitable
 
-from o2td.kernels.gradient import directions, gram_dense, mirrored, scaled, size_of
+from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.packing import (
     ALPHA,
     BETA,
@@ -27,7 +28,7 @@ from o2td.kernels.packing import (
     STEPS,
     TRACE,
 )
-from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
+from o2td.kernels.weighted import FASTMATH, HUGE, largest, moments_dense, quotient
 
 _ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, boolean)
 
@@ -67,13 +68,17 @@ def one_weighted(
         m = packed[TRACE] + (1.0 - packed[TRACE]) * followed
     delta = reward + discount * next_v - v
     a = packed[ALPHA] * rho * delta
-    if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a * m) < HUGE and square < HUGE):
+    traced, decay, bound = packed[TRACE] != 0.0, 0.0 if start else packed[DECAY], abs(m)
+    if traced:
+        bound += abs(decay) * largest(z)
+    if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a) * bound < HUGE and square < HUGE):
         return 0
-    if packed[TRACE] == 0.0:
+    if not traced:
         for j in range(d):
             theta[j] += a * m * phi[j]
+    elif not bound < HUGE:
+        return 0
     else:
-        decay = 0.0 if start else packed[DECAY]
         for j in range(d):
             trace = decay * z[j] + m * phi[j]
             z[j] = trace
@@ -83,6 +88,21 @@ def one_weighted(
         packed[FOLLOWED], packed[FOLLOWED + 1] = rho * followed, discount
     packed[STEPS] += 1.0
     return 1
+
+
+@register_jitable
+def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
+    """As `gradient.gram_dense`, with the trace that this row will leave."""
+    pp = pn = nn = zp = zn = zz = 0.0
+    for j in range(len(phi)):
+        trace = rho * (into * z[j] + phi[j])
+        pp += phi[j] * phi[j]
+        pn += phi[j] * after[j]
+        nn += after[j] * after[j]
+        zp += trace * phi[j]
+        zn += trace * after[j]
+        zz += trace * trace
+    return pp, pn, nn, zp, zn, zz
 
 
 @njit(int64(*_ROW), cache=True, nogil=True, fastmath=FASTMATH)
@@ -124,19 +144,20 @@ def one_gradient(
     delta = reward + discount * next_v - v
     if not (abs(delta) < HUGE and abs(wz) < HUGE and abs(wb) < HUGE and square < HUGE):
         return 0
-    for j in range(d):
-        z[j] = rho * (into * z[j] + phi[j])
-        zb[j] = into * zb[j] + phi[j]
     step = scaled(member, directions(member, delta, discount, wphi, wz, wb), alpha, second)
     if packed[MIRROR] != 0.0:
-        gram = gram_dense(phi, 0, after, 0, z, rho, True)
+        gram = _gram_ahead(phi, after, z, into, rho)
         step = mirrored(member, step, gram, alpha, second, delta, discount, wphi, wz)
-    if not size_of(step, delta, rho) < HUGE:
+    bound = rho * (into * largest(z) + 1.0)
+    if not size_of(step, delta, bound) < HUGE or (traced and not bound < HUGE):
         return 0
     a1, a2, a3, c1, c2, c3, keep = step
     for j in range(d):
-        theta[j] += a1 * z[j] + a2 * phi[j] + a3 * after[j]
-        w[j] = keep * w[j] + c1 * z[j] + c2 * phi[j] + c3 * after[j]
+        trace = rho * (into * z[j] + phi[j])
+        z[j] = trace
+        zb[j] = into * zb[j] + phi[j]
+        theta[j] += a1 * trace + a2 * phi[j] + a3 * after[j]
+        w[j] = keep * w[j] + c1 * trace + c2 * phi[j] + c3 * after[j]
     packed[DISCOUNT] = discount
     packed[STEPS] += 1.0
     return 1

@@ -7,7 +7,8 @@ from typing import Any
 from numba import njit
 from numba.extending import overload
 
-from o2td.kernels.weighted import FASTMATH, moments_dense, moments_sparse, quotient
+from o2td.kernels.weighted import FASTMATH, moments_dense, quotient
+from o2td.kernels.weighted_sparse import moments_sparse
 
 
 def norm_of(*arguments: Any) -> float:

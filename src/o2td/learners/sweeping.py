@@ -16,7 +16,7 @@ from o2td.learners.group import Group
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
-TILE = 32
+TILE = 8
 SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
@@ -160,18 +160,22 @@ def _run(
     held = SNAPSHOTS // (len(members) * batch.d) if metrics else BLOCK
     size = every * max(1, min(held, BLOCK // len(members) // every))
     streams = {id(seen[k]): seen[k] for k in members}
+    most = min(size, batch.n) // every if metrics else 0
+    # Whole tiles of BLAS: what is worked out together does not change the last digit of any.
+    taken, shifted = np.zeros((2, -(-most * len(members) // TILE) * TILE, batch.d))
     for low in range(0, batch.n, size):
         rows = slice(low, low + size)
         block = batch[rows]
         cut = {key: stream[rows] for key, stream in streams.items()}
         own = [cut[id(seen[k])] for k in members]
         records = (low + block.n) // every - low // every
-        snapshots = np.empty((records if metrics else 0, len(members), batch.d))
+        count = records * len(members) if metrics else 0
+        snapshots = taken[:count].reshape(-1, len(members), batch.d)
         group.advance(block, own, low, every, snapshots)
         steps = every * np.arange(low // every + 1, low // every + 1 + records)
         late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
         for k, metric in enumerate(metrics):
-            errors = np.where(late, np.inf, _errors(metric, snapshots))
+            errors = np.where(late, np.inf, _errors(metric, snapshots, shifted))
             values[members, k, low // every : low // every + records] = errors
 
 
@@ -187,19 +191,22 @@ def _families(
     return list(groups.values())
 
 
-def _errors(metric: Any, snapshots: Floats) -> Floats:
-    """The metric of every snapshot, (lanes, records): one triangular product for all of them."""
+def _errors(metric: Any, snapshots: Floats, shifted: Floats) -> Floats:
+    """The metric of every snapshot, (lanes, records): one triangular product for all of them.
+
+    `shifted` is room for whole tiles of as many.
+    """
     from scipy.linalg.blas import dtrmm
 
     records, lanes, d = snapshots.shape
     count = records * lanes
-    # Whole tiles of BLAS: what is worked out together does not change the last digit of any.
-    shifted = np.zeros((-(-count // TILE) * TILE, d))
+    if count == 0:
+        return np.empty((lanes, records))
     np.subtract(snapshots.reshape(-1, d), metric.center, out=shifted[:count])
+    tiles = shifted[: -(-count // TILE) * TILE]
     with np.errstate(over="ignore", invalid="ignore"):
-        if count:
-            shifted = dtrmm(1.0, metric.R.T, shifted.T, lower=1, trans_a=1, overwrite_b=1).T
-        total = metric.constant + np.einsum("ij,ij->i", shifted[:count], shifted[:count])
+        product = dtrmm(1.0, metric.R.T, tiles.T, lower=1, trans_a=1, overwrite_b=1).T[:count]
+        total = metric.constant + np.einsum("ij,ij->i", product, product)
     total[~(total < 1e300)] = np.inf
     return np.asarray(np.sqrt(np.maximum(total, 0.0)).reshape(records, lanes).T)
 
