@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from o2td.report.data import Results
 from o2td.report.statistics import Interval
 
-__all__ = ["DEPENDS", "NOT", "REPRODUCED", "Claim", "Verdict", "claim", "judge", "listed"]
+__all__ = ["DEPENDS", "NOT", "REPRODUCED", "Claim", "Verdict", "below", "claim", "judge", "listed"]
 
 REPRODUCED = "reproduced"
 NOT = "not reproduced"
@@ -64,38 +64,55 @@ def claim(
     return register
 
 
-def judge(readings: Mapping[str, bool]) -> str:
+Readings = Mapping[str, bool | None]  # None: the runs leave it open
+
+
+def below(ratios: Iterable[Interval], far: float = 1.0) -> bool | None:
+    """Whether all ratios are below one, and at most `far`, beyond chance; None where it stays open.
+
+    >>> below([Interval(0.5, 0.4, 0.6)]), below([Interval(0.9, 0.7, 1.1)])
+    (True, None)
+    """
+    ratios = list(ratios)
+    if any(ratio.low >= far for ratio in ratios):
+        return False
+    return True if all(r.value <= far and r.high < 1.0 for r in ratios) else None
+
+
+def judge(readings: Readings) -> str:
     """Reproduced if it holds in every reading, not if in none, else it depends on the reading.
 
     >>> judge({"printed": True, "tuned": False})
     'depends on the reading'
     """
-    held = sum(readings.values())
+    held = sum(value is True for value in readings.values())
     return REPRODUCED if held == len(readings) else DEPENDS if held else NOT
 
 
-def listed(readings: Mapping[str, bool]) -> str:
-    """The readings in which a claim holds and those in which it does not, in words.
+def listed(readings: Readings) -> str:
+    """The readings in which a claim holds, does not hold, or stays open, in words.
 
     Readings that agree in their first words (before a comma) and in their outcome are one.
 
     >>> listed({"printed, RMSE": True, "printed, RMSPBE": True, "tuned, RMSE": False})
     'It holds for: printed. It does not hold for: tuned, RMSE.'
+    >>> listed({"RMSE": True, "RMSPBE": None})
+    'It holds for: RMSE. These runs do not decide: RMSPBE.'
     """
-    if len(set(readings.values())) == 1:
+    if len(set(readings.values())) == 1 and None not in readings.values():
         held = next(iter(readings.values()))
         count = f"all {len(readings)}" if held else f"none of {len(readings)}"
         return f"It holds in {count} readings." if len(readings) > 1 else ""
     groups: dict[str, list[str]] = {}
     for name in readings:
         groups.setdefault(name.partition(", ")[0], []).append(name)
-    yes: list[str] = []
-    no: list[str] = []
+    found: dict[bool | None, list[str]] = {True: [], False: [], None: []}
     for first, names in groups.items():
         same = len(names) > 1 and len({readings[name] for name in names}) == 1
         for name in [first] if same else names:
-            (yes if readings[names[0] if same else name] else no).append(name)
-    return f"It holds for: {'; '.join(yes)}. It does not hold for: {'; '.join(no)}."
+            found[readings[names[0] if same else name]].append(name)
+    words = {True: "It holds for", False: "It does not hold for", None: "These runs do not decide"}
+    return " ".join(f"{words[k]}: {'; '.join(names)}." for k, names in found.items() if names)
 
 
 def _finite(value: float) -> float | None:
