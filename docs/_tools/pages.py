@@ -102,12 +102,12 @@ def _landing(name: str, data: dict[str, Any]) -> str:
     """Three tables, a row a setting and a column a problem; why where there is no answer."""
     found = {p: entry["methods"] for p, entry in data["landings"].items()}
     labels = [label for label in next(iter(found.values())) if family(label) == name]
-    notes = [
-        f"{problem}, `{label}`: {rows[label]['reason']}."
-        for problem, rows in found.items()
-        for label in labels
-        if rows[label]["rmse"] is None
-    ]
+    without: dict[tuple[str, str], list[str]] = {}
+    for problem, rows in found.items():
+        for label in labels:
+            if rows[label]["rmse"] is None:
+                without.setdefault((label, rows[label]["reason"]), []).append(problem)
+    notes = [f"{', '.join(p)}, `{label}`: {why}." for (label, why), p in without.items()]
     usable = [p for p in found if any(found[p][label]["rmse"] is not None for label in labels)]
     if not usable:
         return "\n".join(["It lands on none of the reference problems:", "", *_bullets(notes)])

@@ -303,7 +303,7 @@ def method_data(name: str, data: dict[str, Any]) -> Any | None:
     axes.set_title("collision problem")
     axes.set_xlabel("step" if curves[0] in online else "rows")
     axes.set_ylabel("RMSE")
-    axes.set_ylim(bottom=0.0)
+    axes.set_ylim(0.0, 1.1 * axes.get_ylim()[1])
     _legend(figure, axes, 1 if len(curves) > 2 else 2)
     return figure
 
