@@ -25,8 +25,9 @@ Place = Callable[[int], tuple[Where, int]]
 _ROUNDING = 1e-6  # how far a probability may stray outside [0, 1] before it is refused
 _SUM_ROUNDING = 1e-4  # how far probabilities of all actions may sum from 1 (float32 logs)
 NEEDED = (
-    "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …;"
-    ' or pass target=policy, or target="behavior" to evaluate the policy that made the log'
+    "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …,"
+    ' or name yours, columns={"target_prob": …}; or pass target=policy, or target="behavior" to'
+    " evaluate the policy that made the log"
 )
 
 
