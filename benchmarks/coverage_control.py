@@ -45,7 +45,7 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
     off: dict[str, list[float]] = {}
     inside, widened, approximation, width, words, seconds = [], [], [], [], [], []
     for k in range(first, first + sets):
-        log = make(episodes, [k, 47])
+        log = make(episodes, [k, 53])
         begun = time.time()
         answer = evaluation.evaluate(log, 0.99, features=features, methods=METHODS, seed=k)
         seconds.append(time.time() - begun)

@@ -109,8 +109,8 @@ def _auto(sample: Block, seed: int) -> Chosen:
     why = (
         f"of {len(choices)} candidates {len(kept)} are kept: held-out episodes do not tell them"
         " from the best by the kernel Bellman loss (nor by weighted returns, where their weights"
-        " keep half of the episodes effective); the estimate is the mean of the middle half of"
-        " those without a trace, the first is the model"
+        " keep half of the episodes effective); the estimate is a mean of the middle half of them,"
+        " those without a trace counted twice; the first is the model"
     )
     account = {
         "picked": kept[0].name,

@@ -169,21 +169,28 @@ def _corrections(
     return own(first, fold), own(delta, mine)
 
 
-def middle(fits: list[Fit]) -> list[Fit]:
-    """The middle half, by value, of the fits without traces.
+def middle(fits: list[Fit]) -> list[tuple[float, Fit]]:
+    """The middle halves, by value, of the fits without and with traces, and their weights.
 
-    A trace multiplies ratios, so fits with one are noisier where policies differ; they serve as a
-    check. The middle half (Tukey's midmean, once averaged) is deaf to a single odd basis.
+    What bootstraps at every step and what hardly does err in different directions where the basis
+    is too smooth; a trace multiplies ratios, so fits with one count half as much. The middle half
+    (Tukey's midmean, once averaged) is deaf to a single odd basis.
     """
-    plain = [fit for fit in fits if fit.system.trace == 0.0] or fits
-    plain = sorted(plain, key=lambda fit: fit.value)
-    cut = len(plain) // 4
-    return plain[cut : len(plain) - cut]
+    groups = [[fit for fit in fits if (fit.system.trace > 0.0) == traced] for traced in (0, 1)]
+    halves = [(weight, _half(group)) for weight, group in zip((2.0, 1.0), groups, strict=True)]
+    total = sum(weight for weight, half in halves if half)
+    return [(weight / total / len(half), fit) for weight, half in halves for fit in half]
 
 
-def averaged(fits: list[Fit]) -> tuple[float, Floats, Floats]:
-    """Value, influence values and lanes of the mean of several fits."""
-    value = float(np.mean([fit.value for fit in fits]))
-    influence: Any = np.mean([fit.influence for fit in fits], axis=0)
-    lanes: Any = np.mean([fit.lanes for fit in fits], axis=0)
+def _half(fits: list[Fit]) -> list[Fit]:
+    ordered = sorted(fits, key=lambda fit: fit.value)
+    cut = len(ordered) // 4
+    return ordered[cut : len(ordered) - cut]
+
+
+def averaged(fits: list[tuple[float, Fit]]) -> tuple[float, Floats, Floats]:
+    """Value, influence values and lanes of a weighted mean of several fits."""
+    value = float(sum(weight * fit.value for weight, fit in fits))
+    influence: Any = sum(weight * fit.influence for weight, fit in fits)
+    lanes: Any = sum(weight * fit.lanes for weight, fit in fits)
     return value, influence, lanes

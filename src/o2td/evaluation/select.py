@@ -5,8 +5,9 @@ kernel Bellman loss and by the error against weighted per-decision returns. A ba
 where a loss is above the best by more than `REJECT` standard errors; returns can leave one out only
 where their weights keep at least `ENOUGH` of the episodes effective, because few heavy ones favour
 whatever is smooth. Among the rest the losses do not decide, while the answers still differ, so the
-richest ones are kept as a panel, each without and with a long trace: the midmean of those without is
-the estimate, and the spread of all shows what the choice of features does to the answer.
+richest ones are kept as a panel, each without and with a long trace: two thirds of the midmean of
+those without and one third of that of those with one are the estimate, and the spread of all shows
+what the choice of features does to the answer.
 """
 
 from __future__ import annotations

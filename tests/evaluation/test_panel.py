@@ -1,0 +1,67 @@
+"""The panel of `features="auto"`: what is kept, and what its mean is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from o2td.evaluation.fitting import averaged, middle
+from o2td.evaluation.select import Choice, _reject, panel
+
+
+def fit(value: float, trace: float) -> Any:
+    return SimpleNamespace(
+        value=value,
+        influence=np.array([value, -value]),
+        lanes=np.full(3, value),
+        system=SimpleNamespace(trace=trace),
+    )
+
+
+def choice(d: int, bellman: float, returns: float = 1.0, trace: float = 0.0) -> Choice:
+    spread = np.full(100, returns / 100.0)
+    return Choice(object(), f"{d} features", d, trace, 0.0, bellman, 0.1, spread, 0.0)
+
+
+def test_the_mean_is_of_the_middle_halves_and_counts_traces_half():
+    plain = [fit(value, 0.0) for value in (-50.0, 1.0, 3.0, 90.0)]
+    traced = [fit(value, 0.8) for value in (-70.0, 4.0, 6.0, 10.0)]
+    value, influence, lanes = averaged(middle([*traced, *plain]))
+    assert value == pytest.approx((2.0 * 2.0 + 1.0 * 5.0) / 3.0)
+    np.testing.assert_allclose(influence, [value, -value])
+    np.testing.assert_allclose(lanes, value)
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.8])
+def test_one_kind_alone_has_all_the_weight(trace):
+    weights = [weight for weight, _ in middle([fit(1.0, trace), fit(2.0, trace)])]
+    assert weights == [0.5, 0.5]
+
+
+def test_a_loss_above_the_best_leaves_a_basis_out():
+    good, bad = choice(10, 0.0), choice(20, 1.0)
+    _reject([good, bad], by_returns=False)
+    assert good.verdict == ""
+    assert "kernel Bellman" in bad.verdict
+    assert [kept.d for kept in panel([good, bad])] == [10]
+
+
+def test_returns_leave_a_basis_out_only_where_they_count():
+    for by_returns in (False, True):
+        near, far = choice(10, 0.0, 1.0), choice(20, 0.0, 9.0)
+        far.returns[::2] *= 1.01  # a spread that a standard error can be taken of
+        _reject([near, far], by_returns)
+        assert ("returns" in far.verdict) == by_returns
+
+
+def test_the_richest_are_kept_and_the_others_are_told_why():
+    offered = [choice(d, 0.0, trace=trace) for d in range(1, 16) for trace in (0.0, 0.8)]
+    for one, other in zip(offered[::2], offered[1::2], strict=True):
+        other.features = one.features
+    kept = panel(offered)
+    assert sorted({one.d for one in kept}) == list(range(4, 16))
+    assert len(kept) == 24
+    assert all("fewer features" in one.verdict for one in offered if one.d < 4)
