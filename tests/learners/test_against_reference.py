@@ -35,8 +35,8 @@ def nu_pi(zeta, psi_0, psi_max):
     return lambda row: min(psi, 1 / max(row["pi"], row["b"])) * row["pi"]
 
 
-def weighted(**options):
-    return lambda rows: reference.weighted(rows, options.pop("alpha", A), **options)
+def weighted(alpha=A, **options):
+    return lambda rows: reference.weighted(rows, alpha, **options)
 
 
 def gradient(name, **options):
