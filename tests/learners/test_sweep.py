@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -154,6 +156,24 @@ def test_nonsense_is_refused(every):
         sweep([TD(0.1)], batch, every=every)
     with pytest.raises(InputError, match="at least one"):
         sweep([], batch)
+
+
+@pytest.mark.parametrize("every", [None, 100, 70_000])
+def test_memory_does_not_grow_with_the_stream(every):
+    rng = np.random.default_rng(0)
+    table, state = rng.normal(size=(5, 2)), rng.integers(5, size=200_001)
+    batch = Transitions.from_table(table, state[:-1], np.ones(200_000), state[1:], 0.9)
+    lanes = [TD(0.001), GTD2(0.001), TD(0.001, 0.5)] * 8
+    sweep(lanes, batch[:300], every=every)
+    tracemalloc.start()
+    result = sweep(lanes, batch, every=every)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16e6
+    alone = TD(0.001).partial_fit(batch)
+    np.testing.assert_allclose(result.theta[:, 0], alone.theta, rtol=1e-10)
+    few = sweep(lanes[:3], batch, every=every)
+    np.testing.assert_array_equal(few.theta, result.theta[:, :3])
 
 
 def test_more_records_than_rows_is_none():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
-from o2td.learners.base import BLOCK, Learner
+from o2td.kernels.lanes import CACHED_ROWS
+from o2td.learners.base import Learner
 from o2td.learners.group import Group
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 TILE = 8
+LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
 SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
@@ -157,18 +159,18 @@ def _run(
     values: Floats,
 ) -> None:
     group = Group([trained[k] for k in members])
-    held = SNAPSHOTS // (len(members) * batch.d) if metrics else BLOCK
-    size = every * max(1, min(held, BLOCK // len(members) // every))
+    held = max(1, SNAPSHOTS // (len(members) * batch.d)) if metrics else LANE_ROWS
     streams = {id(seen[k]): seen[k] for k in members}
-    most = min(size, batch.n) // every if metrics else 0
+    spans = list(_spans(batch.n, every, LANE_ROWS // len(members), held))
+    most = max((high // every - low // every for low, high in spans if metrics), default=0)
     # Whole tiles of BLAS: what is worked out together does not change the last digit of any.
     taken, shifted = np.zeros((2, -(-most * len(members) // TILE) * TILE, batch.d))
-    for low in range(0, batch.n, size):
-        rows = slice(low, low + size)
+    for low, high in spans:
+        rows = slice(low, high)
         block = batch[rows]
         cut = {key: stream[rows] for key, stream in streams.items()}
         own = [cut[id(seen[k])] for k in members]
-        records = (low + block.n) // every - low // every
+        records = high // every - low // every
         count = records * len(members) if metrics else 0
         snapshots = taken[:count].reshape(-1, len(members), batch.d)
         group.advance(block, own, low, every, snapshots)
@@ -177,6 +179,21 @@ def _run(
         for k, metric in enumerate(metrics):
             errors = np.where(late, np.inf, _errors(metric, snapshots, shifted))
             values[members, k, low // every : low // every + records] = errors
+
+
+def _spans(n: int, every: int, rows: int, records: int) -> Iterator[tuple[int, int]]:
+    """Stretches of about so many rows and at most so many records.
+
+    They end where the kernels end a block of rows in any case, so that results do not depend on them.
+    """
+    low, whole = 0, max(1, rows // CACHED_ROWS) * CACHED_ROWS
+    while low < n:
+        if every > whole:
+            high = min(n, low + whole, (low // every + 1) * every)
+        else:
+            high = min(n, low + every * min(records, whole // every))
+        yield low, high
+        low = high
 
 
 def _families(
