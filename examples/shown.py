@@ -9,11 +9,14 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
 from o2td.problem import Problem
 from o2td.registry import DOMAINS
+
+try:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ImportError:
+    raise SystemExit('the pictures need matplotlib: pip install ".[experiments]"') from None
 
 
 def arguments(name: str) -> argparse.Namespace:
