@@ -1,0 +1,51 @@
+"""What the coverage studies found, as it is shown in the guide."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from coverage_record import record
+
+ROOT = Path(__file__).parents[2]
+FOUND = json.loads((ROOT / "docs" / "data" / "coverage.json").read_text("utf-8"))
+
+
+def test_later_lines_replace_earlier_ones_and_times_are_left_out():
+    lines = [
+        json.dumps({"study": "a", "sets": 4, "rmse": 1.23456, "seconds": 3.2}),
+        json.dumps({"study": "a", "sets": 8, "hits": {"covered": 0.98765}, "seconds": 1.0}),
+    ]
+    assert record(lines) == {"a": {"sets": 8, "hits": {"covered": 0.9877}}}
+
+
+def test_intervals_on_tables_cover_as_often_as_they_say():
+    tables = {name: study for name, study in FOUND.items() if "covers lstd" in study}
+    assert len(tables) == 5
+    for study in tables.values():
+        assert study["sets"] == 200
+        assert 0.9 <= study["covers lstd"] <= 0.99
+        assert 0.9 <= study["covers plugin"] <= 0.99
+
+
+def test_control_problems_are_answered_with_their_stated_error():
+    for name, limit in (("cart-pole, auto", 0.6), ("mountain car, auto", 1.0)):
+        study = FOUND[name]
+        assert study["sets"] == 40
+        assert study["rmse recommended"] <= limit
+        assert study["with approximation error"] >= 0.9
+    coarse = FOUND["mountain car, fourier:9"]
+    assert coarse["interval covers"] < 0.9 <= coarse["with approximation error"]
+
+
+def test_trust_can_be_trusted():
+    words = FOUND["words"]
+    assert words["sets"] == 100
+    assert words["recommended, trust"]["of"] >= 30
+    assert words["recommended, trust"]["covered"] >= 0.9
+    assert words["all, trust"]["covered"] >= 0.9
+    assert FOUND["hopeless"]["never: cannot answer"] == 1.0
+    assert FOUND["hopeless"]["exploded: told"] == 1.0
