@@ -215,6 +215,7 @@ class Plan:
             fit.influence,
             fit.condition,
             about,
+            narrow=self.base.half_width,
         )
 
     def _beside(self, value: float, noise: float = 2.0) -> float | None:
@@ -245,7 +246,7 @@ class Plan:
             1.0,
             about,
             found.trouble,
-            self.base.half_width,
+            narrow=self.base.half_width,
         )
 
     def _missing(self, method: str, why: str) -> Case:
