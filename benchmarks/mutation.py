@@ -27,7 +27,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from mutants import changed, places, put
@@ -102,13 +102,13 @@ def interpreted(plain: tuple[str, ...]) -> None:
         def __init__(self, value: Any) -> None:
             self.fields, self.instance_class = getattr(value, "_fields", ()), type(value)
 
-    def njit(*functions: Any, **options: Any) -> Any:
+    def njit(*given: Any, **options: Any) -> Any:
         def decorate(function: Any) -> Any:
             if function.__module__.startswith(plain):
                 return function
-            return compiled(**options)(function)
+            return compiled(*given, **options)(function)
 
-        return decorate(functions[0]) if functions else decorate
+        return given[0] if given and isinstance(given[0], FunctionType) else decorate
 
     def intrinsic(function: Any) -> Any:
         """Machine code that reads `array[index]`, writes it, or does nothing, by its arguments."""

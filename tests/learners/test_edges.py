@@ -104,3 +104,9 @@ def test_a_state_that_is_never_visited_does_not_spoil_the_mean(learner: o2td.Lea
     answer = exact.fixed_point(problem, learner)
     assert np.isfinite(answer.theta).all()
     np.testing.assert_allclose(answer.theta[:2], [1.0 / 0.19, 0.9 / 0.19])
+
+
+@pytest.mark.parametrize("trace", [-0.1, 1.1, np.nan, "0.5", None])
+def test_a_trace_is_a_share(trace: object) -> None:
+    with pytest.raises(InputError, match="trace"):
+        o2td.TD(0.1, trace)  # type: ignore[arg-type]
