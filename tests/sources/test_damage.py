@@ -74,6 +74,30 @@ def test_checksums_are_found_in_every_sort_of_page(frame, tmp_path, compression,
         assert sources.open_logs(file, discount=0.9).info.verified is checksum
 
 
+def test_reading_ahead_may_be_collected_by_its_own_thread():
+    """A cycle of garbage is collected wherever the collector happens to run."""
+    held, left = [], threading.Event()
+
+    def collecting():
+        yield 0
+        left.wait(60)
+        held.clear()  # the last reference: the generator ends here, in its own thread
+        yield 1
+
+    held.append(ahead(collecting()))
+    assert next(held[0]) == 0
+    seen = []
+    hook, sys.unraisablehook = sys.unraisablehook, lambda found: seen.append(found.exc_value)
+    try:
+        thread = next(t for t in threading.enumerate() if t.name == "o2td-ahead")
+        left.set()
+        thread.join(60)
+    finally:
+        sys.unraisablehook = hook
+    assert not thread.is_alive()
+    assert seen == []
+
+
 def test_reading_ahead_passes_errors_on_and_stops_when_left():
     def broken():
         yield 1

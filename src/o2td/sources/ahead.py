@@ -54,4 +54,6 @@ def ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
             yield item
     finally:
         left.set()
-        thread.join()
+        # Left without being closed, it may be the garbage that its own thread collects.
+        if thread is not threading.current_thread():
+            thread.join()

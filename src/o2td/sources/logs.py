@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -148,15 +149,16 @@ class LogSource(Source):
         files = len(self._reader.names)
         middle = low > 0
         decoder = Decoder(self.mapped, self._ratio.discrete, self._from_flags, middle)
-        batches = self._sorted_batches(rows) if self._sort else self._batches(low, files, rows)
+        batches: Any = self._sorted_batches(rows) if self._sort else self._batches(low, files, rows)
         if rows >= _AHEAD:
             batches = ahead(batches)
         blocks = ((part, decoder.decode(batch, where)) for part, batch, where in batches)
         found = False
         whole = (low, high) == (0, files)
-        for block in (one for _, one in blocks) if whole else owned(blocks, low, high):
-            found = True
-            yield block
+        with closing(batches):  # an error below ends the thread and lets go of the file
+            for block in (one for _, one in blocks) if whole else owned(blocks, low, high):
+                found = True
+                yield block
         if not found and whole:
             raise InputError(f"{self._reader.names[0]}: has no rows; write some, or leave it out")
 
