@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import chi2
 
-from o2td import Problem, exact
+from o2td import Problem, Transitions, domains, exact
 from o2td.errors import InputError, NoAnswerError
 
 S, A = 5, 2
@@ -313,3 +313,27 @@ def test_names_and_sizes() -> None:
     problem = Problem(**parts(name="mine"))
     assert (problem.n_states, problem.n_actions, problem.d) == (S, A, 3)
     assert repr(problem) == "Problem('mine', states=5, actions=2, features=3)"
+
+
+def test_a_ratio_that_overflows_is_refused_when_rows_are_drawn():
+    transition = np.ones((1, 2, 1))
+    behavior, target = [[1.0, 5e-324]], [[0.5, 0.5]]
+    problem = Problem(transition, np.zeros((1, 2)), 0.9, behavior, target, np.ones((1, 1)))
+    with pytest.raises(InputError, match=r"target / behavior overflows in state 0 under action 1"):
+        problem.sample(10)
+
+
+def test_sampled_rows_pass_every_check_of_rows():
+    """The sampler's rows are not checked one by one: here they are."""
+    for make in (domains.garnet, domains.collision, domains.random_walk, domains.baird):
+        for scheme in ("sequential", "iid"):
+            batch = make().sample(500, seed=3, scheme=scheme, double=True)
+            names = ("state", "reward", "next_state", "discount", "rho", "start", "target_prob")
+            names += ("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2")
+            given = {name: getattr(batch, name) for name in names}
+            again = Transitions.from_table(batch.table, **given)
+            assert again.largest == batch.largest
+            for name in names:
+                np.testing.assert_array_equal(getattr(again, name), getattr(batch, name))
+                column = getattr(batch, name)
+                assert column is None or not column.flags.writeable

@@ -111,7 +111,7 @@ class Problem:
         kept = (probability > 0.0) & ~self.terminal[position // (size[0] * size[1])]
         self.pairs = self._pairs(position[kept], probability[kept], reward, discount)
         self.features = as_rows("features", features)
-        check_finite("features", self.features)
+        self._largest = check_finite("features", self.features)
         if self.features.shape[0] != self.n_states:
             raise InputError(
                 f"features has {self.features.shape[0]} rows for {self.n_states} states;"
@@ -214,27 +214,24 @@ class Problem:
             drawn = self._sampler.walk(n, first, restarts=third)
         else:
             drawn = self._sampler.steps_from(draw_states(self.visits, n, third), first)
-        extra: dict[str, Any] = {}
+        columns = {
+            "state": drawn.state,
+            "reward": self._column("reward", drawn),
+            "next_state": drawn.next_state,
+            "discount": self._column("discount", drawn),
+            "rho": np.take(self._ratio, drawn.row),
+            "start": drawn.start,
+            "target_prob": np.take(self.target, drawn.row),
+            "behavior_prob": np.take(self.behavior, drawn.row),
+        }
+        if (self.interest != 1.0).any():
+            columns["interest"] = self.interest[drawn.state]
         if double:
             again = self._sampler.steps_from(drawn.state, second)
-            extra = {
-                "next_state_2": again.next_state,
-                "discount_2": self._column("discount", again),
-                "rho_2": np.take(self._ratio, again.row),
-            }
-        return Transitions.from_table(
-            self.features,
-            drawn.state,
-            self._column("reward", drawn),
-            drawn.next_state,
-            self._column("discount", drawn),
-            rho=np.take(self._ratio, drawn.row),
-            start=drawn.start,
-            target_prob=np.take(self.target, drawn.row),
-            behavior_prob=np.take(self.behavior, drawn.row),
-            interest=None if (self.interest == 1.0).all() else self.interest[drawn.state],
-            **extra,
-        )
+            columns["next_state_2"] = again.next_state
+            columns["discount_2"] = self._column("discount", again)
+            columns["rho_2"] = np.take(self._ratio, again.row)
+        return Transitions.unchecked(self.features, self._largest, **columns)
 
     @cached_property
     def _sampler(self) -> Any:
@@ -246,8 +243,15 @@ class Problem:
     @cached_property
     def _ratio(self) -> Floats:
         """`rho(s, a)`, flat."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.behavior > 0.0, self.target / self.behavior, 0.0).ravel()
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(self.behavior > 0.0, self.target / self.behavior, 0.0)
+        if not np.isfinite(ratio).all():
+            s, a = (int(k) for k in np.argwhere(~np.isfinite(ratio))[0])
+            raise InputError(
+                f"target / behavior overflows in state {s} under action {a}"
+                f" (behavior {self.behavior[s, a]:g}); give behavior more probability there"
+            )
+        return ratio.ravel()
 
     @property
     def _row(self) -> npt.NDArray[np.int64]:

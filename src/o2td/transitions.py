@@ -192,6 +192,21 @@ class Transitions:
         self.next_state_2 = states("next_state_2", next_state_2, n, self.discount_2, limit)
         return self
 
+    @classmethod
+    def unchecked(cls, table: Any, largest: float, **columns: Any) -> Transitions:
+        """Rows of a table whose columns are right by construction: for samplers, which made them.
+
+        `largest` bounds the absolute values in the table; columns are named as in `from_table`.
+        """
+        self = cls.__new__(cls)
+        self.table, self.largest, self.layout, self.d = table, largest, "table", table.shape[1]
+        self._low, self._phi, self._next_phi, self._next_phi_2 = 0, None, None, None
+        for name in _VECTORS:
+            column = columns.get(name)
+            setattr(self, name, None if column is None else freeze(column))
+        self.n = len(self.reward)
+        return self
+
     # -- access ------------------------------------------------------------------------------------
 
     @property
