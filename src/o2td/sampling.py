@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import lower_builtin, type_callable
 
 from o2td.errors import InputError
 
@@ -24,6 +26,7 @@ Ints = npt.NDArray[np.int64]
 Seed = int | Sequence[int] | np.random.SeedSequence
 
 
+_AHEAD = 4  # steps whose part of the table is asked for before it is needed
 _BLOCK = 4096  # rows whose random numbers are drawn at a time
 _PACKED = ((np.uint16, 9), (np.uint32, 20), (np.uint64, 31))  # type, and bits of it for the alias
 
@@ -126,7 +129,7 @@ def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
 @njit(cache=True, nogil=True)
 def _action(threshold: Any, alias: Any, n_actions: int, state: int, u: float) -> Any:
     """Row `s * A + a` of an action drawn with `u`."""
-    # A sum with a condition, not a branch: a wrong guess would cost more than all the arithmetic.
+    # Sums with a condition, not branches: a wrong guess would cost more than all the arithmetic.
     scaled = u * n_actions
     action = int(scaled)
     row = state * n_actions + action
@@ -151,12 +154,30 @@ def _successor(threshold: Any, packed: Any, shift: int, low: int, size: int, u: 
     word = np.int64(packed[low + j])
     mark = word >> shift
     lead = int(rest * (1 << (8 * packed.itemsize - shift)))
-    # Branches here: where the guess is right, the next step need not wait for the table.
-    if lead < mark:
-        return low + j
-    if lead > mark or rest >= threshold[low + j]:
-        return low + (word & ((1 << shift) - 1))
-    return low + j
+    other = lead > mark
+    if lead == mark:
+        other = rest >= threshold[low + j]
+    return low + j + ((word & ((1 << shift) - 1)) - j) * other
+
+
+def _fetch(array: Any, index: Any) -> None:
+    """Nothing; compiled, it asks memory for an element that may be read soon."""
+
+
+@type_callable(_fetch)
+def _typed(_: Any) -> Any:
+    return lambda array, index: types.none(array, types.intp)
+
+
+@lower_builtin(_fetch, types.Array, types.intp)
+def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    data = context.make_array(signature.args[0])(context, builder, given[0]).data
+    number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    call = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+    place = builder.bitcast(builder.gep(data, [given[1]]), byte)
+    builder.call(call, [place, number(0), number(3), number(1)])  # to read, and to keep
+    return context.get_dummy_value()
 
 
 @njit(cache=True, nogil=True)
@@ -170,6 +191,12 @@ def _walk(
     state, row, pair, next_state, start = out
     restarts = 0
     for t in range(len(state)):
+        ahead = t + _AHEAD
+        if width == len(terminal) and ahead < len(state):
+            # Most steps end where their number says, whatever came before: a guess that costs little.
+            guess = int(_unit(raw[2 * ahead - 1]) * width)
+            r = _action(action_threshold, action_alias, n_actions, guess, _unit(raw[2 * ahead]))
+            _fetch(packed, r * width + int(_unit(raw[2 * ahead + 1]) * width))
         start[t] = s < 0
         if s < 0:
             u = _unit(again[restarts])
