@@ -8,6 +8,7 @@ pytest and unittest report it as skipped.
 from __future__ import annotations
 
 import hashlib
+import pickle
 import unittest
 import warnings
 from collections.abc import Callable, Iterator
@@ -176,6 +177,11 @@ def _largest(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
         return np.inf
     difference = np.abs(one.astype(np.float64) - two).max(initial=0.0)
     return float(difference) if np.isfinite(difference) else np.inf
+
+
+def repickled(subject: Any) -> Any:
+    """The object as it arrives at another process; its bytes never leave this one."""
+    return pickle.loads(pickle.dumps(subject))  # noqa: S301
 
 
 def fingerprint(subject: Any) -> str:

@@ -20,6 +20,7 @@ from o2td.checks.base import (
     expect_refusal,
     fingerprint,
     promise,
+    repickled,
 )
 from o2td.checks.data import as_csr, dense_fields, needs_second, select, stream
 from o2td.checks.learner_rows import FIELDS, STEP_SIZE, constant, made, rows_for, weights
@@ -122,7 +123,7 @@ def save_and_resume(learner: Learner) -> None:
         path = Path(folder) / "learner.npz"
         straight.save(path)
         copies = {"loaded": type(learner).load(path)}
-    copies["unpickled"] = pickle.loads(pickle.dumps(straight))  # noqa: S301
+    copies["unpickled"] = repickled(straight)
     copies["copied"] = copy.deepcopy(straight)
     for how, other in copies.items():
         expect(repr(other) == repr(straight), f"{other!r} {how} from {straight!r}")

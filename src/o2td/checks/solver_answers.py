@@ -20,6 +20,7 @@ from o2td.checks.base import (
     expect_refusal,
     fingerprint,
     promise,
+    repickled,
 )
 from o2td.checks.data import (
     as_csr,
@@ -174,7 +175,7 @@ def save_and_resume(solver: Solver) -> None:
         path = Path(folder) / "solver.npz"
         straight.save(path)
         copies = {"loaded": type(solver).load(path)}
-    copies["unpickled"] = pickle.loads(pickle.dumps(straight))  # noqa: S301
+    copies["unpickled"] = repickled(straight)
     copies["copied"] = copy.deepcopy(straight)
     straight.update(rows[41:])
     for how, other in copies.items():

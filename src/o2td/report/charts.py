@@ -108,7 +108,7 @@ def draw_shares(
     order = sorted(methods, key=lambda method: worst[method])
     made = figure(WIDTH, 1.1 + 0.24 * len(order))
     axes: Axes = made.subplots()
-    tidy(axes, x="share of problems on which the mean dynamics is unstable (%)", title=title)
+    tidy(axes, x="share of problems with unstable mean dynamics (%)", title=title)
     for (group, shares), (marker, fill, shift) in zip(
         groups.items(), (("o", True, 0.16), ("s", False, -0.16)), strict=False
     ):

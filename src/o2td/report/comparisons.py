@@ -34,7 +34,7 @@ SURVEY_GTD2 = 1.634  # RMSE after 1000 steps, 200 runs
 
 def variance(results: Results, folder: Folder) -> Section:
     """RMSE against samples where policies really differ: online and batch."""
-    panels, tables = [], []
+    panels, tables, numbers = [], [], []
     for name, way, title, x in (
         ("more-variance", "tuned", "Online, tuned step sizes", "step"),
         ("more-variance-batch", "shown", "Batch", "n"),
@@ -43,6 +43,7 @@ def variance(results: Results, folder: Folder) -> Section:
             table = results.curves(name, way)
             panels.append(Panel(title, table, x))
             folder.table(table, name)
+            numbers.append(folder.files(name, "csv"))
             columns = ["method", "step sizes", METRICS["rmse"], "diverged runs"]
             tables.append(
                 Table(columns, final_rows(panels[-1]), f"{title}: error at the end", columns[2:])
@@ -61,9 +62,9 @@ def variance(results: Results, folder: Folder) -> Section:
                     data,
                     f"RMSE against rows, {panel.title}",
                     "",
-                    folder.files("variance", "png", "svg"),
+                    [*folder.files("variance", "png", "svg"), *csv],
                 )
-                for data, panel in zip(pictures, panels, strict=True)
+                for data, panel, csv in zip(pictures, panels, numbers, strict=True)
             ]
         ),
         Details("Numbers", tables),
