@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable, Iterable
 from math import cos, sin
 from typing import Any
 
@@ -184,3 +185,15 @@ def report(name: str, found: dict[str, Any], since: float, as_json: bool) -> Non
         f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in found.items()
     )
     print(shown, flush=True)
+
+
+def run_all(
+    text: str, sets: int, cases: Iterable[str], study: Callable[[str, int, int], dict[str, Any]]
+) -> None:
+    """The studies that the command line asks for, each reported as soon as it is done."""
+    given = arguments(text, sets)
+    for case in cases:
+        if given.only is None or given.only in case:
+            begun = time.time()
+            found = study(case, given.sets, given.first)
+            report(case, {"sets": given.sets, **found}, begun, given.json)

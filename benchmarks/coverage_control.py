@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 from coverage_common import (
-    arguments,
     cart_pole,
     cart_pole_value,
     mountain_car,
     mountain_car_value,
-    report,
+    run_all,
 )
 
 from o2td import evaluation
@@ -78,13 +77,4 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    given = arguments(__doc__ or "", 40)
-    for case in CASES:
-        if given.only is None or given.only in case:
-            begun = time.time()
-            report(
-                case,
-                {"sets": given.sets, **study(case, given.sets, given.first)},
-                begun,
-                given.json,
-            )
+    run_all(__doc__ or "", 40, CASES, study)

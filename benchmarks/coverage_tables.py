@@ -10,11 +10,10 @@ sampling.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
-from coverage_common import arguments, log_of, mixed, report, start_value
+from coverage_common import log_of, mixed, run_all, start_value
 
 from o2td import evaluation
 from o2td.evaluation.blocks import Log
@@ -75,13 +74,4 @@ def others(log: Any, discount: float, seed: int) -> dict[str, tuple[float, float
 
 
 if __name__ == "__main__":
-    given = arguments(__doc__ or "", 200)
-    for case in CASES:
-        if given.only is None or given.only in case:
-            begun = time.time()
-            report(
-                case,
-                {"sets": given.sets, **study(case, given.sets, given.first)},
-                begun,
-                given.json,
-            )
+    run_all(__doc__ or "", 200, CASES, study)
