@@ -43,7 +43,7 @@ def test_control_problems_are_answered_with_their_stated_error():
 
 def test_trust_can_be_trusted():
     words = FOUND["words"]
-    assert words["sets"] == 100
+    assert words["sets"] == 400
     assert words["recommended, trust"]["of"] >= 30
     assert words["recommended, trust"]["covered"] >= 0.9
     assert words["all, trust"]["covered"] >= 0.9
