@@ -7,7 +7,7 @@ import gc
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 BINARY = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
@@ -132,26 +132,41 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def places(path: Path) -> list[tuple[int, str, int]]:
-    """Line, change and function of all mutants of a file that are inside a function."""
+class Place(NamedTuple):
+    """A line that can be changed, how, and the outermost function around it."""
+
+    line: int
+    what: str
+    function: str = ""
+    first: int = 0
+    last: int = 0
+
+
+def places(path: Path) -> list[Place]:
+    """All changes of a file, in the order in which `Mutator` counts them."""
     mutator, tree = Mutator(), parsed(path)
     mutator.visit(tree)
     spans = [
-        (min([node.lineno, *(one.lineno for one in node.decorator_list)]), node)
-        for node in functions(tree)
+        (name, min([node.lineno, *(one.lineno for one in node.decorator_list)]), node)
+        for name, node in functions(tree)
     ]
     found = []
     for line, what in mutator.places:
-        around = [first for first, node in spans if node.body[0].lineno <= line <= end(node)]
-        found.append((line, what, around[0] if around else 0))
+        around = [
+            (name, first, end(node))
+            for name, first, node in spans
+            if node.body[0].lineno <= line <= end(node)
+        ]
+        found.append(Place(line, what, *(around[0] if around else ())))
     return found
 
 
-def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """Outermost functions: of the module and of its classes."""
+def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Outermost functions, of the module and of its classes, by name."""
     for node in tree.body:
         inside = node.body if isinstance(node, ast.ClassDef) else [node]
-        yield from (one for one in inside if isinstance(one, ast.FunctionDef))
+        around = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        yield from ((around + one.name, one) for one in inside if isinstance(one, ast.FunctionDef))
 
 
 def end(node: ast.AST) -> int:
@@ -170,14 +185,22 @@ def changed(path: Path, chosen: int, first: int) -> CodeType:
     raise LookupError(f"{path}: no function in line {first}")
 
 
+def within(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from within(one)
+
+
 def put(code: CodeType) -> None:
-    """Let the loaded function of that place run this code from now on."""
+    """Let the loaded function of that place, and those that it has made, run this code from now on."""
+    new = {(one.co_firstlineno, one.co_qualname): one for one in within(code)}
     hits = 0
     for one in gc.get_objects():
-        if isinstance(one, FunctionType):
-            old = one.__code__
-            if (old.co_filename, old.co_firstlineno) == (code.co_filename, code.co_firstlineno):
-                one.__code__ = code
+        if type(one) is FunctionType and one.__code__.co_filename == code.co_filename:
+            found = new.get((one.__code__.co_firstlineno, one.__code__.co_qualname))
+            if found is not None and found.co_freevars == one.__code__.co_freevars:
+                one.__code__ = found
                 hits += 1
     if not hits:
         raise LookupError(f"{code.co_filename}:{code.co_firstlineno} is not loaded")

@@ -8,15 +8,19 @@ other line. Everything is imported and collected once for each group of modules.
 in a fork, and the functions that it enters are noted. Then each mutant (one operator, comparison,
 constant, condition or statement of a function changed) meets the tests that enter its function,
 quickest first, in a fork whose function has the changed code; it is killed by the first that fails.
-Controls, forks without any change, must survive. Results go to build/mutation as they come, and a
-run that was stopped goes on there.
+Controls, forks without any change, must survive. All limits are of processor time, so that a loaded
+machine kills no mutant.
+
+Results go to build/mutation as they come, and a run that was stopped goes on there if neither sources
+nor tests have changed since. At the end `survivors.md` there is the table of what no test noticed, and
+`record.json` all counts: the form of docs/data/mutation.json, whose verdicts are kept where they fit.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import operator
 import os
 import random
 import resource
@@ -24,24 +28,24 @@ import signal
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from mutants import changed, places, put
+from mutants import Place, changed, places, put
+from mutation_record import Outcome, write
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "o2td"
-WORK = ROOT / "build" / "mutation"
 
 LEARNING = ["tests/learners", "tests/reliability/test_divergence.py"]
 STEPPING = [
     *(f"tests/learners/test_{name}.py" for name in ("against_reference", "learn_one", "sweep")),
-    *("tests/learners/test_edges.py", "tests/reliability/test_divergence.py"),
+    *("tests/learners/test_edges.py", "tests/learners/test_short_streams.py"),
+    "tests/reliability/test_divergence.py",
 ]
 ANY = ["tests/reliability/test_bad_input.py", "tests/reliability/test_hostile.py"]
 
@@ -79,12 +83,13 @@ GROUPS = {
         ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
     ),
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
-    "kernels": Group(["kernels/*.py"], STEPPING, ("o2td.kernels",)),
+    "kernels": Group(["kernels/[!m]*.py"], STEPPING, ("o2td.kernels",)),
+    "memory": Group(["kernels/memory.py"], ["tests/learners/test_memory.py"]),  # makes machine code
 }
 SLOW = 2.0  # seconds beyond which a test is left out
 PATIENCE = 60.0  # seconds after which that is clear; a first test may have to compile
 BUDGET = 6.0  # seconds of tests that a mutant meets at most
-GENERATED = ("kernels/memory.py",)  # makes machine code, so it cannot run uncompiled
+LEAST = 30  # mutants of each group, if it has so many
 CONTROL = 10  # every so many mutants the same tests run without a change
 
 
@@ -110,11 +115,6 @@ def interpreted(plain: tuple[str, ...]) -> None:
 
         return given[0] if given and isinstance(given[0], FunctionType) else decorate
 
-    def intrinsic(function: Any) -> Any:
-        """Machine code that reads `array[index]`, writes it, or does nothing, by its arguments."""
-        plain_ones = {1: lambda: None, 3: operator.getitem, 4: operator.setitem}
-        return plain_ones[function.__code__.co_argcount]
-
     def overload(generic: Any, **_: Any) -> Any:
         def decorate(choose: Any) -> Any:
             def dispatch(*arguments: Any) -> Any:
@@ -128,7 +128,7 @@ def interpreted(plain: tuple[str, ...]) -> None:
     if plain:
         numba.njit = njit
     if "o2td.kernels" in plain:
-        numba.extending.overload, numba.extending.intrinsic = overload, intrinsic
+        numba.extending.overload = overload
 
 
 def in_fork(work: Callable[[], int], seconds: float) -> str:
@@ -205,14 +205,15 @@ def usable(entry: dict[str, Any]) -> bool:
     return bool(entry["good"]) and entry["seconds"] < SLOW
 
 
-def chosen_tests(
-    tests: dict[str, dict[str, Any]], items: list[Any], file: str, function: int
-) -> list[Any]:
+def chosen_tests(tests: dict[str, dict[str, Any]], items: list[Any], one: Mutant) -> list[Any]:
     """Those that enter the function, quickest first, up to the budget."""
     found, total = [], 0.0
     for item in sorted(items, key=lambda item: tests[item.nodeid]["seconds"]):
         entry = tests[item.nodeid]
-        if usable(entry) and [file, function] in entry["calls"]:
+        if usable(entry) and any(
+            file == one.file and one.at.first <= line <= one.at.last
+            for file, line in entry["calls"]
+        ):
             total += entry["seconds"]
             if total > BUDGET and found:
                 break
@@ -221,7 +222,7 @@ def chosen_tests(
 
 
 def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
-    """How a mutant fares: "killed", "survived", "timeout" or "crash"."""
+    """How a mutant fares: "killed", "survived", "timeout", "crash", or "error" of this script."""
 
     def work() -> int:
         if code is not None:
@@ -229,54 +230,63 @@ def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
         return 0 if all(passes(item) for item in items) else 1
 
     outcome = in_fork(work, seconds)
-    return {"0": "survived", "1": "killed"}.get(outcome, outcome)
+    return {"0": "survived", "1": "killed", "70": "error"}.get(outcome, outcome)
 
 
 # -- the command -----------------------------------------------------------------------------------
 
 
 class Mutant(NamedTuple):
-    """A change, and the function that it is in."""
+    """A change, counted in its file, and where it is."""
 
     group: str
     path: Path
     index: int
-    line: int
-    what: str
-    first: int
+    at: Place
 
     @property
     def file(self) -> str:
         return self.path.relative_to(SOURCE).as_posix()
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.what}"
+        return f"{self.file}:{self.at.line} {self.at.what}"
 
 
-def sample(number: int, seed: int) -> list[Mutant]:
-    everything = [
-        Mutant(group, path, k, *place)
+def everything() -> list[Mutant]:
+    return [
+        Mutant(group, path, k, place)
         for group, about in GROUPS.items()
         for pattern in about.files
         for path in sorted(SOURCE.glob(pattern))
         for k, place in enumerate(places(path))
-        if place[-1]
+        if place.first
     ]
-    print(f"{len(everything)} mutants are possible, {number} are drawn with seed {seed}")
-    drawn = random.Random(seed).sample(everything, min(number, len(everything)))  # noqa: S311
-    return [one for one in drawn if one.file not in GENERATED]
 
 
-def results() -> dict[tuple[str, int, str], str]:
-    lines = read(WORK / "results.jsonl")
-    return {(one["file"], one["index"], one["what"]): one["fate"] for one in lines}
+def sample(possible: list[Mutant], number: int, seed: int) -> list[Mutant]:
+    """So many, and of a small group those that come next until it has its least."""
+    shuffled = random.Random(seed).sample(possible, len(possible))  # noqa: S311
+    drawn = shuffled[:number]
+    for group in GROUPS:
+        missing = max(0, LEAST - sum(one.group == group for one in drawn))
+        drawn += [one for one in shuffled[number:] if one.group == group][:missing]
+    return drawn
+
+
+def digest() -> str:
+    """Of all that results depend on."""
+    found = hashlib.sha256()
+    for folder in ("src", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 class Study:
     """A plugin of pytest that meets mutants instead of running the tests."""
 
-    def __init__(self, group: str, drawn: list[Mutant]) -> None:
-        self.group, self.drawn = group, drawn
+    def __init__(self, group: str, drawn: list[Mutant], results: Path) -> None:
+        self.group, self.drawn, self.results = group, drawn, results
 
     def pytest_runtestloop(self, session: Any) -> bool:
         kernels = "o2td.kernels" in GROUPS[self.group].plain
@@ -284,28 +294,28 @@ class Study:
         good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):
-            chosen = chosen_tests(tests, session.items, one.file, one.first)
+            chosen = chosen_tests(tests, session.items, one)
             limit = 10.0 + 5.0 * sum(tests[item.nodeid]["seconds"] for item in chosen)
             fate = "no test"
             if chosen:
-                fate = meet(chosen, changed(one.path, one.index, one.first), limit)
-            keep(one.file, one.index, one.what, fate)
+                fate = meet(chosen, changed(one.path, one.index, one.at.first), limit)
+            self.keep(one, one.at.what, fate)
             say(f"{one}: {fate} ({len(chosen)} tests)")
             if chosen and number % CONTROL == 0:
-                keep(one.file, one.index, "control", meet(chosen, None, limit))
+                self.keep(one, "control", meet(chosen, None, limit))
         return True
+
+    def keep(self, one: Mutant, what: str, fate: str) -> None:
+        entry = {"file": one.file, "index": one.index, "what": what, "fate": fate}
+        with self.results.open("a") as stream:
+            stream.write(json.dumps(entry) + "\n")
 
 
 def say(line: str) -> None:
     print(line, flush=True)
 
 
-def keep(file: str, index: int, what: str, fate: str) -> None:
-    with (WORK / "results.jsonl").open("a") as stream:
-        stream.write(json.dumps({"file": file, "index": index, "what": what, "fate": fate}) + "\n")
-
-
-def study(group: str, drawn: list[Mutant]) -> None:
+def study(group: str, drawn: list[Mutant], results: Path) -> None:
     """In a process of its own, since every group leaves other modules uncompiled."""
     pid = os.fork()
     if pid == 0:
@@ -313,33 +323,29 @@ def study(group: str, drawn: list[Mutant]) -> None:
 
         interpreted(GROUPS[group].plain)
         flags = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
-        pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(group, drawn)])
+        pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(group, drawn, results)])
         os._exit(0)
     os.waitpid(pid, 0)
 
 
-def summary(drawn: list[Mutant]) -> int:
-    found = results()
-    total: Counter[str] = Counter()
-    for group in GROUPS:
-        fates = Counter(
-            found.get((one.file, one.index, one.what), "not met")
-            for one in drawn
-            if one.group == group
+def fates(results: Path) -> dict[tuple[str, int, str], str]:
+    lines = read(results)[1:]
+    return {(one["file"], one["index"], one["what"]): one["fate"] for one in lines}
+
+
+def outcomes(drawn: list[Mutant], results: Path) -> list[Outcome]:
+    found = fates(results)
+    return [
+        Outcome(
+            one.group,
+            one.file,
+            one.at.function,
+            one.path.read_text().splitlines()[one.at.line - 1].strip(),
+            one.at.what,
+            found.get((one.file, one.index, one.at.what), "not met"),
         )
-        print(f"{group}: {dict(fates)}")
-        total += fates
-    for one in drawn:
-        fate = found.get((one.file, one.index, one.what))
-        if fate in ("survived", "no test"):
-            text = one.path.read_text().splitlines()[one.line - 1].strip()
-            print(f"{one} {fate}: {text}")
-    controls = Counter(fate for (_, _, what), fate in found.items() if what == "control")
-    met = total.total() - total["not met"]
-    lost = total["survived"] + total["no test"]
-    print(f"controls: {dict(controls)}")
-    print(f"{met - lost} of {met} killed: {1.0 - lost / max(1, met):.1%}")
-    return 0 if lost <= 0.15 * met and set(controls) <= {"survived"} else 1
+        for one in drawn
+    ]
 
 
 def main() -> int:
@@ -350,15 +356,24 @@ def main() -> int:
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE.parent))
-    WORK.mkdir(parents=True, exist_ok=True)
-    drawn = sample(options.mutants, options.seed)
+    work = ROOT / "build" / "mutation" / f"seed-{options.seed}"
+    work.mkdir(parents=True, exist_ok=True)
+    results = work / "results.jsonl"
+    state = {"sources and tests": digest()}
+    if read(results)[:1] != [state]:
+        results.write_text(json.dumps(state) + "\n")
+    possible = everything()
+    drawn = sample(possible, options.mutants, options.seed)
+    say(f"{len(possible)} mutants are possible, {len(drawn)} are drawn with seed {options.seed}")
     for group in [options.only] if options.only else GROUPS:
-        done = results()
+        done = fates(results)
         left = [one for one in drawn if one.group == group]
-        left = [one for one in left if (one.file, one.index, one.what) not in done]
+        left = [one for one in left if (one.file, one.index, one.at.what) not in done]
         if left:
-            study(group, left)
-    return summary(drawn)
+            study(group, left, results)
+    controls = [fate for (_, _, what), fate in fates(results).items() if what == "control"]
+    about = {"seed": options.seed, "possible": len(possible)}
+    return write(work, about, outcomes(drawn, results), controls)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ def omega(reading, row, memory):
         return along / square if square else 0.0
     if reading == "printed":
         return along / (rho * square) if square and rho else 0.0
+    if reading == "regression":
+        return regressed(row, rho * along, rho * square, memory)
     s = row["state"]
     if reading == "state":
         visits = memory.setdefault(s, [])
@@ -26,6 +28,21 @@ def omega(reading, row, memory):
     sums[0] += rho * along
     sums[1] += rho * square
     return sums[0] / sums[1] if sums[1] else 0.0
+
+
+def regressed(row, along, square, memory, rate=0.05, floor=0.05):
+    """Both moments by least mean squares on phi, the lower one not below a share of its mean."""
+    phi = row["phi"]
+    seen = memory.setdefault("seen", [])
+    seen.append((phi @ phi, square))
+    largest, mean = max(norm for norm, _ in seen), np.mean([x for _, x in seen])
+    x, y = memory.get("weights", (np.zeros_like(phi), np.zeros_like(phi)))
+    if largest:
+        x = x + rate / largest * (along - phi @ x) * phi
+        y = y + rate / largest * (square - phi @ y) * phi
+    memory["weights"] = x, y
+    below = max(phi @ y, floor * mean)
+    return phi @ x / below if below else 0.0
 
 
 def emphasis_of(kind, row, before, memory, lam):
@@ -64,8 +81,12 @@ def step(alpha, t, rows):
     return alpha(t + 1) if callable(alpha) else alpha
 
 
-def gradient(name, rows, alpha, second, lam=0.0, kind="uniform", kappa=0.0, memory=None):
-    """The table of gradient-TD members; mirror-prox by taking the step twice."""
+def gradient(name, rows, alpha, second, **options):
+    return gradient_pair(name, rows, alpha, second, **options)[0]
+
+
+def gradient_pair(name, rows, alpha, second, lam=0.0, kind="uniform", kappa=0.0, memory=None):
+    """theta and w of the table of gradient-TD members; mirror-prox by taking the step twice."""
     d = len(rows[0]["phi"])
     theta, w, z, zb = (np.zeros(d) for _ in range(4))
     memory = {} if memory is None else memory
@@ -92,12 +113,13 @@ def gradient(name, rows, alpha, second, lam=0.0, kind="uniform", kappa=0.0, memo
                 "HTD": (delta * z + ((z - zb) @ w) * dphi, delta * z - (zb @ w) * dphi),
             }[name.removesuffix("MP")]
 
+        first, then = step(alpha, t, rows), step(second, t, rows)
         a, c = directions(theta, w)
         if name.endswith("MP"):
-            a, c = directions(theta + alpha * a, w + second * c)
-        theta, w = theta + alpha * a, w + second * c
+            a, c = directions(theta + first * a, w + then * c)
+        theta, w = theta + first * a, w + then * c
         before = row
-    return theta
+    return theta, w
 
 
 def residual(rows, alpha, double=False):

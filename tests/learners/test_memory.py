@@ -1,0 +1,91 @@
+"""Reads and writes of compiled loops: the right element, and the promise that the compiler gets."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from numba import njit
+
+from o2td.kernels import memory
+
+GETTERS = {
+    "rows": memory.get_row,
+    "theta": memory.get_theta,
+    "w": memory.get_w,
+    "z": memory.get_z,
+}
+PUTTERS = {"theta": memory.put_theta, "w": memory.put_w, "z": memory.put_z}
+OTHERS = {name: set(GETTERS) - {name} for name in GETTERS}
+
+
+def regions(llvm: str, listed: str) -> set[str]:
+    """Names of the regions in a list of scopes, `!7 = !{!3, !5}`."""
+    nodes = dict(re.findall(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", llvm, re.MULTILINE))
+    scopes = [nodes[one] for one in re.findall(r"!\d+", nodes[listed])]
+    for scope in scopes:
+        domain = nodes[scope.split(", ")[1]]
+        assert domain == '!"o2td"'
+    return {re.findall(r'!"o2td (\w+)"', scope)[0] for scope in scopes}
+
+
+def promises(llvm: str, access: str) -> set[tuple[str, frozenset[str]]]:
+    """Own region and excluded regions of all loads or stores that carry a promise."""
+    found = set()
+    for line in llvm.splitlines():
+        if re.match(rf"\s*(%\S+ = )?{access} ", line) and "noalias" in line:
+            own = regions(llvm, re.findall(r"!alias\.scope (!\d+)", line)[0])
+            others = regions(llvm, re.findall(r"!noalias (!\d+)", line)[0])
+            assert len(own) == 1
+            found.add((own.pop(), frozenset(others)))
+    return found
+
+
+@pytest.mark.parametrize(("source", "target"), [("rows", "theta"), ("theta", "w"), ("w", "z")])
+def test_a_compiled_access_is_that_of_python_and_keeps_to_its_region(source, target):
+    get, put = GETTERS[source], PUTTERS[target]
+
+    @njit
+    def shifted(given, out):
+        for j in range(len(out) - 1):
+            put(out, j, 2.0 * get(given, j + 1))
+
+    given = np.array([3.0, -1.5, 7.0, 0.25])
+    compiled, plain = np.full(4, 9.0), np.full(4, 9.0)
+    shifted(given, compiled)
+    shifted.py_func(given, plain)
+    np.testing.assert_array_equal(compiled, plain)
+    np.testing.assert_array_equal(compiled, [-3.0, 14.0, 0.5, 9.0])
+    llvm = shifted.inspect_llvm(shifted.signatures[0])
+    assert promises(llvm, "load") == {(source, frozenset(OTHERS[source]))}
+    assert promises(llvm, "store") == {(target, frozenset(OTHERS[target]))}
+
+
+def test_whole_numbers_can_be_read_too():
+    @njit
+    def total(given):
+        found = 0
+        for j in range(len(given)):
+            found += memory.get_z(given, j)
+        return found
+
+    given = np.array([4, -2, 40])
+    assert total(given) == 42
+    llvm = total.inspect_llvm(total.signatures[0])
+    assert promises(llvm, "load") == {("z", frozenset(OTHERS["z"]))}
+
+
+def test_a_rolled_loop_stays_a_loop():
+    @njit
+    def total(n, given):
+        found = 0.0
+        for j in range(n):
+            memory.rolled()
+            found += given[j]
+        return found
+
+    assert total(3, np.array([1.0, 2.0, 4.0])) == 7.0
+    llvm = total.inspect_llvm(total.signatures[0])
+    assert len(re.findall(r'call void asm sideeffect "", ""\(\)', llvm)) == 1
+    assert memory.rolled() is None
