@@ -15,11 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import shell
+
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.M | re.S)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _OUTPUT = re.compile(r"\{\{\s*output[^}]*\}\}")
-TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,11 @@ def blocks(path: Path) -> Iterator[Block]:
         yield Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1)
 
 
-def run(path: Path) -> None:
-    """Run every block of a file; the working folder is where files are read and written."""
+def run(path: Path, ray: bool = False) -> None:
+    """Run every block of a file; the working folder is where files are read and written.
+
+    Blocks that import Ray, which is not among the locked versions, are left to `test_ray.py`.
+    """
     # A module of its own, so that classes defined on a page can be pickled as those of a script can.
     module = ModuleType("page_" + path.stem.replace("-", "_"))
     sys.modules[module.__name__] = module
@@ -47,9 +51,16 @@ def run(path: Path) -> None:
         for block in blocks(path):
             where = f"{path.relative_to(ROOT)}:{block.line}"
             assert block.language in RUNNERS, f"{where}: no way to run {block.language!r}"
+            if needs_ray(block) and not ray:
+                continue
             RUNNERS[block.language](block, module.__dict__, where)
     finally:
         del sys.modules[module.__name__]
+
+
+def needs_ray(block: Block) -> bool:
+    """Whether a block of Python imports Ray."""
+    return block.language == "python" and "from ray." in block.text
 
 
 def _python(block: Block, space: dict[str, Any], where: str) -> None:
@@ -100,25 +111,18 @@ def _toml(block: Block, space: dict[str, Any], where: str) -> None:
 
 
 def _shell(block: Block, space: dict[str, Any], where: str) -> None:
-    """Set-up lines are not run: their make targets, scripts and extras must exist."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    for line in filter(None, block.text.split("\n")):
-        words = shlex.split(line, comments=True)
-        if words[:1] == ["make"]:
-            named = [word for word in words[1:] if "=" not in word]
-            assert set(named) <= TARGETS, f"{where}: {line}"
-        for word in words:
-            asked = re.search(r"\[([a-z,]+)\]", word)
-            if asked:
-                known = extras["optional-dependencies"]
-                assert set(asked[1].split(",")) <= set(known), f"{where}: {line}"
-            if re.fullmatch(r"[\w/]+\.(py|md)", word):
-                assert (ROOT / word).exists(), f"{where}: {word} does not exist"
+    """Lines for a terminal, run by one; those of `shell.LATER` by the slow tests."""
+    shell.run(shell.now(block.text), where)
 
 
 def _text(block: Block, space: dict[str, Any], where: str) -> None:
+    """What something printed: nothing that a reader would type, except what a test runs by name."""
     assert ">>>" not in block.text, f"{where}: use pycon for examples"
+    typed = re.findall(r"^(?:\$|make|pip|python|o2td|from|import) .*", block.text, re.M)
+    assert set(typed) <= QUOTED, f"{where}: use sh, console or python for {typed}"
 
+
+QUOTED = {"$ python examples/logs_frozen_lake.py"}  # run by test_examples.py
 
 RUNNERS = {
     "python": _python,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from . import blocks
+from . import blocks, shell
 
 PAGES = sorted(
     path
@@ -14,6 +14,7 @@ PAGES = sorted(
         *blocks.ROOT.glob("*.md"),
         *(blocks.ROOT / "docs").rglob("*.md"),
         *(blocks.ROOT / "examples").glob("*.md"),
+        *(blocks.ROOT / "benchmarks").glob("*.md"),
     )
     if any(blocks.blocks(path))
 )
@@ -24,9 +25,19 @@ def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     from o2td.registry import LEARNERS
 
     monkeypatch.chdir(tmp_path)
+    if any(block.language == "sh" for block in blocks.blocks(path)):
+        shell.copy(tmp_path)
     LEARNERS.names()  # all are found before a page may add its own
     monkeypatch.setattr(LEARNERS, "_members", dict(LEARNERS._members))
     blocks.run(path)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(blocks.ROOT)))
+def test_no_block_is_missed(path: Path) -> None:
+    """Fences start at the first letter of a line; others would be shown and not be run."""
+    lines = path.read_text("utf-8").split("\n")
+    fences = [line for line in lines if line.lstrip().startswith(("```", "~~~"))]
+    assert len(fences) == 2 * len(list(blocks.blocks(path)))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(blocks.ROOT)))
@@ -44,6 +55,10 @@ def test_lines_fit_on_the_page(path: Path) -> None:
         "```console\n$ o2td --version\nnothing of the kind\n```\n",
         "```console\n$ o2td nosuchcommand\n```\n",
         "```sh\nmake nosuchtarget\n```\n",
+        "```sh\npip install '.[nosuchextra]'\n```\n",
+        "```sh\nnosuchprogram\ntrue\n```\n",
+        "```text\n$ o2td --version\n```\n",
+        "```text\nfrom o2td import TD\n```\n",
         '```toml\nname = "x"\nnosuchkey = 1\n```\n',
         "```fortran\nend\n```\n",
     ],
@@ -55,7 +70,6 @@ def test_a_wrong_block_is_noticed(
     page.write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(blocks, "ROOT", tmp_path)
-    (tmp_path / "pyproject.toml").write_text("[project]\n[project.optional-dependencies]\n")
     with pytest.raises((AssertionError, ValueError, KeyError)):
         blocks.run(page)
 

@@ -1,4 +1,7 @@
-"""Many tasks on many processes through joblib: loky on this machine, or a Dask cluster.
+"""Many tasks on many processes through joblib: loky on this machine, a Dask cluster, or what is set.
+
+A backend that comes from elsewhere, such as Ray's, and is set by ``joblib.parallel_config`` is used
+in place of loky.
 
 A task that raises is tried again after the others, three times in all. A task whose worker dies
 takes others down with it, so those that were under way are then run one at a time, until it is
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -113,6 +117,9 @@ def _parallel(
             yield joblib.delayed(_attempt)(function, name, arguments[name])
 
     # One thread in a worker: cores are shared out between processes, and sums keep their order.
+    if cluster is None and (backend := _foreign(joblib)) is not None:
+        yield from _by_parts(joblib, calls(), backend)
+        return
     if cluster is not None:
         config = joblib.parallel_config(backend=cluster.backend(), n_jobs=-1)
     elif workers == 1:
@@ -126,6 +133,20 @@ def _parallel(
             return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
         )
         yield from parallel(calls())
+
+
+def _foreign(joblib: Any) -> Any:
+    """The backend that the caller set by `parallel_config`, unless it is one of joblib's own."""
+    backend, _ = joblib.parallel.get_active_backend()
+    return None if type(backend).__module__.startswith("joblib.") else backend
+
+
+def _by_parts(joblib: Any, calls: Iterator[Any], backend: Any) -> Iterator[Outcome]:
+    """Outcomes some at a time: such a backend may hand over nothing before all is done."""
+    with joblib.Parallel(n_jobs=-1, batch_size=1) as parallel:  # which may start a cluster
+        size = 4 * max(1, int(backend.effective_n_jobs(-1)))
+        while part := list(itertools.islice(calls, size)):
+            yield from parallel(part)
 
 
 def _attempt(function: Function, name: str, argument: str) -> Outcome:
