@@ -4,10 +4,10 @@ make mutation                                  a random sample
 python benchmarks/mutation.py --mutants 500 --seed 1 --only solvers
 
 Compilation is switched off for the modules under test, so that compiled loops are mutated like any
-other line. Everything is imported and collected once for each group of modules. Every test runs once
-in a fork, and the functions that it enters are noted. Then each mutant (one operator, comparison,
-constant, condition or statement of a function changed) meets the tests that enter its function,
-quickest first, in a fork whose function has the changed code; it is killed by the first that fails.
+other line. Everything is imported and collected once for each group of modules. The lines that each
+test reaches are noted. Then each mutant (one operator, comparison, constant, condition or statement of
+a function changed) meets the tests that reach its line or enter its function, in a fork whose function
+has the changed code; it is killed by the first that fails.
 Controls, forks without any change, must survive. All limits are of processor time, so that a loaded
 machine kills no mutant.
 
@@ -26,15 +26,15 @@ import random
 import resource
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any, NamedTuple
 
 from mutants import Place, changed, places, put
 from mutation_record import Outcome, write
+from mutation_tests import SLOW, chosen_tests, interpreted, noted, passes, usable
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -86,49 +86,12 @@ GROUPS = {
     "kernels": Group(["kernels/[!m]*.py"], STEPPING, ("o2td.kernels",)),
     "memory": Group(["kernels/memory.py"], ["tests/learners/test_memory.py"]),  # makes machine code
 }
-SLOW = 2.0  # seconds beyond which a test is left out
 PATIENCE = 60.0  # seconds after which that is clear; a first test may have to compile
-BUDGET = 6.0  # seconds of tests that a mutant meets at most
 LEAST = 30  # mutants of each group, if it has so many
 CONTROL = 10  # every so many mutants the same tests run without a change
 
 
 # -- tests -----------------------------------------------------------------------------------------
-
-
-def interpreted(plain: tuple[str, ...]) -> None:
-    """Leave these modules uncompiled; what the compiler would choose by type is chosen by value."""
-    import numba
-    import numba.extending
-
-    compiled = numba.njit
-
-    class Kind:
-        def __init__(self, value: Any) -> None:
-            self.fields, self.instance_class = getattr(value, "_fields", ()), type(value)
-
-    def njit(*given: Any, **options: Any) -> Any:
-        def decorate(function: Any) -> Any:
-            if function.__module__.startswith(plain):
-                return function
-            return compiled(*given, **options)(function)
-
-        return given[0] if given and isinstance(given[0], FunctionType) else decorate
-
-    def overload(generic: Any, **_: Any) -> Any:
-        def decorate(choose: Any) -> Any:
-            def dispatch(*arguments: Any) -> Any:
-                return choose(*map(Kind, arguments))(*arguments)
-
-            sys.modules[generic.__module__].__dict__[generic.__name__] = dispatch
-            return choose
-
-        return decorate
-
-    if plain:
-        numba.njit = njit
-    if "o2td.kernels" in plain:
-        numba.extending.overload = overload
 
 
 def in_fork(work: Callable[[], int], seconds: float) -> str:
@@ -152,73 +115,8 @@ def in_fork(work: Callable[[], int], seconds: float) -> str:
     return str(os.WEXITSTATUS(status))
 
 
-def passes(item: Any) -> bool:
-    from _pytest.runner import runtestprotocol
-
-    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
-
-
-def note(item: Any, limit: float) -> dict[str, Any]:
-    """How long a test takes, whether it passes and which functions it enters."""
-    seen: set[tuple[str, int]] = set()
-    prefix = str(SOURCE)
-
-    def trace(frame: Any, event: str, _: Any) -> None:
-        code = frame.f_code
-        if code.co_filename.startswith(prefix):
-            seen.add((code.co_filename[len(prefix) + 1 :], code.co_firstlineno))
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError
-
-    signal.signal(signal.SIGPROF, stop)
-    began = time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, limit)
-    sys.settrace(trace)
-    try:
-        good = passes(item)
-    except TimeoutError:
-        good = False
-    finally:
-        sys.settrace(None)
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-    seconds = time.process_time() - began
-    return {"test": item.nodeid, "good": good, "seconds": seconds, "calls": sorted(seen)}
-
-
-def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
-    """Notes on all tests; what they import and compile is then there for every fork."""
-    found = {}
-    for item in items:
-        entry = note(item, limit)
-        if entry["good"] and entry["seconds"] > SLOW:
-            entry = note(item, limit)  # the first time it may have had to compile
-        found[item.nodeid] = json.loads(json.dumps(entry))
-    return found
-
-
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def usable(entry: dict[str, Any]) -> bool:
-    return bool(entry["good"]) and entry["seconds"] < SLOW
-
-
-def chosen_tests(tests: dict[str, dict[str, Any]], items: list[Any], one: Mutant) -> list[Any]:
-    """Those that enter the function, quickest first, up to the budget."""
-    found, total = [], 0.0
-    for item in sorted(items, key=lambda item: tests[item.nodeid]["seconds"]):
-        entry = tests[item.nodeid]
-        if usable(entry) and any(
-            file == one.file and one.at.first <= line <= one.at.last
-            for file, line in entry["calls"]
-        ):
-            total += entry["seconds"]
-            if total > BUDGET and found:
-                break
-            found.append(item)
-    return found
 
 
 def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
@@ -294,7 +192,7 @@ class Study:
         good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):
-            chosen = chosen_tests(tests, session.items, one)
+            chosen = chosen_tests(tests, session.items, one.file, one.at)
             limit = 10.0 + 5.0 * sum(tests[item.nodeid]["seconds"] for item in chosen)
             fate = "no test"
             if chosen:

@@ -1,0 +1,148 @@
+"""The tests that meet mutants: how long each takes, which lines it reaches, and who meets whom."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from mutants import Place
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
+SLOW = 2.0  # seconds beyond which a test is left out
+BUDGET = 6.0  # seconds of tests that a mutant meets at most
+LINES = 1000  # of one call that are noted
+
+
+def interpreted(plain: tuple[str, ...]) -> None:
+    """Leave these modules uncompiled; what the compiler would choose by type is chosen by value."""
+    import numba
+    import numba.extending
+
+    compiled = numba.njit
+
+    class Kind:
+        def __init__(self, value: Any) -> None:
+            self.fields, self.instance_class = getattr(value, "_fields", ()), type(value)
+
+    def njit(*given: Any, **options: Any) -> Any:
+        def decorate(function: Any) -> Any:
+            if function.__module__.startswith(plain):
+                return function
+            return compiled(*given, **options)(function)
+
+        return given[0] if given and isinstance(given[0], FunctionType) else decorate
+
+    def overload(generic: Any, **_: Any) -> Any:
+        def decorate(choose: Any) -> Any:
+            def dispatch(*arguments: Any) -> Any:
+                return choose(*map(Kind, arguments))(*arguments)
+
+            sys.modules[generic.__module__].__dict__[generic.__name__] = dispatch
+            return choose
+
+        return decorate
+
+    if plain:
+        numba.njit = njit
+    if "o2td.kernels" in plain:
+        numba.extending.overload = overload
+
+
+def passes(item: Any) -> bool:
+    from _pytest.runner import runtestprotocol
+
+    return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+
+def timed(item: Any, limit: float) -> dict[str, Any]:
+    """How much processor time a test takes, and whether it passes within so much."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, stop)
+    began = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    try:
+        good = passes(item)
+    except TimeoutError:
+        good = False
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    return {"good": good, "seconds": time.process_time() - began}
+
+
+def reached(item: Any) -> set[tuple[str, int]]:
+    """The lines that a test reaches, of a long loop those of its first rounds."""
+    seen: set[tuple[str, int]] = set()
+    prefix = str(SOURCE)
+
+    def enter(frame: Any, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(prefix):
+            return None
+        file, left = frame.f_code.co_filename[len(prefix) + 1 :], LINES
+        seen.add((file, frame.f_code.co_firstlineno))
+
+        def line(frame: Any, event: str, _: Any) -> Any:
+            nonlocal left
+            left -= 1
+            seen.add((file, frame.f_lineno))
+            return line if left else None
+
+        return line
+
+    sys.settrace(enter)
+    try:
+        passes(item)
+    finally:
+        sys.settrace(None)
+    return seen
+
+
+def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
+    """Notes on all tests; what they import and compile is then there for every fork."""
+    found = {}
+    for item in items:
+        entry = timed(item, limit)
+        if entry["good"] and entry["seconds"] > SLOW:
+            entry = timed(item, limit)  # the first time it may have had to compile
+        entry["lines"] = reached(item) if usable(entry) else set()
+        found[item.nodeid] = entry
+    return found
+
+
+def usable(entry: dict[str, Any]) -> bool:
+    return bool(entry["good"]) and entry["seconds"] < SLOW
+
+
+def by_turns(items: list[Any]) -> list[Any]:
+    """The quickest case of each test first, then each test's second: many cases crowd out none."""
+    turns: Counter[str] = Counter()
+    found = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        found.append((turns[name], item))
+        turns[name] += 1
+    return [item for _, item in sorted(found, key=lambda pair: pair[0])]
+
+
+def chosen_tests(
+    tests: dict[str, dict[str, Any]], items: list[Any], file: str, at: Place
+) -> list[Any]:
+    """Those that reach the line before those that enter its function, up to the budget."""
+    span = {(file, line) for line in range(at.first, at.last + 1)}
+    quick = sorted(items, key=lambda item: tests[item.nodeid]["seconds"])
+    near = [item for item in quick if (file, at.line) in tests[item.nodeid]["lines"]]
+    far = [item for item in quick if item not in near and span & tests[item.nodeid]["lines"]]
+    found, total = [], 0.0
+    for item in [*by_turns(near), *by_turns(far)]:
+        total += tests[item.nodeid]["seconds"]
+        if total > BUDGET and found:
+            break
+        found.append(item)
+    return found
