@@ -1,7 +1,7 @@
 """Docstrings for the site: examples that stand outside an "Examples" section become code blocks.
 
-Markdown would read `>>>` as a quotation in a quotation in a quotation. And parameters that many
-classes share, and that need no words in each of them, get theirs here.
+Markdown would read `>>>` as a quotation in a quotation in a quotation. And parameters that mean the
+same in many functions get the words of `words.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import griffe
 
+from _tools.words import words
+
 
 class Doctests(griffe.Extension):
     """Fences doctests while griffe reads the sources."""
@@ -18,20 +20,32 @@ class Doctests(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Rewrite the docstring of every object once."""
         if obj.docstring is not None:
-            obj.docstring.value = described(fenced(obj.docstring.value))
+            part = obj.path.split(".")[1]
+            names = [p.name for p in obj.parameters] if isinstance(obj, griffe.Function) else []
+            told = listed(fenced(obj.docstring.value), part, names)
+            obj.docstring.value = described(told, part)
 
 
-SHARED = {
-    "step_size": 'alpha; "auto" is 0.1 over the largest squared norm of features so far.',
-    "initial_theta": "Where learning starts; zero if left out.",
-    "emphasis": "The weight of a row; uniform if left out.",
-    "ridge": "Added to the diagonal of the equations.",
-}
 _HEAD = "Parameters\n----------\n"
 _ITEM = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)( : [^\n]*)?$")
 
 
-def described(docstring: str) -> str:
+def listed(docstring: str, part: str, names: list[str]) -> str:
+    r"""The docstring with a list of those parameters that have shared words, where it has no list.
+
+    >>> listed("Sum.\n\nReturns\n-------\nfloat", "exact", ["problem", "other"])
+    'Sum.\n\nParameters\n----------\nproblem\n    A finite problem.\n\nReturns\n-------\nfloat'
+    """
+    known = [name for name in names if words(part, name)]
+    if _HEAD in docstring or not known:
+        return docstring
+    items = "".join(f"{name}\n    {words(part, name)}\n" for name in known)
+    following = re.search(r"^\w+\n-{3,}$", docstring, re.M)
+    end = following.start() if following else len(docstring)
+    return f"{docstring[:end].rstrip()}\n\n{_HEAD}{items}\n{docstring[end:]}".rstrip()
+
+
+def described(docstring: str, part: str = "") -> str:
     r"""The docstring with its parameters one by one, with words for the shared ones that have none.
 
     Paragraphs that follow the parameters go before them: a reader of sections would take them for
@@ -58,14 +72,15 @@ def described(docstring: str) -> str:
         elif line or prose:
             prose.append(line)
     words = "\n".join(prose) + "\n\n" if prose else ""
-    return before + words + mark + "".join(_one_by_one(*item) for item in items) + rest
+    return before + words + mark + "".join(_one_by_one(*item, part) for item in items) + rest
 
 
-def _one_by_one(line: str, about: list[str]) -> str:
+def _one_by_one(line: str, about: list[str], part: str) -> str:
     names, colon, kind = line.partition(" : ")
     told = ""
     for name in names.split(", "):
-        own = about or ([f"    {SHARED[name]}"] if name in SHARED else [])
+        shared = words(part, name)
+        own = about or ([f"    {shared}"] if shared else [])
         told += "\n".join([name + colon + kind, *own]) + "\n"
     return told
 

@@ -19,10 +19,18 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["folder_lock", "replacing", "sweep_temporaries", "sync_folder", "write_bytes"]
+__all__ = [
+    "exchange",
+    "folder_lock",
+    "replacing",
+    "sweep_temporaries",
+    "sync_folder",
+    "write_bytes",
+]
 
 _SUFFIX = ".o2td-tmp"
 _TRIES = 5
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
@@ -63,6 +71,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         os.fsync(descriptor)
     sync_folder(target.parent)
+
+
+def exchange(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Let two files or folders swap their names in one step; False where the system cannot.
+
+    Only Linux can, on most of its file systems. Where it is False nothing has changed.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    rename.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    names = [os.fsencode(name) for name in (one, other)]
+    return bool(rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0)
 
 
 def sweep_temporaries(folder: str | os.PathLike[str]) -> int:

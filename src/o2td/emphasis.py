@@ -265,7 +265,13 @@ def _ones(n: int) -> Floats:
 
 
 def as_emphasis(value: Any) -> Emphasis:
-    """An `Emphasis`, or its short name: "uniform", "follow-on", "omega:state"."""
+    """An `Emphasis`, or its short name: "uniform", "follow-on", "omega:state".
+
+    Parameters
+    ----------
+    value : Emphasis or str
+        The object itself, or the name.
+    """
     if isinstance(value, Emphasis):
         return value
     name, _, reading = str(value).partition(":")

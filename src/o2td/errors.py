@@ -78,12 +78,13 @@ def import_extra(module: str, extra: str) -> ModuleType:
     'json'
     >>> import_extra("no_such_module", extra="logs")
     Traceback (most recent call last):
-    o2td.errors.MissingExtraError: no_such_module is not installed; run pip install "o2td[logs]"
+    o2td.errors.MissingExtraError: no_such_module is not installed; run pip install ...
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         # A module that is there but lacks a requirement of its own names that requirement.
+        remedy = f'run pip install "o2td[{extra}]", or ".[{extra}]" in a clone'
         raise MissingExtraError(
-            f'{error.name} is not installed; run pip install "o2td[{extra}]"', name=error.name
+            f"{error.name} is not installed; {remedy}", name=error.name
         ) from error

@@ -31,6 +31,11 @@ class Quadratic:
     """`value(theta) = sqrt(|R (theta - center)|^2 + constant)`, R upper triangular.
 
     `R`, `center` and `constant` are plain arrays, for compiled code: see `evaluate`.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in results.
     """
 
     name: str

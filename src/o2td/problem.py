@@ -62,10 +62,13 @@ class Problem:
         Rows sum to one. A row of zeros in `target` says that the target is not followed there: the
         ratio is 0, nothing is learned from such rows, and metrics leave the state out (`active`).
     features : (S, d) array or CSR array
+        `phi(s)`, one row a state.
     start : (S,) array, optional
         Where trajectories (re)start; uniform over the non-terminal states if None.
     terminal : (S,) array of bool, or state indices, optional
+        States in which an episode ends and another begins; none if None.
     interest : (S,) array, optional
+        How much each state matters to emphatic methods; 1 if None.
     initial_theta : (d,) array, optional
         Where the domain's authors let learners begin.
     name, description : str
@@ -76,7 +79,8 @@ class Problem:
     >>> import numpy as np
     >>> from o2td import Problem
     >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
-    >>> problem = Problem(P, np.array([[0.0], [1.0]]), 0.9, np.ones((2, 1)), np.ones((2, 1)), np.eye(2))
+    >>> one = np.ones((2, 1))  # a single action
+    >>> problem = Problem(P, np.array([[0.0], [1.0]]), 0.9, one, one, np.eye(2))
     >>> problem.sample(3, seed=0).reward.tolist() in ([0.0, 1.0, 0.0], [1.0, 0.0, 1.0])
     True
     """

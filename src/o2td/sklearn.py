@@ -10,7 +10,8 @@ traces need whole trajectories: split by trajectory (`GroupKFold`) and pass `sta
 >>> import numpy as np
 >>> from o2td.sklearn import ValueRegressor
 >>> X = np.eye(2)
->>> ValueRegressor("lstd").fit(X, [0.0, 1.0], next_X=X[::-1], discount=0.5).coef_.round(3)
+>>> value = ValueRegressor("lstd").fit(X, [0.0, 1.0], next_X=X[::-1], discount=0.5)
+>>> value.coef_.round(3)
 array([0.667, 1.333])
 """
 

@@ -69,12 +69,17 @@ class Transitions:
     phi, next_phi : (n, d) array or scipy.sparse CSR array
         Features before and after. Rows of `next_phi` where `discount` is 0 are ignored.
     reward, discount, rho : (n,) array or scalar
-        `rho=None` means `target_prob / behavior_prob`, or 1 without them.
+        What followed the action; gamma of the step, 0 where the episode ends; probability of the
+        action under the target over that under the behaviour. `rho=None` means
+        `target_prob / behavior_prob`, or 1 without them.
     start : (n,) array of bool, optional
         True where a trajectory starts. None: only the first row that a learner ever sees is a start.
     state, next_state : (n,) array of int, optional
         Identity of the states, which state-aggregating methods need; -1 where `discount` is 0.
-    target_prob, behavior_prob, interest : (n,) array, optional
+    target_prob, behavior_prob : (n,) array, optional
+        Probability of the action under either policy.
+    interest : (n,) array, optional
+        How much each row matters to emphatic methods; 1 if None.
     next_phi_2, discount_2, rho_2 : optional
         A second, independent successor of the same state, for double sampling.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
+import functools
 import inspect
-import re
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,10 +35,26 @@ def public() -> dict[str, Any]:
     }
 
 
-def _pages() -> str:
-    """The code of the reference pages' hand-written parts, which `test_blocks` runs."""
-    parts = sorted((ROOT / "docs" / "reference").glob("*.md"))
-    return "\n".join(block.text for part in parts for block in blocks(part))
+@functools.cache
+def _used() -> frozenset[str]:
+    """Names in the code of the reference pages' hand-written parts, which `test_blocks` runs.
+
+    Not those in strings and comments, nor in what is printed.
+    """
+    found: set[str] = set()
+    for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
+        for block in blocks(page):
+            code = {"python": [block.text], "pycon": _inputs(block.text)}.get(block.language, [])
+            for node in (node for text in code for node in ast.walk(ast.parse(text))):
+                if isinstance(node, ast.Attribute):
+                    found.add(node.attr)
+                elif isinstance(node, ast.Name):
+                    found.add(node.id)
+    return frozenset(found)
+
+
+def _inputs(text: str) -> list[str]:
+    return [example.source for example in doctest.DocTestParser().get_examples(text)]
 
 
 @pytest.mark.parametrize("name", sorted(public()))
@@ -46,13 +63,25 @@ def test_has_an_example(name: str) -> None:
     value = getattr(public()[name], "py_func", public()[name])
     assert inspect.getdoc(value), f"{name} has no docstring"
     members = vars(value).values() if inspect.isclass(value) else ()
-    words = [inspect.getdoc(value), *(getattr(member, "__doc__", None) for member in members)]
-    shown = any(">>>" in (text or "") for text in words)
-    short = name.rpartition(".")[2]
-    assert shown or re.search(rf"\b{short}\b", _pages()), f"{name} has no example"
+    texts = [inspect.getdoc(value), *(getattr(member, "__doc__", None) for member in members)]
+    shown = any(_inputs(text or "") for text in texts)
+    assert shown or name.rpartition(".")[2] in _used(), f"{name} has no example"
 
 
-@pytest.mark.parametrize("name", ["values", "mathml", "doctests", "pictures"])
+def test_examples_fit_on_the_page() -> None:
+    """88 letters are what a laptop shows of a docstring's example without scrolling."""
+    wide = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                for example in doctest.DocTestParser().get_examples(ast.get_docstring(node) or ""):
+                    typed = [f">>> {line}" for line in example.source.split("\n")]
+                    lines = [*typed, *example.want.split("\n")]
+                    wide += [f"{path.name}: {line}" for line in lines if len(line) > 88]
+    assert wide == []
+
+
+@pytest.mark.parametrize("name", ["values", "mathml", "doctests", "words", "pictures"])
 def test_the_tools_keep_their_examples(name: str) -> None:
     done = doctest.testmod(import_module(f"_tools.{name}"), optionflags=doctest.ELLIPSIS)
     assert done.attempted > 0

@@ -29,10 +29,6 @@ def thread(_: str) -> bytes:
     return threading.current_thread().name.encode()
 
 
-def process(_: str) -> bytes:
-    return str(os.getpid()).encode()
-
-
 @pytest.fixture
 def elsewhere() -> Iterator[None]:
     joblib.register_parallel_backend("elsewhere", Elsewhere)
@@ -74,9 +70,10 @@ def test_the_page_runs_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         run(load_spec(tmp_path / "small-walk.toml"), tmp_path / "here")
         assert runs(tmp_path / "on-ray") == runs(tmp_path / "here") != {}
         with joblib.parallel_config(backend="ray"):
-            found = list(compute(process, {str(k): "" for k in range(20)}, workers=1))
-        assert len(found) == 20
-        assert str(os.getpid()).encode() not in {outcome.data for outcome in found}
+            asked = dict.fromkeys(map(str, range(20)), "__import__('os').getpid()")
+            found = list(compute(eval, asked, workers=1))  # there this module cannot be imported
+        assert [outcome.error for outcome in found] == [None] * 20
+        assert os.getpid() not in {outcome.data for outcome in found}
     finally:
         ray.shutdown()
 

@@ -70,6 +70,7 @@ def all_checks(kind: str, *subjects: Any) -> list[BoundCheck]:
     Parameters
     ----------
     kind : "learners", "solvers", "domains" or "sources"
+        What the subjects are.
     *subjects : classes, instances or registered names; for domains functions, problems or names
         None given: all that are registered, those of other packages included. A class stands for
         all its settings (`o2td.checks.cases`). Sources are not registered: pass some.

@@ -36,7 +36,19 @@ class DoesNotApply(unittest.SkipTest):
 
 @dataclass(frozen=True)
 class Check:
-    """One promise that every member of a kind keeps."""
+    """One promise that every member of a kind keeps.
+
+    Parameters
+    ----------
+    kind : str
+        "learners", "solvers", "domains" or "sources".
+    name : str
+        Of the function.
+    promise : str
+        The sentence that completes "expected that ...".
+    function : callable
+        Takes a subject, raises where the promise is broken.
+    """
 
     kind: str
     name: str
@@ -49,6 +61,15 @@ class BoundCheck:
     """A check of one subject: call it to run it.
 
     Raises `CheckError` where the promise is broken and `DoesNotApply` where it makes no sense.
+
+    Parameters
+    ----------
+    check : Check
+        What is checked.
+    subject
+        A learner, solver, problem or source.
+    label : str
+        Its name and settings.
     """
 
     check: Check
@@ -89,7 +110,17 @@ class BoundCheck:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of every check: names that passed, and why others did not apply."""
+    """What became of every check: names that passed, and why others did not apply.
+
+    Parameters
+    ----------
+    label : str
+        Name and settings of what was checked.
+    passed : tuple of str
+        Names of the checks that passed.
+    not_applicable : dict
+        The others by name, with the reason.
+    """
 
     label: str
     passed: tuple[str, ...]
@@ -113,7 +144,7 @@ def promise(kind: str, sentence: str) -> Callable[[Function], Function]:
 
 
 def checks_of(kind: str) -> list[Check]:
-    """All checks of a kind, in the order in which they are written."""
+    """All checks of a `kind`, in the order in which they are written."""
     if kind not in _CHECKS:
         raise InputError(f"kind is {kind!r}; choose from {', '.join(KINDS)}")
     return list(_CHECKS[kind])

@@ -25,6 +25,7 @@ def baird(form: str = "star", discount: float = 0.99) -> Problem:
     form : "star" or "survey"
         Six corners and 8 features, or seven corners and 9 features.
     discount : float
+        gamma of every step that does not end an episode.
 
     Examples
     --------

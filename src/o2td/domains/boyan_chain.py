@@ -20,6 +20,7 @@ def boyan_chain(states: int = 14, discount: float = 0.95, features: int = 4) -> 
     states : int
         The last, terminal one included: 14 in Dann et al. (2014), 13 in Boyan (2002).
     discount : float
+        gamma of every step that does not end an episode.
     features : int
         Triangular bumps at even distances along the chain.
 

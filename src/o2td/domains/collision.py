@@ -25,7 +25,9 @@ def collision(seed: Any = 0, features: int = 6, ones: int = 3, discount: float =
         Of the features: every state has `ones` of its `features` binary features set, drawn
         independently, so two states may look alike.
     features, ones : int
+        Length of a state's features, and how many of them are 1.
     discount : float
+        gamma of every step that does not end an episode.
 
     Examples
     --------

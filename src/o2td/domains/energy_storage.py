@@ -57,6 +57,7 @@ def energy_storage(
     order, scale
         Of the Fourier features.
     discount : float
+        gamma of every step that does not end an episode.
     horizon : int or None
         Steps after which a trajectory is truncated and another starts.
     features : transformer or callable, optional

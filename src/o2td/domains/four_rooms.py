@@ -54,6 +54,7 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
     variance : "low" or "high"
         "high": the behaviour goes left with 0.97 at (1, 1) and (1, 8), right at (8, 1) and (8, 8).
     discount : float
+        gamma of entering a state where the target is active.
 
     Examples
     --------
@@ -84,7 +85,17 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
 
 @dataclass(frozen=True, eq=False)
 class FourRoomsLanes:
-    """One stream of states as all eight targets see it; the last three have shape (8, n)."""
+    """One stream of states as all eight targets see it.
+
+    Parameters
+    ----------
+    table : CSR array
+        Features of all states.
+    state, next_state, start : (n,) array
+        The states of the stream, and where a trajectory starts.
+    rho, reward, discount : (8, n) array
+        Of each target.
+    """
 
     table: Any
     state: Ints
@@ -116,6 +127,19 @@ def four_rooms_lanes(
 ) -> FourRoomsLanes:
     """The eight targets' ratios, rewards and discounts along one stream of `n` steps.
 
+    Parameters
+    ----------
+    n : int
+        Number of steps.
+    seed : int or several
+        Of the steps.
+    variance, discount
+        As for `four_rooms`.
+    scheme : "sequential" or "iid"
+        As for `Problem.sample`.
+
+    Examples
+    --------
     >>> lanes = four_rooms_lanes(1000, seed=1)
     >>> lanes.rho.shape, bool((lanes.batch(3).rho == lanes.rho[3]).all())
     ((8, 1000), True)

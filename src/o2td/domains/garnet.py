@@ -35,9 +35,11 @@ def garnet(
     Parameters
     ----------
     states, actions, features, branching : int
+        Their numbers; `branching` successors for every state and action.
     seed : int or several
         Of the problem itself, not of its samples.
     discount : float
+        gamma of every step that does not end an episode.
     peak : int
         Policies are proportional to `U[0, 1]^(2^peak)`: 0 is mild, 5 nearly deterministic.
     least : float

@@ -44,6 +44,7 @@ def from_gymnasium(
         "uniform"; "optimal" (of the table, for `discount`); an (S, A) array; or a function from a
         state number or an observation to the actions' probabilities.
     discount : float
+        gamma of every step that does not end an episode.
     features : array, transformer or callable, optional
         One row a state for a table, one feature a state that can occur if None. For roll-outs
         anything that `SimulatedProblem` takes; Fourier features of order 3 if None, where the

@@ -41,9 +41,11 @@ def mountain_car(
     Parameters
     ----------
     epsilon_target, epsilon_behavior : float
+        Share of random actions.
     order, scale
         Of the Fourier features; `scale="coefficient"` divides feature c by the root of its norm.
     discount : float
+        gamma of every step that does not end an episode.
     horizon : int or None
         Steps after which an episode is truncated, 200 in Gymnasium.
     features : transformer or callable, optional

@@ -30,7 +30,9 @@ def random_mdp(
     Parameters
     ----------
     states, actions, features : int
+        Their numbers.
     discount : float
+        gamma of every step that does not end an episode.
     seed : int or several
         Of the problem itself, not of its samples.
     reward : "state_action" or "action_next"

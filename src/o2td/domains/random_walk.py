@@ -25,6 +25,7 @@ def random_walk(form: str = "tabular", discount: float = 1.0) -> Problem:
         One feature a state; all features but the state's own, at 1/2; or three features,
         normalised, that cannot tell all values.
     discount : float
+        gamma of every step that does not end an episode.
 
     Examples
     --------

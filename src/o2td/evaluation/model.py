@@ -51,7 +51,8 @@ class ValueModel:
     --------
     >>> import numpy as np
     >>> from o2td.features import Tabular
-    >>> model = ValueModel(np.array([0.5, 2.0]), Tabular(2).fit(), ("state",), True, "LSTD", 0.9)
+    >>> basis = Tabular(2).fit()
+    >>> model = ValueModel(np.array([0.5, 2.0]), basis, ("state",), True, "LSTD", 0.9)
     >>> model.predict([1, 0, 1])
     array([2. , 0.5, 2. ])
     """
@@ -151,7 +152,8 @@ def load_model(path: str | os.PathLike[str]) -> ValueModel:
     >>> import tempfile, numpy as np
     >>> from o2td.features import Tabular
     >>> folder = tempfile.TemporaryDirectory()
-    >>> model = ValueModel(np.array([0.5, 2.0]), Tabular(2).fit(), ("state",), True, "LSTD", 0.9)
+    >>> basis = Tabular(2).fit()
+    >>> model = ValueModel(np.array([0.5, 2.0]), basis, ("state",), True, "LSTD", 0.9)
     >>> model.save(folder.name + "/model.npz")
     >>> load_model(folder.name + "/model.npz").predict([1])
     array([2.])

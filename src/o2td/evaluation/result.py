@@ -19,7 +19,29 @@ __all__ = ["Estimate", "Evaluation"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """One method's answer; what could not be computed is None, and `reason` says why."""
+    """One method's answer; what could not be computed is None, and `reason` says why.
+
+    Parameters
+    ----------
+    method : str
+        Its name, such as "lstd".
+    value : float or None
+        The target's expected discounted reward from the log's start states.
+    low, high : float or None
+        The interval, with the confidence that was asked for.
+    interval : str
+        How it was made: sandwich or bootstrap.
+    approximation_error : float or None
+        How far other features would move the answer; 0 for methods without features.
+    verdict : str
+        "trust", "caution" or "cannot answer".
+    reason, reasons : str, list of str
+        Why not "trust": in one sentence, and one by one.
+    standard_error : float or None
+        Of `value`, episodes being the units.
+    about : str
+        What the method does, for readers of the report.
+    """
 
     method: str
     value: float | None
@@ -49,6 +71,7 @@ class Estimate:
 class Evaluation:
     """The answer to "what would this policy be worth?".
 
+    `verdict` and `reasons` are about the question, those of an estimate about one method.
     `estimates` has the recommended one first. `diagnostics` is plain data, `features` says what was
     picked and why, `model` predicts values of states, `series` holds what figures draw.
     """

@@ -35,8 +35,10 @@ _SAME = 1e-7
 class Landing:
     """Where one method lands; None where the question has no meaning, `reason` then says why.
 
-    `rmse`, `suboptimality` and `rmspbe` are those of the limit, or of the fixed point that is moved
-    away from where `stable` is False. Solvers have neither stability nor step size.
+    `method` is its name with its settings, `kind` "learner" or "solver". `rmse`, `suboptimality` and
+    `rmspbe` are those of the limit, or of the fixed point that is moved
+    away from where `stable` is False. Solvers have neither stability nor `max_step_size`.
+    `amplification` is the worst RMSE over the best, over all rewards.
     """
 
     method: str

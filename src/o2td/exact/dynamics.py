@@ -30,7 +30,8 @@ class FixedPoint:
 
     `theta` is the limit where `stable`; else the fixed point that is moved away from, or None where
     there is none. `max_step_size` bounds the step sizes for which the mean dynamics converge (noise
-    asks for smaller ones); it is 0 where none does. Errors are infinite where `theta` is None.
+    asks for smaller ones); it is 0 where none does. `eigenvalues` are those of the mean dynamics' `A`.
+    The errors `rmse`, `rmspbe` and `suboptimality` are infinite where `theta` is None.
     """
 
     theta: Floats | None

@@ -133,7 +133,8 @@ def suboptimality(problem: Problem, theta: Any) -> float:
     >>> one = np.ones((2, 1))
     >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
     >>> problem = Problem(P, np.array([0.0, 1.0]), 0.5, one, one, np.eye(2))
-    >>> exact.suboptimality(problem, exact.value(problem)), exact.suboptimality(problem, [0, 0])
+    >>> best = exact.value(problem)
+    >>> exact.suboptimality(problem, best), exact.suboptimality(problem, [0, 0])
     (1.0, inf)
     """
     s = system(problem)

@@ -51,7 +51,8 @@ def oblique_projection(Phi: Any, X: Any) -> Floats:
     `NoAnswerError` where a function of span Phi is orthogonal to X.
 
     >>> import numpy as np
-    >>> exact_projection = oblique_projection(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]]))
+    >>> Phi, X = np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])
+    >>> exact_projection = oblique_projection(Phi, X)
     >>> exact_projection
     array([[1., 1.],
            [0., 0.]])

@@ -39,7 +39,8 @@ def state_distribution(problem: Problem) -> Floats:
     >>> from o2td import Problem, exact
     >>> one = np.ones((3, 1))
     >>> P = np.array([[[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]], [[0.0, 0.0, 0.0]]])
-    >>> chain = Problem(P, np.zeros(3), 1.0, one, one, np.eye(3), start=[1.0, 0, 0], terminal=[2])
+    >>> ends = {"start": [1.0, 0, 0], "terminal": [2]}
+    >>> chain = Problem(P, np.zeros(3), 1.0, one, one, np.eye(3), **ends)
     >>> exact.state_distribution(chain)
     array([0.5, 0.5, 0. ])
     """
@@ -54,7 +55,8 @@ def best_approximation(problem: Problem) -> Floats:
     >>> one = np.ones((2, 1))
     >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
     >>> same = np.ones((2, 2))  # one feature, twice
-    >>> exact.best_approximation(Problem(P, np.array([0.0, 1.0]), 0.0, one, one, same)).round(12)
+    >>> problem = Problem(P, np.array([0.0, 1.0]), 0.0, one, one, same)
+    >>> exact.best_approximation(problem).round(12)
     array([0.25, 0.25])
     """
     return system(problem).best.center.copy()

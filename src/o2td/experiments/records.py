@@ -73,7 +73,7 @@ def results(
 def sensitivity(
     store: Store | str | os.PathLike[str], experiment: str | None = None
 ) -> pl.DataFrame:
-    """What tuning found: score and share of diverged runs of every setting tried, `chosen` marked.
+    """What tuning found in a `store`: the score of every setting that was tried, the chosen one marked.
 
     Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters`, `metric`, `score`
     (`final` or `area`), `runs`, `mean`, `low`, `high`, `diverged_share`, `chosen`.
@@ -91,7 +91,7 @@ def sensitivity(
 
 
 def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataFrame:
-    """The numbers that parts of a study measured, in the order of `ids`.
+    """The numbers of parts of a study in `store`, in the order of `ids`.
 
     Columns `study`, `domain`, `method`, `quantity`, `index` (of the problem or run), `x` (the
     setting, such as lambda) and `value`.
@@ -103,7 +103,7 @@ def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataF
 
 
 def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:
-    """One number a run, setting and metric: the last value (`final`) or the mean one (`area`)."""
+    """One number a run, setting and metric, by `how`: `"final"`, the last, or `"area"`, the mean."""
     polars = import_extra("polars", extra="experiments")
     if how not in ("final", "area"):
         raise InputError(f'how: {how!r}; choose "final" or "area"')

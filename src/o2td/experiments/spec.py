@@ -130,7 +130,41 @@ class Profile(_Table, frozen=True):
 
 
 class Spec(_Table, frozen=True):
-    """One experiment; see the module's example and :func:`load_spec`."""
+    """One experiment; see the module's example and :func:`load_spec`.
+
+    Parameters
+    ----------
+    name, title : str
+        Of the experiment, in file names and in headings.
+    domain : DomainSpec
+        Which problem.
+    algorithms : list of AlgorithmSpec
+        What learns from it.
+    metrics : list of str
+        What is recorded, such as "rmse".
+    steps, runs : int
+        Length of a run and number of runs.
+    seed : int
+        Of all runs; each has a stream of its own.
+    every : int, optional
+        Steps between records of learners.
+    sizes : list of int
+        Numbers of rows after which solvers are recorded; all `steps` if left out.
+    scheme : str or list
+        "sequential", "iid" or both.
+    double : bool
+        Draw a second successor of every state.
+    features : FeaturesSpec, optional
+        Of a simulated domain, in place of its own.
+    truth : Truth
+        How errors are measured where no exact ones exist.
+    tuning : Tuning, optional
+        What `tune` tries.
+    profiles : dict
+        Named changes, such as fewer runs.
+    runs_per_shard : int, optional
+        How much one task computes; it changes no result.
+    """
 
     name: Name
     domain: DomainSpec
@@ -237,6 +271,15 @@ def paper_specs() -> list[str]:
 def paper_spec(name: str, profile: str | None = None) -> Spec:
     """One of the paper's experiments.
 
+    Parameters
+    ----------
+    name : str
+        Such as "fig-baird".
+    profile : str, optional
+        "quick" or "full"; as written in the file if None.
+
+    Examples
+    --------
     >>> paper_spec("fig-random-seq", profile="full").runs
     200
     """

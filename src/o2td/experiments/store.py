@@ -50,6 +50,11 @@ class _Entry(msgspec.Struct):
 class Store:
     """The results in a folder; nothing is created before the first write.
 
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
     Examples
     --------
     >>> import tempfile

@@ -54,7 +54,19 @@ def run_studies(
     workers: int | None = None,
     progress: bool | None = None,
 ) -> RunReport:
-    """Compute all parts of the named studies that the store does not hold yet."""
+    """Compute all parts of the named studies that the store does not hold yet.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of studies.
+    store : Store
+        Where results are kept.
+    profile : str
+        "quick" or "full".
+    workers, progress
+        As for `run`.
+    """
     parts = {name: study_shards(name, profile) for name in names}
     options: dict[str, Any] = {"progress": progress, "work": execute_study, "folder": "studies"}
     alone = [shard for name in parts if name in _ALONE for shard in parts[name]]

@@ -29,7 +29,7 @@ def parse(spec: str) -> Any:
     Tiles(tilings=8, bins=10, hashed=4096)
     >>> parse("wavelet:3")
     Traceback (most recent call last):
-    o2td.errors.InputError: features: no 'wavelet'; choose from aggregate:BINS, fourier:ORDER, ...
+    o2td.errors.InputError: features: no 'wavelet'; choose from aggregate:BINS, ...
     """
     if not isinstance(spec, str):
         raise InputError(f"features: {spec!r} is not a text such as 'fourier:3'")

@@ -35,7 +35,7 @@ class ETD(WeightedLearner):
 
     >>> import numpy as np, o2td
     >>> e = np.eye(3)
-    >>> batch = o2td.Transitions(e[:2], [0.0, 1.0], e[1:], discount=[0.5, 0.0], rho=[2.0, 0.5])
+    >>> batch = o2td.Transitions(e[:2], [0.0, 1.0], e[1:], [0.5, 0.0], rho=[2.0, 0.5])
     >>> o2td.ETD(step_size=0.1, trace=0.8).partial_fit(batch).theta
     array([0.04, 0.06, 0.  ])
     """

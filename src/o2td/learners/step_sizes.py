@@ -17,6 +17,15 @@ AUTO_SHARE = 0.1
 class PowerDecay:
     """`alpha_t = c t^-p`, t counted from 1.
 
+    Parameters
+    ----------
+    c : float
+        The first step size.
+    p : float
+        How fast it falls; 0 is constant, and beyond 1 the sum of all is finite.
+
+    Examples
+    --------
     >>> PowerDecay(0.5, 1.0).at(np.array([1.0, 2.0, 4.0]))
     array([0.5  , 0.25 , 0.125])
     """

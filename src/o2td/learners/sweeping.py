@@ -24,7 +24,15 @@ SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out 
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """A learner with a target of its own: its ratios, rewards or discounts replace the stream's."""
+    """A learner with a target of its own: its ratios, rewards or discounts replace the stream's.
+
+    Parameters
+    ----------
+    learner : Learner
+        What learns.
+    rho, reward, discount : (n,) array, optional
+        In place of the stream's own.
+    """
 
     learner: Learner
     rho: Any = None
@@ -45,6 +53,7 @@ class SweepResult:
     `values[name]` is (lanes, records): the metric after `steps[k]` steps, infinite from the step at
     which a lane diverged; `diverged[lane]` is that step, or -1; `theta` is (d, lanes). A sweep over
     several streams puts an axis of streams before all of these, and `learners` is a list of lists.
+    `metrics` are the names of the metrics.
     """
 
     learners: list[Any]

@@ -30,7 +30,8 @@ class TD(WeightedLearner):
     Examples
     --------
     >>> import numpy as np, o2td
-    >>> batch = o2td.Transitions(np.eye(2), [0.0, 1.0], np.eye(2)[::-1], discount=[0.5, 0.0])
+    >>> phi = np.eye(2)
+    >>> batch = o2td.Transitions(phi, [0.0, 1.0], phi[::-1], discount=[0.5, 0.0])
     >>> o2td.TD(step_size=0.5).partial_fit(batch).theta
     array([0. , 0.5])
     """

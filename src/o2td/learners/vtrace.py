@@ -37,7 +37,7 @@ class VTrace(WeightedLearner):
     --------
     >>> import numpy as np, o2td
     >>> e = np.eye(3)
-    >>> batch = o2td.Transitions(e[:2], [0.0, 1.0], e[1:], discount=[1.0, 0.0], rho=[4.0, 1.0])
+    >>> batch = o2td.Transitions(e[:2], [0.0, 1.0], e[1:], [1.0, 0.0], rho=[4.0, 1.0])
     >>> o2td.VTrace(step_size=0.5, trace=1.0).partial_fit(batch).theta
     array([0.5, 0.5, 0. ])
     """

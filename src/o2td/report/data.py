@@ -28,6 +28,11 @@ class Results:
 
     `way` is `"shown"` (the settings in the experiment's file, such as the printed step sizes) or
     `"tuned"`. Every table is read once.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -196,7 +196,17 @@ class Details(Block):
 
 @dataclass
 class Section:
-    """A heading with blocks below it; `anchor` is what links point to."""
+    """A heading with blocks below it; `anchor` is what links point to.
+
+    Parameters
+    ----------
+    anchor, title : str
+        What links point to, and the heading.
+    blocks : list
+        Texts, tables and figures.
+    level : int
+        Of the heading, 1 being the page's own.
+    """
 
     anchor: str
     title: str
@@ -221,6 +231,15 @@ class Section:
 @dataclass
 class Page:
     """A page: title, a lead paragraph, sections, and a last line.
+
+    Parameters
+    ----------
+    title, lead : str
+        The heading and the paragraph under it.
+    sections : list of Section
+        The rest, in order.
+    footer : str
+        The last line.
 
     Examples
     --------

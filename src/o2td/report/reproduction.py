@@ -36,7 +36,19 @@ _LEADS = {
 
 @dataclass(frozen=True)
 class Report:
-    """Where the page is, what it says of each claim, and which figures were drawn."""
+    """Where the page is, what it says of each claim, and which figures were drawn.
+
+    Parameters
+    ----------
+    path : Path
+        The page.
+    claims : list of dict
+        What it says of each claim.
+    figures : list of str
+        Names of the figures that were drawn.
+    seconds : float
+        How long that took.
+    """
 
     path: Path
     claims: list[dict[str, Any]]

@@ -34,7 +34,8 @@ class Averager(Solver):
     >>> import numpy as np
     >>> from o2td import Averager, Transitions
     >>> phi = np.array([[1.0, 0.0], [0.5, 0.5]])
-    >>> Averager().fit(Transitions(phi, [0.0, 1.0], phi[[1, 0]], discount=0.5)).theta.round(12)
+    >>> batch = Transitions(phi, [0.0, 1.0], phi[[1, 0]], discount=0.5)
+    >>> Averager().fit(batch).theta.round(12)
     array([0.85714286, 1.42857143])
     """
 

@@ -87,7 +87,8 @@ class PluginOptimal(Solver):
     --------
     >>> import numpy as np
     >>> from o2td import PluginOptimal, Transitions
-    >>> batch = Transitions.from_table(np.ones((2, 1)), [0, 1], [0.0, 1.0], [1, 0], discount=0.5)
+    >>> table = np.ones((2, 1))
+    >>> batch = Transitions.from_table(table, [0, 1], [0.0, 1.0], [1, 0], discount=0.5)
     >>> PluginOptimal().fit(batch).theta.round(12)
     array([1.])
     """

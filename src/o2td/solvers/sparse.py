@@ -20,7 +20,8 @@ def solve_sparse(A: Any, b: Floats, ridge: float, counts: Mapping[str, int] | No
     the rank proper would need a dense factorisation).
 
     >>> from scipy.sparse import csr_array
-    >>> solve_sparse(csr_array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0]), 0.0, None).theta
+    >>> A = csr_array([[2.0, 0.0], [0.0, 4.0]])
+    >>> solve_sparse(A, np.array([2.0, 2.0]), 0.0, None).theta
     array([1. , 0.5])
     """
     from scipy.sparse import csc_array, diags_array, eye_array

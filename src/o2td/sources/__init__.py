@@ -4,8 +4,9 @@ Every source yields the same chunks of arrays, in bounded memory, whatever it re
 
 >>> import pandas as pd
 >>> from o2td import sources
->>> log = pd.DataFrame({"episode": [7, 7], "obs_0": [0.5, 0.1], "reward": [1.0, 2.0],
-...                     "terminated": [False, True], "behavior_prob": 0.5, "target_prob": 1.0})
+>>> log = pd.DataFrame(
+...     {"episode": [7, 7], "obs_0": [0.5, 0.1], "reward": [1.0, 2.0],
+...      "terminated": [False, True], "behavior_prob": 0.5, "target_prob": 1.0})
 >>> source = sources.open_logs(log, discount=0.9)
 >>> for chunk in source.chunks(rows=1000):
 ...     print(chunk.reward, chunk.discount, chunk.rho)

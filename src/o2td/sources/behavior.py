@@ -54,6 +54,17 @@ class BehaviorModel:
 
     Made by `fit_behavior_model`, whose example shows it; `print(model.calibration)` shows how far
     it can be trusted.
+
+    Parameters
+    ----------
+    n_actions : int
+        Number of actions.
+    keys
+        Hashes of the log's episodes, sorted.
+    models : tuple
+        One model a fold.
+    calibration : Calibration
+        How well held-out actions are predicted.
     """
 
     n_actions: int
@@ -128,7 +139,8 @@ def fit_behavior_model(
     >>> import numpy as np, pandas as pd
     >>> from o2td import sources
     >>> rng = np.random.default_rng(0)
-    >>> log = pd.DataFrame({"episode": np.repeat(np.arange(200), 5), "obs_0": rng.normal(size=1000)})
+    >>> episode = np.repeat(np.arange(200), 5)
+    >>> log = pd.DataFrame({"episode": episode, "obs_0": rng.normal(size=1000)})
     >>> log["action"] = (rng.random(1000) < 1 / (1 + np.exp(-log.obs_0))).astype(int)
     >>> log["reward"], log["terminated"], log["target_prob"] = 0.0, False, 0.5
     >>> source = sources.open_logs(log, discount=0.9)

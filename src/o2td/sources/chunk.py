@@ -24,7 +24,9 @@ class LogChunk:
     `reward[t]` is what followed `action[t]`. `discount` is 0 where the row terminates, else gamma;
     a truncated row keeps gamma. Where it terminates nothing is read from the successor, so
     `next_observation` repeats the observation, `next_state` is -1 and `next_target_probs` is 0.
-    An episode whose last row does not terminate was cut there.
+    An episode whose last row does not terminate was cut there. `terminated`, `truncated` and `start`
+    mark rows; `rho` is the ratio of `target_prob` to `behavior_prob`, where these are known;
+    `observation` or `state` is what the policy saw, `target_probs` what the target would do.
 
     `next_target_probs` is NaN in the last row of a cut episode where the log does not give it.
 
@@ -33,8 +35,9 @@ class LogChunk:
 
     >>> import pandas as pd
     >>> from o2td import sources
-    >>> log = pd.DataFrame({"episode": ["a", "a", "b"], "obs_0": [0.1, 0.2, 0.3], "reward": 1.0,
-    ...                     "terminated": [False, True, True], "rho": 1.0})
+    >>> log = pd.DataFrame(
+    ...     {"episode": ["a", "a", "b"], "obs_0": [0.1, 0.2, 0.3], "reward": 1.0,
+    ...      "terminated": [False, True, True], "rho": 1.0})
     >>> chunk = next(sources.open_logs(log, discount=0.9).chunks())
     >>> chunk.episode, chunk.step, chunk.next_observation[0]
     (array([0, 0, 1]), array([0, 1, 0]), array([0.2]))
@@ -106,11 +109,15 @@ def successors_of(state: Ints | None, next_state: Ints | None) -> Ints:
 class LogInfo:
     """What a source is and what a pass over it found; counts are complete after one whole pass.
 
-    `dropped` counts rows left out, `notes` what was seen and handled, both by reason.
+    `dropped` counts rows left out, `notes` what was seen and handled, both by reason. `files` are their
+    names, `mapping` is what was taken for what, `ratio` says where rho comes from, `remarks` what a
+    reader should know. `verified`: every file carried checksums that held; `unverified` are those
+    that carry none. `rows`, `transitions` and `episodes` were read; `complete`: all of them.
 
     >>> import pandas as pd
     >>> from o2td import sources
-    >>> log = pd.DataFrame({"traj": [0, 0], "s": [3, 1], "r": 1.0, "terminal": [0, 1], "ratio": 1.0})
+    >>> steps = {"traj": [0, 0], "s": [3, 1], "r": 1.0, "terminal": [0, 1], "ratio": 1.0}
+    >>> log = pd.DataFrame(steps)
     >>> print(sources.open_logs(log, discount=0.9).scan())
     files: 1 (frame)
     episode: traj

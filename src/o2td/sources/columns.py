@@ -77,6 +77,37 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``terminated=False`` says that no episode of this log ever ends, ``truncated=False`` that none
     is cut. `discount` is used only where it is named here.
 
+    Parameters
+    ----------
+    episode, start : str
+        Name of the trajectory, or a flag on its first row.
+    step, time : str
+        Place in the trajectory, as a count or as a time.
+    observation, state
+        What the policy saw: numbers, or one integer.
+    action : str or list
+        What it did.
+    reward : str
+        What it got for that step.
+    terminated, truncated : str or bool
+        Whether the episode ended, or only its record.
+    done : str
+        Either of these, where the log does not tell them apart.
+    next_observation, next_state
+        What it saw afterwards; else the next row's.
+    rho : str
+        The ratio of probabilities itself.
+    behavior_prob, target_prob : str
+        Probability of the action under either policy.
+    behavior_logprob, target_logprob : str
+        The same as logarithms.
+    target_probs, next_target_probs
+        The target's probabilities of all actions, now and in the next state.
+    discount : str
+        gamma of each row.
+
+    Examples
+    --------
     >>> Columns(reward="profit", observation=["price", "charge"]).reward
     'profit'
     """

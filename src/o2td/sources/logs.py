@@ -70,8 +70,9 @@ def open_logs(
     --------
     >>> import pandas as pd
     >>> from o2td import sources
-    >>> log = pd.DataFrame({"episode": [0, 0, 1], "state": [0, 1, 0], "reward": [0.0, 1.0, 2.0],
-    ...                     "terminated": [False, True, False], "rho": [1.0, 2.0, 0.5]})
+    >>> log = pd.DataFrame(
+    ...     {"episode": [0, 0, 1], "state": [0, 1, 0], "reward": [0.0, 1.0, 2.0],
+    ...      "terminated": [False, True, False], "rho": [1.0, 2.0, 0.5]})
     >>> source = sources.open_logs(log, discount=0.9)
     >>> [chunk.reward.tolist() for chunk in source.chunks()]
     [[0.0, 1.0]]

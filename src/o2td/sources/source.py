@@ -23,7 +23,10 @@ BATCH = 8_192  # rows of a batch of transitions
 
 
 class Source:
-    """A stream of logged transitions that can be read again and again."""
+    """A stream of logged transitions that can be read again and again.
+
+    Made by `open_logs`, `rollouts` and `minari`.
+    """
 
     def __init__(self, ratio: Ratio, discount: float | None) -> None:
         if discount is None and ratio.mapped.one("discount") is None:
