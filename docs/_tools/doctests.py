@@ -20,7 +20,7 @@ class Doctests(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Rewrite the docstring of every object once."""
         if obj.docstring is not None:
-            part = obj.path.split(".")[1]
+            part = f"{obj.path}.".split(".")[1]  # "" for the package itself
             names = [p.name for p in obj.parameters] if isinstance(obj, griffe.Function) else []
             told = listed(fenced(obj.docstring.value), part, names)
             obj.docstring.value = described(told, part)
