@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from mutants import Place, changed, places, put
 from mutation_record import Outcome, write
-from mutation_tests import SLOW, chosen_tests, interpreted, noted, passes, usable
+from mutation_tests import PATIENCE, SLOW, chosen_tests, interpreted, noted, passes, usable
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -83,10 +83,12 @@ GROUPS = {
         ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
     ),
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
-    "kernels": Group(["kernels/[!m]*.py"], STEPPING, ("o2td.kernels",)),
-    "memory": Group(["kernels/memory.py"], ["tests/learners/test_memory.py"]),  # makes machine code
+    "kernels": Group(["kernels/[!mv]*.py"], STEPPING, ("o2td.kernels",)),
+    "machine code": Group(
+        ["kernels/memory.py", "kernels/vectors.py"],
+        ["tests/learners/test_memory.py", "tests/learners/test_vectors.py"],
+    ),
 }
-PATIENCE = 60.0  # seconds after which that is clear; a first test may have to compile
 LEAST = 30  # mutants of each group, if it has so many
 CONTROL = 10  # every so many mutants the same tests run without a change
 
@@ -187,8 +189,8 @@ class Study:
         self.group, self.drawn, self.results = group, drawn, results
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        kernels = "o2td.kernels" in GROUPS[self.group].plain
-        tests = noted(session.items, SLOW if kernels else PATIENCE)
+        kernels = "o2td.kernels" in GROUPS[self.group].plain  # nothing else compiles for long
+        tests = noted(session.items, 3.0 * SLOW if kernels else PATIENCE)
         good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):

@@ -15,6 +15,7 @@ from mutants import Place
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 2.0  # seconds beyond which a test is left out
 BUDGET = 6.0  # seconds of tests that a mutant meets at most
+PATIENCE = 20.0  # seconds after which that is clear; a first test may have to compile
 LINES = 1000  # of one call that are noted
 
 
@@ -59,26 +60,31 @@ def passes(item: Any) -> bool:
     return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
 
 
-def timed(item: Any, limit: float) -> dict[str, Any]:
-    """How much processor time a test takes, and whether it passes within so much."""
+def within(limit: float, item: Any) -> bool:
+    """Whether a test passes within so much processor time."""
 
     def stop(*_: Any) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGPROF, stop)
-    began = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
-        good = passes(item)
+        return passes(item)
     except TimeoutError:
-        good = False
+        return False
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+def timed(item: Any, limit: float) -> dict[str, Any]:
+    """Whether a test passes, and how much processor time it takes."""
+    began = time.process_time()
+    good = within(limit, item)
     return {"good": good, "seconds": time.process_time() - began}
 
 
-def reached(item: Any) -> set[tuple[str, int]]:
-    """The lines that a test reaches, of a long loop those of its first rounds."""
+def traced(item: Any, limit: float) -> dict[str, Any]:
+    """The same with the lines that it reaches, of a long loop those of its first rounds."""
     seen: set[tuple[str, int]] = set()
     prefix = str(SOURCE)
 
@@ -92,26 +98,25 @@ def reached(item: Any) -> set[tuple[str, int]]:
             nonlocal left
             left -= 1
             seen.add((file, frame.f_lineno))
-            return line if left else None
+            frame.f_trace_lines = left > 0
+            return line
 
         return line
 
     sys.settrace(enter)
     try:
-        passes(item)
+        return timed(item, limit) | {"lines": seen}
     finally:
         sys.settrace(None)
-    return seen
 
 
 def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
     """Notes on all tests; what they import and compile is then there for every fork."""
     found = {}
     for item in items:
-        entry = timed(item, limit)
-        if entry["good"] and entry["seconds"] > SLOW:
-            entry = timed(item, limit)  # the first time it may have had to compile
-        entry["lines"] = reached(item) if usable(entry) else set()
+        entry = traced(item, limit)
+        if entry["seconds"] > SLOW:  # to trace it took time, and perhaps to compile
+            entry |= timed(item, SLOW)
         found[item.nodeid] = entry
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from o2td.atomic import folder_lock, sweep_temporaries, write_bytes
+from o2td.atomic import exchange, folder_lock, sweep_temporaries, write_bytes
 
 WRITER = """
 import os, sys
@@ -80,3 +80,19 @@ def test_the_folder_lock_keeps_others_out(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             other.communicate(timeout=1.5)
     assert other.communicate(timeout=30)[0] == "in\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system swaps names in one step")
+def test_two_folders_swap_their_names(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    assert exchange(tmp_path / "a", str(tmp_path / "b"))
+    assert [(tmp_path / name / "file").read_text() for name in ("a", "b")] == ["b", "a"]
+
+
+def test_what_cannot_swap_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    assert not exchange(tmp_path / "a", tmp_path / "missing")
+    assert not exchange(tmp_path / "missing", tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -1,4 +1,4 @@
-"""Small parts of learners by themselves: step sizes, names of weightings, ends of stretches."""
+"""Small parts of learners by themselves: step sizes, names of weightings, memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from o2td import TD, Transitions
 from o2td.emphasis import FollowOn, Omega, Uniform, as_emphasis, grown, ratio
 from o2td.errors import InputError
-from o2td.kernels.blocked import BLOCK, block_end
 from o2td.learners import PowerDecay
 from o2td.learners.step_sizes import as_step_size, fill
 
@@ -97,24 +96,6 @@ def test_memory_grows_and_keeps_what_it_holds():
 def test_a_ratio_is_nothing_where_nothing_is_below():
     found = ratio(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 0.0, -1.0, 0.5]))
     np.testing.assert_array_equal(found, [0.5, 0.0, 0.0, 8.0])
-
-
-@pytest.mark.parametrize("every", [0, 1, 7, BLOCK, 45, 100])
-@pytest.mark.parametrize("first", [0, 3, 64])
-def test_blocks_of_rows_end_at_records_and_are_as_few_and_even_as_can_be(every, first):
-    n, ends, low = 3 * BLOCK + 5, [], 0
-    while low < n:
-        high = block_end(low, n, first, every)
-        assert low < high <= low + BLOCK
-        ends.append(high)
-        low = high
-    assert low == n
-    records = {t for t in range(1, n) if every and (first + t) % every == 0}
-    assert records <= set(ends)
-    for a, b in zip([0, *sorted(records)], [*sorted(records), n], strict=True):
-        sizes = np.diff([a, *(end for end in ends if a < end <= b)])
-        assert len(sizes) == -(-(b - a) // BLOCK)
-        assert sizes.max() - sizes.min() <= len(sizes)
 
 
 def test_features_that_do_not_fit_into_memory_are_refused(monkeypatch):
