@@ -115,7 +115,7 @@ def _domains() -> str:
 def _coverage() -> str:
     """How often intervals held the truth, by kind of log."""
     rows = []
-    for name, study in _record().items():
+    for name, study in record().items():
         if "covers lstd" in study:
             found = [study["covers lstd"], None, study["rmse"]]
         elif "interval covers" in study:
@@ -131,7 +131,7 @@ def _coverage() -> str:
 
 def _words() -> str:
     """How often intervals held the truth, by the verdict that they got."""
-    found = _record()["words"]
+    found = record()["words"]
     rows = []
     for verdict in ("trust", "caution", "cannot answer"):
         cells = [verdict]
@@ -142,7 +142,7 @@ def _words() -> str:
     return table(["verdict", "recommended estimates covered", "all estimates covered"], rows)
 
 
-def _record() -> dict[str, Any]:
+def record() -> dict[str, Any]:
     """What `benchmarks/coverage_record.py` made of the studies."""
     import json
 

@@ -88,9 +88,11 @@ def number(value: Any, digits: int = 3) -> str:
 def typeset(shown: str) -> str:
     """A formatted number with a real minus sign and a power of ten.
 
-    >>> typeset("-4e-16"), typeset("1.5")
-    ('−4 × 10⁻¹⁶', '1.5')
+    >>> typeset("-4e-16"), typeset("1.5"), typeset("0e+00")
+    ('−4 × 10⁻¹⁶', '1.5', '0')
     """
     digits, _, exponent = shown.partition("e")
+    if exponent and not float(digits):
+        return "0"
     power = f" × 10{str(int(exponent)).translate(_RAISED)}" if exponent else ""
     return digits.replace("-", "−") + power

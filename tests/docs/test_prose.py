@@ -6,6 +6,7 @@ near", "far below", "unstable"). Each such claim is one line here.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -16,6 +17,7 @@ from .blocks import ROOT
 sys.path.insert(0, str(ROOT / "docs"))
 
 from _tools import claims, measure, values
+from _tools.blocks import record
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,29 @@ def test_the_plug_in_is_best_on_the_collision_problem(data: dict[str, Any]) -> N
         if name != "PluginOptimal" and landed[name]["rmse"] is not None:
             pairs = zip(found["PluginOptimal"], errors, strict=True)
             assert all(ours <= theirs for ours, theirs in pairs), name
+
+
+def test_what_the_verdicts_were_worth() -> None:
+    """The sentences about the study of verdicts, whose table is filled in."""
+    found = record()
+    words = found["words"]
+    assert "kind gap, trust" not in words
+    assert found["hopeless"]["never: cannot answer"] == found["hopeless"]["exploded: told"] == 1.0
+    text = (ROOT / "docs" / "guides" / "diagnostics.md").read_text("utf-8")
+    first, rest = (
+        int(share) / 100 for share in re.search(r"covered (\d+) % .* (\d+) %\.", text).groups()
+    )
+    assert first < words["recommended, trust"]["covered"] < rest
+
+
+def test_tables_and_sentences_about_hard_problems(data: dict[str, Any]) -> None:
+    """Where the pages of HTD, ABTD and DantzigTD say "no"."""
+    star = data["landings"]["Baird's star"]["methods"]
+    assert star["ABTD"]["stable"] is star["HTD"]["stable"] is False
+    assert star["TDC"]["stable"] is star["GTD2"]["stable"] is True
+    collision = data["landings"]["collision"]["methods"]
+    assert collision["DantzigTD"]["rmse"] > 1.2 * collision["LSTD"]["rmse"]
+    assert collision["GTD2MP"]["rmse"] == pytest.approx(collision["TD"]["rmse"])
 
 
 def test_a_number_that_does_not_exist_is_refused() -> None:
