@@ -172,6 +172,8 @@ class _Diagonal:
         if S < 3:
             columns = np.column_stack([self.apply(unit).ravel() for unit in np.eye(S)])
             return float(np.linalg.norm(columns) ** 2) or 1.0
+        if not self.adjoint(self.apply(start)).any():
+            return 1.0  # features of zero, which the method refuses
         square = LinearOperator(
             (S, S), matvec=lambda v: self.adjoint(self.apply(v.ravel())), dtype=np.float64
         )
