@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 import o2td
 from o2td import Transitions
+from o2td.errors import InputError
 from o2td.solvers.dantzig import select
 from o2td.solvers.linear import backward_error, condition_of, pseudo_inverse, solve
 
@@ -198,3 +199,30 @@ def test_the_projected_search_takes_steps_of_the_right_size(states: int, unit: f
     free = o2td.DiagonalSOTD(tolerance=1e-13).fit(batch)
     if (free.omega > 0.0).all() and states <= 2:
         np.testing.assert_allclose(fitted.theta, free.theta, rtol=1e-5)
+
+
+def test_the_condition_number_is_that_of_the_columns() -> None:
+    """Rows and columns have one size here, so that equilibration leaves the matrix as it is."""
+    A = np.eye(4) + np.array([[0.0, 0.9, 0.9, 0.9], *np.zeros((3, 4))])
+    found = solve(A, np.ones(4))
+    assert found.condition == pytest.approx(np.linalg.cond(A, 1))
+    assert found.condition != pytest.approx(np.linalg.cond(A, np.inf), rel=0.2)
+    assert (found.status, found.rank) == ("ok", 4)
+
+
+def test_a_parameter_out_of_range_is_told_its_range() -> None:
+    with pytest.raises(InputError) as told:
+        o2td.LSTD(trace=1.5)
+    assert str(told.value) == "trace is 1.5; it must be finite, at least 0 and at most 1"
+    with pytest.raises(InputError) as told:
+        o2td.LSTD(ridge=-1.0)
+    assert str(told.value) == "ridge is -1.0; it must be finite, at least 0"
+
+
+def test_a_closed_set_keeps_its_other_numbers() -> None:
+    """The values of a set that never ends are the smallest; the regression on them is regular."""
+    batch = Transitions.from_table(np.eye(2), [0, 1], [1.0, -1.0], [1, 0], discount=1.0)
+    found = o2td.PluginOptimal().fit(batch).solution
+    assert found.condition == pytest.approx(1.0)
+    assert found.residual < 1e-15
+    assert found.counts == {}
