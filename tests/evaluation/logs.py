@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from o2td.evaluation.blocks import Block, joined, whole_episodes
+from o2td.evaluation.blocks import Block, Log, joined, whole_episodes
 from o2td.sources import open_logs
 
 
@@ -66,3 +67,15 @@ def line_value(discount: float) -> float:
 
 def block_of(log: pd.DataFrame, discount: float = 0.9) -> Block:
     return joined(list(whole_episodes(open_logs(log, discount=discount).chunks())))
+
+
+class SmallChunks(Log):
+    """A log that is read again for every pass, so many rows at a time."""
+
+    def __init__(self, logs: Any, discount: float, rows: int, longest: int = 10**9) -> None:
+        super().__init__(open_logs(logs, discount=discount))
+        self.rows, self.longest = rows, longest
+
+    def blocks(self) -> Iterator[Block]:
+        self.passes += 1
+        return whole_episodes(self.source.chunks(self.rows), self.longest)

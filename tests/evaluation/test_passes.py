@@ -6,7 +6,8 @@ import pytest
 from o2td.evaluation.blocks import Log, joined, whole_episodes
 from o2td.evaluation.histories import HORIZON, Horizon, histories
 from o2td.evaluation.importance import Corrected, Weighed
-from o2td.evaluation.survey import Sample, Survey
+from o2td.evaluation.moments import Spread
+from o2td.evaluation.survey import FEWEST, Sample, Survey
 from o2td.sources import open_logs
 
 from .logs import block_of, line_log
@@ -60,15 +61,15 @@ def test_importance_sampling_family_against_plain_loops(log):
     plain = brute(block)
     last = np.array([w[-1] for w, _ in plain])
     total = np.array([r.sum() for _, r in plain])
-    assert weighed.estimate("is")[0] == pytest.approx((last * total).mean())
-    assert weighed.estimate("wis")[0] == pytest.approx((last * total).sum() / last.sum())
+    assert weighed.value("is") == pytest.approx((last * total).mean())
+    assert weighed.value("wis") == pytest.approx((last * total).sum() / last.sum())
     each = np.array([(w * r).sum() for w, r in plain])
-    assert weighed.estimate("pdis")[0] == pytest.approx(each.mean())
+    assert weighed.value("pdis") == pytest.approx(each.mean())
     longest = max(len(w) for w, _ in plain)
     wide = np.array([np.r_[w, np.full(longest - len(w), w[-1])] for w, _ in plain])
     reward = np.array([np.r_[r, np.zeros(longest - len(r))] for _, r in plain])
     expected = ((wide * reward).sum(axis=0) / wide.sum(axis=0)).sum()
-    assert weighed.horizon.weighted().sum() == pytest.approx(expected)
+    assert weighed.value("wpdis") == pytest.approx(expected)
     sizes = wide.sum(axis=0) ** 2 / (wide**2).sum(axis=0)
     np.testing.assert_allclose(weighed.horizon.effective_size, sizes)
 
@@ -90,14 +91,35 @@ def test_influence_of_the_weighted_sum_is_its_derivative(log):
     assert (ends[0] - ends[1]) / (2 * small) == pytest.approx(influence[e], rel=1e-4)
 
 
+def test_influence_of_the_family_is_what_plain_loops_say(log):
+    block = block_of(log)
+    weighed = Weighed()
+    weighed.add(block)
+    found = Corrected(weighed, ("is", "wis", "pdis", "wpdis"), HORIZON)
+    columns = found.columns(block, np.zeros(block.episodes), block.rows.reward)
+    plain = brute(block)
+    last = np.array([w[-1] for w, _ in plain])
+    total = last * np.array([r.sum() for _, r in plain])
+    each = np.array([(w * r).sum() for w, r in plain])
+    value = total.sum() / last.sum()
+    np.testing.assert_allclose(columns[:, 0], total - total.mean(), atol=1e-12)
+    np.testing.assert_allclose(columns[:, 1], (total - value * last) / last.mean(), atol=1e-12)
+    np.testing.assert_allclose(columns[:, 2], each - each.mean(), atol=1e-12)
+    np.testing.assert_allclose(columns.mean(axis=0)[:4], 0.0, atol=1e-12)
+
+
 def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
     block = block_of(log)
     weighed = Weighed()
     weighed.add(block)
-    corrected = Corrected(weighed, HORIZON)
-    corrected.add(block, np.zeros(block.episodes), block.rows.reward)
-    assert corrected.estimate("dr")[0] == pytest.approx(weighed.estimate("pdis")[0])
-    assert corrected.estimate("wdr")[0] == pytest.approx(corrected.estimate("wpdis")[0])
+    corrected = Corrected(weighed, ("dr", "wdr"), HORIZON)
+    columns = corrected.columns(block, np.zeros(block.episodes), block.rows.reward)
+    robust, weighted, short = columns.T
+    assert corrected.value("dr", Spread.of(robust)) == pytest.approx(weighed.value("pdis"))
+    assert corrected.value("wdr", Spread.of(weighted)) == pytest.approx(weighed.value("wpdis"))
+    np.testing.assert_allclose(short, weighted)
+    reached = Corrected(weighed, (), 3).columns(block, np.zeros(block.episodes), block.rows.reward)
+    assert reached.mean() == pytest.approx(weighed.horizon.weighted()[:3].sum())
 
 
 def test_a_sample_is_bounded_and_the_same_in_any_order(log):
@@ -109,6 +131,35 @@ def test_a_sample_is_bounded_and_the_same_in_any_order(log):
         two.add(block.pick(np.arange(block.episodes) == e))
     assert one.rows <= 1500
     assert set(one.joined().key) == set(two.joined().key)
+
+
+def test_a_sample_of_few_long_episodes_is_bounded_too():
+    log = line_log(60, 5).assign(episode=lambda rows: np.arange(len(rows)) // 150)
+    log = log.assign(terminated=False, truncated=False)
+    block = block_of(log)
+    whole, part = Sample(len(block.rows)), Sample(len(block.rows) // 4)
+    for sample in (whole, part):
+        for e in range(block.episodes):
+            sample.add(block.pick(np.arange(block.episodes) == e))
+    assert block.episodes <= FEWEST
+    assert whole.rows == len(block.rows)
+    assert part.joined().key.tolist() == block.key.tolist()
+    assert np.diff(part.joined().first).max() == part.limit // 10
+    again = part.joined().rows.reward[: part.limit // 10]
+    np.testing.assert_array_equal(again, block.rows.reward[: part.limit // 10])
+
+
+def test_parts_of_a_block_cut_only_episodes_that_are_too_long(log):
+    block = block_of(log)
+    limit = int(np.median(np.diff(block.first)))
+    parts = list(block.parts(limit))
+    assert max(len(part.rows) for part in parts) <= limit
+    rows = np.concatenate([part.rows.reward for part in parts])
+    np.testing.assert_array_equal(rows, block.rows.reward)
+    assert sum(part.opens.sum() for part in parts) == block.opens.sum()
+    assert sum(part.episodes - part.within for part in parts) == block.episodes
+    assert any(part.within for part in parts)
+    assert [p.episodes for p in block.parts(len(rows))] == [block.episodes]
 
 
 def test_support_falls_with_every_step_that_the_log_cannot_follow(log):

@@ -90,6 +90,29 @@ def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, e
         assert slope == pytest.approx(influence[e], rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.parametrize(("trace", "emphatic"), [(0.0, False), (0.8, False), (0.5, True)])
+def test_an_episode_in_parts_is_the_same_episode(line, basis, trace, emphatic):
+    counts = poisson_counts(line.key, 0, 10)
+    whole = filled(System(basis, trace, emphatic, lanes=10), line, counts)
+    cut = System(basis, trace, emphatic, lanes=10)
+    parts = list(line.parts(7))
+    assert sum(part.within for part in parts) > 20
+    for part in parts:
+        filled(cut, part, poisson_counts(part.key, 0, 10))
+    np.testing.assert_allclose(cut.folds, whole.folds, atol=1e-9)
+    np.testing.assert_allclose(cut.start(), whole.start())
+    np.testing.assert_allclose(cut.lane_values(), whole.lane_values(), rtol=1e-6)
+    theta, adjoint = whole.solve().theta, whole.adjoint()
+    _, moved = whole.influence(line, basis.rows(line), theta, adjoint)
+    again: list[float] = []
+    for part in parts:
+        _, more = cut.influence(part, basis.rows(part), theta, adjoint)
+        if part.within:
+            again[-1] += more[0]
+        again += list(more[part.within :])
+    np.testing.assert_allclose(again, moved, atol=1e-9)
+
+
 def test_cells_are_the_plug_in_optimum_and_their_lanes_refits(walk):
     problem, _ = walk
     block = block_of(log_of(problem, 60, [0, 1]), 1.0)

@@ -6,6 +6,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
+from o2td.sources.blocks import mix
 
 
 def _observed(episodes=600, length=10, seed=0):
@@ -81,6 +82,19 @@ def test_a_long_log_is_sampled_evenly(monkeypatch):
     assert len(small.keys) == 3000
     again = sources.fit_behavior_model(source, max_rows=2000)
     assert again.calibration.log_loss == small.calibration.log_loss
+
+
+def test_keys_of_many_episodes_are_sampled_and_their_folds_stay_even(monkeypatch):
+    monkeypatch.setattr("o2td.sources.behavior._KEYS", 200)
+    log, _ = _observed(episodes=3000)
+    model = sources.fit_behavior_model(sources.open_logs(log, discount=0.9), max_rows=2000)
+    assert 50 < len(model.keys) <= 200
+    key = mix(np.arange(3000))
+    share = np.bincount(model.fold_of(key), minlength=5) / 3000
+    assert share.min() > 0.12
+    shuffled = log.sort_values("episode", ascending=False, kind="stable")
+    again = sources.fit_behavior_model(sources.open_logs(shuffled, discount=0.9), max_rows=2000)
+    np.testing.assert_array_equal(again.keys, model.keys)
 
 
 def test_a_given_model_or_policy_is_used(joined):

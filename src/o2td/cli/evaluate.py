@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,7 +108,7 @@ def command(
         evaluation = _evaluate(source, settings, dask, starts)
         answer = answer_of(evaluation)
         if out is not None:
-            _write(out, evaluation, answer, starts.inputs if given is None else given)
+            _write(out, evaluation, answer, starts if given is None else [given])
     except O2TDError as error:
         sentence = in_words_of_the_command(str(error))
         if sentence.startswith("logs: "):
@@ -157,12 +157,16 @@ def _evaluate(
 
 
 class Starts:
-    """The start states of a log, noted while an evaluation reads it; shows progress meanwhile."""
+    """The start states of a log, noted while an evaluation reads it; shows progress meanwhile.
+
+    Only as many are noted as fit in `MEMORY` bytes: those of a longer log are read again.
+    """
+
+    MEMORY = 16 << 20
 
     def __init__(self, source: LogSource) -> None:
         self._source = source
-        self._parts: list[Any] = []
-        self._complete = False
+        self._noted: list[Any] | None = None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -173,12 +177,16 @@ class Starts:
             plain = self._source.chunks
 
             def chunks(*arguments: Any) -> Iterator[Any]:
-                parts = []
+                parts: list[Any] | None = []
+                size = 0
                 for chunk in plain(*arguments):
                     progress.add(len(chunk))
-                    parts.append(chunk.input[chunk.start])
+                    if parts is not None:
+                        parts.append(chunk.input[chunk.start])
+                        size += parts[-1].nbytes
+                        parts = parts if size <= self.MEMORY else None
                     yield chunk
-                self._parts, self._complete = parts, True
+                self._noted = parts
 
             vars(self._source)["chunks"] = chunks
             try:
@@ -186,14 +194,13 @@ class Starts:
             finally:
                 del vars(self._source)["chunks"]
 
-    @property
-    def inputs(self) -> Any:
-        """Observations or states in which episodes start, in the order of the log."""
-        import numpy as np
-
-        if not self._complete:
-            self._parts = [chunk.input[chunk.start] for chunk in self._source.chunks()]
-        return np.concatenate(self._parts)
+    def __iter__(self) -> Iterator[Any]:
+        """Observations or states in which episodes start, in the order of the log, in parts."""
+        if self._noted is not None:
+            yield from self._noted
+            return
+        for chunk in self._source.chunks():
+            yield chunk.input[chunk.start]
 
 
 def answer_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -219,7 +226,9 @@ def _given_states(file: Path, source: LogSource) -> Any:
     return read_inputs([str(file)], names, not source.mapped.many("observation"), "the log")
 
 
-def _write(out: Path, evaluation: Evaluation, answer: dict[str, Any], states: Any) -> None:
+def _write(
+    out: Path, evaluation: Evaluation, answer: dict[str, Any], states: Iterable[Any]
+) -> None:
     from o2td.cli.logs_files import page_of, values_of
     from o2td.evaluation.output import json_text, write_folder
 

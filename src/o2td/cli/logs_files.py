@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["page_of", "values_of"]
 
 
-def values_of(model: ValueModel, inputs: Any) -> bytes:
-    """`values.parquet`: the model's inputs and the value of each row."""
-    from o2td.evaluation.output import parquet_bytes
+def values_of(model: ValueModel, parts: Iterable[Any]) -> Callable[[Path], None]:
+    """A writer of `values.parquet`: the model's inputs and the value of each row."""
+    from o2td.evaluation.output import write_parquet
 
-    rows = np.asarray(inputs)
-    columns = rows[:, None] if rows.ndim == 1 else rows
-    table = {name: columns[:, j] for j, name in enumerate(model.inputs)}
-    return parquet_bytes(table | {"value": model.predict(rows)})
+    def columns(inputs: Any) -> dict[str, Any]:
+        rows = np.asarray(inputs)
+        each = rows[:, None] if rows.ndim == 1 else rows
+        table = {name: each[:, j] for j, name in enumerate(model.inputs)}
+        return table | {"value": model.predict(rows)}
+
+    return lambda path: write_parquet(path, map(columns, parts))
 
 
 def page_of(answer: Mapping[str, Any], evaluation: Evaluation) -> str:

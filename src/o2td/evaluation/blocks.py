@@ -31,12 +31,17 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Whole episodes: rows, where each episode begins, its key, and whether its start was seen."""
+    """Whole episodes: rows, where each episode begins, its key, and whether its start was seen.
+
+    Of a long episode there may be several parts, one after the other; `within` says that the first
+    row goes on where the part before ended.
+    """
 
     rows: LogChunk
     first: Ints  # (episodes + 1,)
     opens: Bools
     key: Keys  # of each episode; pieces of a cut one have keys of their own
+    within: bool = False
 
     @property
     def episodes(self) -> int:
@@ -68,6 +73,36 @@ class Block:
         first = np.concatenate([[0], np.cumsum(length)])
         rows = np.arange(first[-1]) + np.repeat(self.first[order] - first[:-1], length)
         return Block(self.rows.take(rows), first, self.opens[order], self.key[order])
+
+    def parts(self, limit: int) -> Iterator[Block]:
+        """Consecutive parts of at most `limit` rows, cut inside an episode only if it is longer."""
+        low = 0
+        while low < self.episodes:
+            begin = int(self.first[low])
+            high = int(np.searchsorted(self.first, begin + limit, side="right")) - 1
+            if high > low:
+                yield self._part(low, high, begin, int(self.first[high]))
+                low = high
+                continue
+            low, end = low + 1, int(self.first[low + 1])
+            for cut in range(begin, end, limit):
+                yield self._part(low - 1, low, cut, min(cut + limit, end))
+
+    def _part(self, low: int, high: int, begin: int, end: int) -> Block:
+        """The rows `begin` to `end` of the episodes `low` to `high`; arrays are views."""
+        within = begin > int(self.first[low])
+        first = np.clip(self.first[low : high + 1], begin, end) - begin
+        opens = self.opens[low:high] & (not within)
+        return Block(self.rows.take(slice(begin, end)), first, opens, self.key[low:high], within)
+
+    def shortened(self, longest: int) -> Block:
+        """The same with at most the first `longest` rows of each episode."""
+        length = np.diff(self.first)
+        if length.max() <= longest:
+            return self
+        step = np.arange(len(self.rows)) - np.repeat(self.first[:-1], length)
+        first = np.concatenate([[0], np.cumsum(np.minimum(length, longest))])
+        return Block(self.rows.take(step < longest), first, self.opens, self.key)
 
     def pick(self, episodes: Bools) -> Block:
         """Only some of the episodes."""

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e, factorial, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+if TYPE_CHECKING:
+    from o2td.evaluation.moments import Spread
+
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 
 LANES = 200
-_BLOCK = 1 << 22  # counts held at a time
 # Poisson(1) by inversion: how many of these steps lie below a uniform 64-bit word.
 _STEPS = np.array(
     [int(2.0**64 * sum(1.0 / factorial(j) for j in range(k + 1)) / e) for k in range(12)],
@@ -61,18 +63,6 @@ def poisson_counts(key: Keys, seed: int, lanes: int = LANES) -> Floats:
     return out
 
 
-def weighted_means(values: Floats, key: Keys, seed: int, lanes: int = LANES) -> Floats:
-    """The weighted mean of one number an episode (columns: several) in each lane."""
-    table = np.column_stack([np.ones(len(key)), values])
-    total = np.zeros((lanes, table.shape[1]))
-    size = max(1, _BLOCK // lanes)
-    for low in range(0, len(key), size):
-        part = slice(low, low + size)
-        total += poisson_counts(key[part], seed, lanes).T @ table[part]
-    share = total[:, 1:] / np.maximum(total[:, :1], 1.0)
-    return share[:, 0] if values.ndim == 1 else share
-
-
 @dataclass(frozen=True)
 class Interval:
     """Ends, the name of the construction, and the standard error by the influence values."""
@@ -83,61 +73,46 @@ class Interval:
     standard_error: float
 
 
-def standard_error(influence: Floats) -> float:
-    """`sqrt(sum (I - mean)^2) / E` with the correction for the mean: the clustered sandwich.
-
-    >>> round(standard_error(np.array([1.0, -1.0])), 3)
-    1.0
-    """
-    count = len(influence)
-    if count < 2:
-        return float("inf")
-    spread = influence - influence.mean()
-    return sqrt(float(spread @ spread) / (count - 1) / count)
-
-
-def sandwich(value: float, influence: Floats, confidence: float) -> Interval:
+def sandwich(value: float, influence: Spread, confidence: float) -> Interval:
     """`value ± t se`: the closed form, symmetric."""
     from scipy.stats import t
 
-    error = standard_error(influence)
-    reach = float(t.ppf(0.5 + confidence / 2.0, max(len(influence) - 1, 1))) * error
-    return Interval(value - reach, value + reach, "clustered sandwich", error)
+    reach = float(t.ppf(0.5 + confidence / 2.0, max(influence.count - 1, 1))) * influence.error
+    return Interval(value - reach, value + reach, "clustered sandwich", influence.error)
 
 
-def bca(value: float, lanes: Floats, influence: Floats, confidence: float) -> Interval:
+def bca(value: float, lanes: Floats, influence: Spread, confidence: float) -> Interval:
     """Bias-corrected and accelerated ends from bootstrap lanes and influence values.
 
     The levels are widened as for a t distribution, `alpha = Phi(t_alpha sqrt(E / (E - 1)))`,
     because percentiles are too narrow where episodes are few (Hesterberg 2015, section 5).
 
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.exponential(size=200)
-    >>> lanes = weighted_means(x, np.arange(200, dtype=np.uint64), 0, 2000)
-    >>> found = bca(x.mean(), lanes, x - x.mean(), 0.95)
+    >>> from o2td.evaluation.moments import Spread
+    >>> x = np.random.default_rng(0).exponential(size=200)
+    >>> influence = Spread.of(x, np.arange(200, dtype=np.uint64), seed=0, lanes=2000)
+    >>> found = bca(x.mean(), influence.lanes, influence, 0.95)
     >>> bool(found.high - x.mean() > x.mean() - found.low)  # longer where the tail is
     True
     """
     from scipy.stats import norm, t
 
-    count = len(influence)
-    error = standard_error(influence)
+    count = influence.count
     lanes = lanes[np.isfinite(lanes)]
     if count < 2 or len(lanes) < 20 or not np.isfinite(value):
         return sandwich(value, influence, confidence)
-    below = (np.count_nonzero(lanes < value) + 0.5 * np.count_nonzero(lanes == value)) / len(lanes)
+    # Of few episodes many lanes repeat the value itself, up to rounding.
+    same = np.abs(lanes - value) <= 1e-12 * (abs(value) + float(np.std(lanes)))
+    below = float(np.where(same, 0.5, lanes < value).mean())
     edge = 1.0 / (2.0 * len(lanes))
     z0 = float(norm.ppf(min(max(below, edge), 1.0 - edge)))
-    spread = influence - influence.mean()
-    squares = float(spread @ spread)
-    a = float((spread**3).sum()) / (6.0 * squares**1.5) if squares > 0.0 else 0.0
+    a = influence.skew / 6.0
     reach = float(t.ppf(0.5 + confidence / 2.0, count - 1)) * sqrt(count / (count - 1))
     ends = []
     for z in (-reach, reach):
         slope = max(1.0 - a * (z0 + z), 0.05)
         ends.append(float(norm.cdf(z0 + (z0 + z) / slope)))
     low, high = (_quantile(lanes, level) for level in ends)
-    return Interval(min(low, value), max(high, value), "BCa bootstrap of episodes", error)
+    return Interval(min(low, value), max(high, value), "BCa bootstrap of episodes", influence.error)
 
 
 def _quantile(lanes: Floats, level: float) -> float:

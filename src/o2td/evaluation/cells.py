@@ -45,6 +45,11 @@ class CellSystem:
         """Number of cells that occurred."""
         return len(self.cell)
 
+    @property
+    def starts(self) -> Floats:
+        """Number of starts in each cell, by fold."""
+        return np.asarray(self.sums[:, 2, :FOLDS].T)
+
     # -- accumulating ------------------------------------------------------------------------------
 
     def add(self, block: Block, fold: Any, counts: Floats | None) -> None:

@@ -20,8 +20,9 @@ from o2td.errors import O2TDError, import_extra
 from o2td.evaluation.blocks import Floats, Log, whole_episodes
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.fitting import Fitting, Influences
-from o2td.evaluation.histories import Episodes, Horizon
-from o2td.evaluation.importance import Corrected, Weighed
+from o2td.evaluation.histories import Horizon
+from o2td.evaluation.importance import Weighed
+from o2td.evaluation.moments import Moments
 from o2td.evaluation.survey import Sample, Survey
 from o2td.evaluation.systems import System
 from o2td.sources import LogSource
@@ -111,9 +112,8 @@ def _(held: Tally, more: Tally) -> None:
 
 
 @merge.register
-def _(held: Episodes, more: Episodes) -> None:
-    for name, parts in more.parts.items():
-        held.parts.setdefault(name, []).extend(parts)
+def _(held: Moments, more: Moments) -> None:
+    held.merge(more)
 
 
 @merge.register
@@ -124,20 +124,19 @@ def _(held: Horizon, more: Horizon) -> None:
 
 @merge.register
 def _(held: Weighed, more: Weighed) -> None:
-    merge(held.episodes, more.episodes)
     merge(held.horizon, more.horizon)
-
-
-@merge.register
-def _(held: Corrected, more: Corrected) -> None:
-    merge(held.parts, more.parts)
-    merge(held.errors, more.errors)
+    merge(held.moments, more.moments)
+    held.totals.add(**vars(more.totals))
+    held.top.add(more.top.sorted())
+    held.lengths += more.lengths
+    held.largest = max(held.largest, more.largest)
 
 
 @merge.register
 def _(held: Sample, more: Sample) -> None:
     """Both at the smaller threshold, then as if the blocks had come one after the other."""
     held.threshold = min(held.threshold, more.threshold)
+    held.full |= more.full
     blocks, held.blocks, held.rows = [*held.blocks, *more.blocks], [], 0
     for block in blocks:
         held.add(block)
@@ -179,11 +178,6 @@ def _(held: CellSystem, more: CellSystem) -> None:
     if not held.d:
         vars(held).update({k: v for k, v in vars(more).items() if k != "basis"})
         return
-    if not more.d:
-        return
-    if not held.d:
-        vars(held).update({k: v for k, v in vars(more).items() if k != "basis"})
-        return
     width = min(held.sums.shape[2], more.sums.shape[2])  # one may have given up its lanes
     for one in (held, more):
         one.sums, one.flow = one.sums[:, :, :width], one.flow[:, :width]
@@ -195,11 +189,7 @@ def _(held: CellSystem, more: CellSystem) -> None:
 
 @merge.register
 def _(held: Influences, more: Influences) -> None:
-    merge(held.opens, more.opens)
-    for one, two in zip(held.found, more.found, strict=True):
-        merge(one, two)
-    if held.corrected is not None and more.corrected is not None:
-        merge(held.corrected, more.corrected)
+    merge(held.moments, more.moments)
 
 
 @merge.register

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from o2td.errors import InputError
 from o2td.evaluation.blocks import Log
 from o2td.evaluation.bootstrap import LANES
@@ -117,8 +115,7 @@ def _methods(methods: Sequence[str] | str | None) -> list[str] | None:
 
 def _grounds(survey: Survey, bounds: Thresholds) -> Grounds:
     weights = survey.weights()
-    episodes = survey.weighed.episodes
-    left = np.where(episodes["ended"], 0.0, episodes["left"])
+    weighed = survey.weighed
     return Grounds(
         survey.episodes,
         weights["effective_sample_size"],
@@ -126,8 +123,8 @@ def _grounds(survey: Survey, bounds: Thresholds) -> Grounds:
         weights["max_weight_share"],
         survey.support(),
         survey.step_support(),
-        float(episodes["plain"].std()),
-        float(left.mean()),
+        weighed.spread("plain").deviation,
+        weighed.totals.left / weighed.count,
         bounds,
     )
 
@@ -155,7 +152,6 @@ def _diagnostics(
 ) -> dict[str, Any]:
     info = plan.log.source.info
     mean, error = survey.step_support()
-    ended = survey.weighed.episodes["ended"]
     return {
         "rows": survey.rows,
         "episodes": survey.episodes,
@@ -167,7 +163,7 @@ def _diagnostics(
         "mean_rho": mean,
         "mean_rho_error": error,
         "zero_ratio_share": survey.zero / survey.rows,
-        "truncated_share": float(1.0 - ended.mean()),
+        "truncated_share": 1.0 - survey.weighed.totals.ended / survey.episodes,
         "overlap": survey.overlap(),
         "condition": best.condition,
         "agreement": agreed,

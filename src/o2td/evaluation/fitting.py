@@ -2,44 +2,47 @@
 
 The influence of episode e on `value = phi_0·theta` is its start state's part,
 `phi_0,e·theta - value`, plus `E u·sum_t z_t delta_t` with `u = A^-T phi_0`: what the clustered
-sandwich sums squares of, and what skewness is measured by.
+sandwich sums squares of, and what skewness is measured by. All that it needs is known before the
+second pass, so nothing is kept of an episode but its part in the moments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from o2td.evaluation.basis import Rows
-from o2td.evaluation.blocks import Block, Floats, Log
-from o2td.evaluation.bootstrap import poisson_counts, weighted_means
+from o2td.evaluation.blocks import Block, Floats
+from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.cells import CellSystem
-from o2td.evaluation.histories import Episodes
 from o2td.evaluation.importance import Corrected
+from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.select import own
 from o2td.evaluation.survey import by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System, slices
 from o2td.solvers.linear import Solution
 
 AnySystem = System | CellSystem
+_COUNTED = 1 << 14  # episodes whose counts in the lanes are held at a time
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Fit:
-    """One system solved: value from the start states, influence values, and lanes."""
+    """One system solved: the value from the start states, and in its own lanes if it has some."""
 
     system: AnySystem
     solution: Solution
     value: float
-    influence: Floats
-    lanes: Floats
+    lanes: Floats | None = None
 
     @property
     def condition(self) -> float:
         """Condition number of the equations."""
         return float(self.solution.condition)
+
+
+Blend = list[tuple[float, Fit]]  # a weighted mean of fits
 
 
 class Fitting:
@@ -62,23 +65,14 @@ class Fitting:
                     rows = _shared(shared, system, part)
                     system.add(part, rows, fold, counts if system.wanted else None)
 
-    def fits(self, log: Log, corrected: Corrected, lead: AnySystem) -> list[Fit]:
-        """Solve, then trace influence and histories of the lead's errors: the second pass."""
-        found: Influences = log.collect(Influences.of(self.systems, lead, corrected))
-        return [
-            self._fit(system, theta, held, found.opens)
-            for system, theta, held in zip(self.systems, found.solutions, found.found, strict=True)
-        ]
+    def fits(self) -> list[Fit]:
+        """Solve every system."""
+        return [self._fit(system) for system in self.systems]
 
-    def _fit(self, system: AnySystem, solution: Solution, held: Episodes, opens: Episodes) -> Fit:
-        begun, count = opens["opens"], len(opens["opens"])
+    def _fit(self, system: AnySystem) -> Fit:
+        solution = system.solve()
         value = float(system.start() @ solution.theta)
-        apart = np.where(begun, held["first"] - value, 0.0) * (count / max(begun.sum(), 1))
-        influence = apart + count * held["moved"]
-        lanes = system.lane_values()
-        if lanes is None and self.lanes:
-            lanes = value + weighted_means(influence, opens["key"], self.seed, self.lanes)
-        return Fit(system, solution, value, influence, np.zeros(0) if lanes is None else lanes)
+        return Fit(system, solution, value, system.lane_values())
 
 
 @dataclass(eq=False)
@@ -86,46 +80,77 @@ class Influences:
     """The second pass over a log, with all that it needs and none of the sums."""
 
     systems: list[AnySystem]
-    solutions: list[Solution]
+    thetas: list[Floats]
     adjoints: list[Floats]
+    values: Floats
+    blends: Floats  # (systems, columns)
     lead: AnySystem
     across: Floats
     corrected: Corrected
-    found: list[Episodes]
-    opens: Episodes
+    moments: Moments
 
     @classmethod
-    def of(cls, systems: list[AnySystem], lead: AnySystem, corrected: Corrected) -> Influences:
-        """Solve every system."""
-        light = [system.light() for system in systems]
+    def of(
+        cls,
+        blends: list[Blend],
+        lead: AnySystem,
+        across: Floats,
+        corrected: Corrected,
+        seed: int,
+        lanes: int,
+    ) -> Influences:
+        """One column for each weighted mean of fits, then those of the histories."""
+        fits = list({id(fit): fit for blend in blends for _, fit in blend}.values())
+        # The lead's features come last, where its errors are wanted.
+        fits.sort(key=lambda fit: (fit.system.basis is lead.basis, id(fit.system.basis)))
+        weights = np.zeros((len(fits), len(blends)))
+        for column, blend in enumerate(blends):
+            for weight, fit in blend:
+                weights[fits.index(fit), column] += weight
         return cls(
-            light,
-            [system.solve() for system in systems],
-            [system.adjoint() for system in systems],
-            light[systems.index(lead)],
-            _across(lead),
+            [fit.system.light() for fit in fits],
+            [fit.solution.theta for fit in fits],
+            [fit.system.adjoint() for fit in fits],
+            np.array([fit.value for fit in fits]),
+            weights,
+            lead.light(),
+            across,
             corrected,
-            [Episodes() for _ in systems],
-            Episodes(),
+            Moments(len(blends) + len(corrected.names), seed, lanes),
         )
 
     def add(self, block: Block) -> None:
         """Take in a block."""
-        for part in _parts(self.systems, block):
-            self.opens.add(opens=part.opens, key=part.key)
+        weighed = self.corrected.weighed
+        share = weighed.count / max(weighed.totals.opened, 1.0)
+        influence = np.zeros((block.episodes, len(self.systems)))
+        starts, delta = np.empty(block.episodes), np.empty(len(block.rows))
+        episode = row = 0
+        for part in _parts([*self.systems, self.lead], block):
+            episode -= part.within  # it goes on with the last one
+            at = slice(episode, episode + part.episodes)
             shared: dict[int, Rows] = {}
-            parts = zip(self.systems, self.solutions, self.adjoints, self.found, strict=True)
-            for system, solution, adjoint, held in parts:
-                first, moved = _influence(system, part, shared, solution.theta, adjoint)
-                held.add(first=first, moved=moved)
-            self.corrected.add(part, *_corrections(self.lead, part, shared, self.across))
+            for k, system in enumerate(self.systems):
+                first, moved = _influence(system, part, shared, self.thetas[k], self.adjoints[k])
+                apart = np.where(part.opens, first - self.values[k], 0.0)
+                influence[at, k] += share * apart + weighed.count * moved
+            first, errors = _corrections(self.lead, part, shared, self.across)
+            starts[at][part.within :] = first[part.within :]
+            delta[row : row + len(errors)] = errors
+            episode, row = at.stop, row + len(errors)
+        columns = self.corrected.columns(block, starts, delta)
+        self.moments.add(np.column_stack([influence @ self.blends, columns]), block.key)
+
+    def spreads(self) -> list[Spread]:
+        """What was found in each column."""
+        return [self.moments.spread(column) for column in range(len(self.moments.mean))]
 
 
 def _parts(systems: list[AnySystem], block: Block) -> list[Block]:
-    """A block in parts whose features fit in memory."""
+    """A block in parts whose features and counts in the lanes fit in memory."""
     dense = [system for system in systems if isinstance(system, System)]
     if not dense:
-        return [block]
+        return [block] if block.episodes <= _COUNTED else list(block.parts(_COUNTED))
     if all(system.d for system in dense):
         return slices(block, max(system.d for system in dense))
     probe = block.pick(np.arange(block.episodes) == 0)
@@ -149,7 +174,7 @@ def _influence(
     return system.influence(block, _shared(shared, system, block), theta, adjoint)
 
 
-def _across(system: AnySystem) -> Floats:
+def across(system: AnySystem) -> Floats:
     """Weights fitted without each fold, side by side."""
     members = np.arange(FOLDS)
     return np.column_stack([system.solve(members != k).theta for k in members])
@@ -169,7 +194,7 @@ def _corrections(
     return own(first, fold), own(delta, mine)
 
 
-def middle(fits: list[Fit]) -> list[tuple[float, Fit]]:
+def middle(fits: list[Fit]) -> Blend:
     """The middle halves, by value, of the fits without and with traces, and their weights.
 
     What bootstraps at every step and what hardly does err in different directions where the basis
@@ -186,11 +211,3 @@ def _half(fits: list[Fit]) -> list[Fit]:
     ordered = sorted(fits, key=lambda fit: fit.value)
     cut = len(ordered) // 4
     return ordered[cut : len(ordered) - cut]
-
-
-def averaged(fits: list[tuple[float, Fit]]) -> tuple[float, Floats, Floats]:
-    """Value, influence values and lanes of a weighted mean of several fits."""
-    value = float(sum(weight * fit.value for weight, fit in fits))
-    influence: Any = sum(weight * fit.influence for weight, fit in fits)
-    lanes: Any = sum(weight * fit.lanes for weight, fit in fits)
-    return value, influence, lanes

@@ -100,24 +100,3 @@ class Horizon:
         later = np.append(np.cumsum((mean * inverse)[::-1])[::-1], 0.0)
         last = block.first[1:] - 1
         return np.asarray(each - weight[last] * later[step[last] + 1])
-
-
-@dataclass(eq=False)
-class Episodes:
-    """One number an episode, of all episodes, collected block by block."""
-
-    parts: dict[str, list[Any]] = field(default_factory=dict)
-
-    def add(self, **values: Any) -> None:
-        """One array a name, in the order of the episodes."""
-        for name, value in values.items():
-            self.parts.setdefault(name, []).append(value)
-
-    def __getitem__(self, name: str) -> Any:
-        parts = self.parts[name]
-        if len(parts) > 1:
-            self.parts[name] = parts = [np.concatenate(parts)]
-        return parts[0]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.parts

@@ -17,108 +17,158 @@ With histories' weights `w_t`, discounts `g_t` and episodes' ends T:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.blocks import Block, Floats
-from o2td.evaluation.histories import Episodes, Horizon, histories
+from o2td.evaluation.blocks import Block, Floats, Ints
+from o2td.evaluation.histories import HORIZON, Horizon, histories
+from o2td.evaluation.moments import Moments, Spread
+from o2td.evaluation.tail import Largest
 
 FAMILY = ("is", "wis", "pdis", "wpdis")
+ROBUST = ("dr", "wdr")
+SHORT = "short"  # the weighted doubly robust correction over the first steps
+LARGEST = 1 << 16  # weights held: the whole tail of up to 477 million episodes, 3 sqrt(episodes)
+_NUMBERS = ("is", "pdis", "weight", "plain")
+
+
+@dataclass(eq=False)
+class Totals:
+    """Sums over episodes; `left` is the discount that a truncation leaves, `apart` is `rho - 1`."""
+
+    opened: float = 0.0
+    ended: float = 0.0
+    left: float = 0.0
+    positive: float = 0.0
+    weight_squared: float = 0.0
+    rho: float = 0.0
+    rho_squared: float = 0.0
+    rows: float = 0.0
+    rows_squared: float = 0.0
+    apart: float = 0.0
+    apart_squared: float = 0.0
+    apart_by_rows: float = 0.0
+
+    def add(self, **values: Any) -> None:
+        """Add to the sums by name."""
+        for name, value in values.items():
+            setattr(self, name, getattr(self, name) + float(value))
 
 
 @dataclass(eq=False)
 class Weighed:
-    """First pass: one number an episode, and sums by step."""
+    """First pass: moments and sums over episodes, sums by step, lengths, and the largest weights."""
 
-    episodes: Episodes = field(default_factory=Episodes)
     horizon: Horizon = field(default_factory=Horizon)
+    moments: Moments = field(default_factory=lambda: Moments(len(_NUMBERS)))
+    totals: Totals = field(default_factory=Totals)
+    top: Largest = field(default_factory=lambda: Largest(LARGEST))
+    lengths: Ints = field(default_factory=lambda: np.zeros(HORIZON + 1, dtype=np.int64))
+    largest: float = 0.0  # ratio of an action
 
     def add(self, block: Block) -> None:
         """Take in a block."""
         weight, gone, step = histories(block)
-        rows = block.rows
+        rows, last = block.rows, block.first[1:] - 1
         reward = gone * rows.reward
         weighted = weight * reward
         self.horizon.add(block, weight, step, weighted)
-        last = block.first[1:] - 1
-        self.episodes.add(
-            key=block.key,
-            opens=block.opens,
-            length=np.diff(block.first),
-            weight=weight[last],
-            plain=block.sums(reward),
-            decided=block.sums(weighted),
-            ended=rows.terminated[last],
-            left=gone[last] * rows.discount[last],
-            ratio=block.sums(rows.rho),
-            square=block.sums(rows.rho**2),
-            largest=np.maximum.reduceat(rows.rho, block.first[:-1]),
-            rewarded=np.add.reduceat((rows.reward != 0.0) & (rows.rho > 0.0), block.first[:-1]),
+        final, plain = weight[last], block.sums(reward)
+        each = np.column_stack([final * plain, block.sums(weighted), final, plain])
+        self.moments.add(each, block.key)
+        self.top.add(final[final > 0.0])
+        length = np.diff(block.first)
+        self.lengths += np.bincount(np.minimum(length, HORIZON), minlength=HORIZON + 1)
+        self.largest = max(self.largest, float(rows.rho.max()))
+        apart = block.sums(rows.rho) - length
+        self.totals.add(
+            opened=block.opens.sum(),
+            ended=rows.terminated[last].sum(),
+            left=np.where(rows.terminated[last], 0.0, gone[last] * rows.discount[last]).sum(),
+            positive=np.count_nonzero(final),
+            weight_squared=final @ final,
+            rho=rows.rho.sum(),
+            rho_squared=rows.rho @ rows.rho,
+            rows=length.sum(),
+            rows_squared=length @ length,
+            apart=apart.sum(),
+            apart_squared=apart @ apart,
+            apart_by_rows=apart @ length,
         )
 
-    def estimate(self, method: str) -> tuple[float, Floats]:
-        """Value and influence values of one of the first three; `wpdis` needs a second pass."""
-        total, weight = self.episodes["decided"], self.episodes["weight"]
-        if method in ("is", "wis"):
-            total = weight * self.episodes["plain"]
+    @property
+    def count(self) -> int:
+        """Number of episodes."""
+        return self.moments.count
+
+    def spread(self, name: str) -> Spread:
+        """Moments of `is` and `pdis` by episode, of the `weight` or of the `plain` return."""
+        return self.moments.spread(_NUMBERS.index(name))
+
+    def value(self, method: str) -> float:
+        """The estimate of one of the family."""
+        if method == "wpdis":
+            return float(self.horizon.weighted().sum())
         if method != "wis":
-            value = float(total.mean())
-            return value, total - value
-        mean = float(weight.mean())
-        value = float(total.mean() / mean) if mean > 0.0 else float("nan")
-        return value, (total - value * weight) / mean if mean > 0.0 else np.zeros(len(weight))
+            return self.spread(method).mean
+        weight = self.spread("weight").mean
+        return self.spread("is").mean / weight if weight > 0.0 else float("nan")
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Corrected:
-    """Second pass: influence of `wpdis`, and doubly robust estimates of a cross-fitted `V`."""
+    """Second pass: influence of all that weighs histories, with errors of a cross-fitted `V`.
+
+    The columns of `dr` and `wdr` average to their distance from `base`, the mean of `V(s_0)`, those of
+    the others to 0; that of the last to the correction of `V` over the first `reach` steps.
+    """
 
     weighed: Weighed
-    reach: int  # steps up to which histories still have weight, for the short correction
-    parts: Episodes = field(default_factory=Episodes)
-    errors: Horizon = field(default_factory=Horizon)
+    methods: tuple[str, ...]
+    reach: int  # steps up to which histories still have weight
+    base: float = 0.0
 
-    def add(self, block: Block, first: Floats, delta: Floats) -> None:
-        """Take in a block with `V(s_0)` by episode and `delta` by row, of the episode's own fold."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return (*self.methods, SHORT)
+
+    def columns(self, block: Block, first: Floats, delta: Floats) -> Floats:
+        """One number an episode for each name.
+
+        `first` is `V(s_0)` by episode and `delta` the error by row, both of the episode's own fold.
+        """
         weight, gone, step = histories(block)
-        rows = block.rows
-        horizon = self.weighed.horizon
-        reward = weight * gone * rows.reward
-        error = weight * gone * delta
+        horizon, count = self.weighed.horizon, self.weighed.count
+        opens, last = block.opens, weight[block.first[1:] - 1]
+        discounted = gone * block.rows.reward
+        reward, error = weight * discounted, weight * gone * delta
         total = horizon.total
         inverse = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
-        self.errors.add(block, weight, step, error)
-        short = np.where(step < self.reach, error, 0.0)
-        self.parts.add(
-            wpdis=horizon.centered(block, weight, step, reward),
-            first=first,
-            dr=block.sums(error),
-            wdr=block.sums(error * inverse[step]),
-            short=block.sums(short * inverse[step]),
+        share = count * error * inverse[step]
+        start = np.where(opens, first - self.base, 0.0) * (
+            count / max(self.weighed.totals.opened, 1.0)
         )
+        made: dict[str, Callable[[], Floats]] = {
+            "is": lambda: last * block.sums(discounted) - self.weighed.value("is"),
+            "wis": lambda: self._normalised(last, block.sums(discounted)),
+            "pdis": lambda: block.sums(reward) - self.weighed.value("pdis"),
+            "wpdis": lambda: count * horizon.centered(block, weight, step, reward),
+            "dr": lambda: start + block.sums(error),
+            "wdr": lambda: start + block.sums(share),
+            SHORT: lambda: block.sums(np.where(step < self.reach, share, 0.0)),
+        }
+        return np.column_stack([made[name]() for name in self.names])
 
-    def estimate(self, method: str) -> tuple[float, Floats]:
-        """Value and influence values of `wpdis`, `dr` or `wdr`."""
-        opens = self.weighed.episodes["opens"]
-        count = len(opens)
-        if method == "wpdis":
-            value = float(self.weighed.horizon.weighted().sum())
-            return value, count * self.parts["wpdis"]
-        base, around = self._base()
-        each = self.parts[method] * (1.0 if method == "dr" else count)
-        value = base + float(each.mean())
-        return value, around + each - each.mean()
+    def _normalised(self, weight: Floats, plain: Floats) -> Floats:
+        mean = self.weighed.spread("weight").mean
+        if mean <= 0.0:
+            return np.zeros(len(weight))
+        return weight * (plain - self.weighed.value("wis")) / mean
 
-    def _base(self) -> tuple[float, Floats]:
-        opens = self.weighed.episodes["opens"]
-        first = self.parts["first"]
-        base = float(first[opens].mean())
-        return base, np.where(opens, first - base, 0.0) * (len(opens) / max(opens.sum(), 1))
-
-    def correction(self) -> tuple[float, float]:
-        """The doubly robust correction over the first `reach` steps, and its standard error."""
-        from o2td.evaluation.bootstrap import standard_error
-
-        each = self.parts["short"] * len(self.parts["short"])
-        return float(each.mean()), standard_error(each)
+    def value(self, method: str, influence: Spread) -> float:
+        """The estimate."""
+        return self.base + influence.mean if method in ROBUST else self.weighed.value(method)

@@ -7,20 +7,21 @@ what else is in it stays.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from o2td.atomic import sync_folder, write_bytes
+from o2td.atomic import replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 
-__all__ = ["check_folder", "json_text", "parquet_bytes", "write_folder"]
+__all__ = ["check_folder", "json_text", "write_folder", "write_parquet"]
 
+_GROUP = 1 << 16  # rows of a group in a parquet file
 Writer = Callable[[Path], None]
 
 
@@ -91,9 +92,12 @@ def plain(value: Any) -> Any:
     return value
 
 
-def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
-    """Columns as a parquet file with page checksums."""
+def write_parquet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
+    """Columns, a part of the rows at a time, as a parquet file with page checksums."""
     pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
-    stream = io.BytesIO()
-    pq.write_table(pa.table(dict(columns)), stream, compression="zstd", write_page_checksum=True)
-    return stream.getvalue()
+    batches = (pa.record_batch(dict(part)) for part in parts)
+    first = next(batches)
+    options = {"compression": "zstd", "write_page_checksum": True}
+    with replacing(path) as file, pq.ParquetWriter(file, first.schema, **options) as writer:
+        for batch in chain([first], batches):
+            writer.write_batch(batch, row_group_size=_GROUP)

@@ -8,12 +8,13 @@ import numpy as np
 
 from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.blocks import Block, Floats, Log
-from o2td.evaluation.bootstrap import Interval, bca, sandwich, student, weighted_means
+from o2td.evaluation.bootstrap import Interval, bca, sandwich, student
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.features import Chosen, choose
-from o2td.evaluation.fitting import AnySystem, Fit, Fitting, averaged, middle
-from o2td.evaluation.importance import FAMILY, Corrected
+from o2td.evaluation.fitting import AnySystem, Blend, Fit, Fitting, Influences, across, middle
+from o2td.evaluation.importance import FAMILY, ROBUST, SHORT, Corrected
 from o2td.evaluation.model import ValueModel
+from o2td.evaluation.moments import Spread
 from o2td.evaluation.online import Replicated, online
 from o2td.evaluation.select import agreeing
 from o2td.evaluation.survey import Survey
@@ -22,7 +23,6 @@ from o2td.evaluation.verdicts import ONE_PASS, Case
 
 FITS = ("lstd", "plugin", "lstdq", "lsetd")
 REPLICATED = ("sotd", *ONE_PASS)
-ROBUST = ("dr", "wdr")
 METHODS = (*FITS, *REPLICATED, *FAMILY, *ROBUST)
 _WIDE_ACTIONS = 1024  # features beyond which LSTDQ, LSETD and SOTD are left out unasked
 _REACH = 0.25  # share of effective episodes down to which histories correct a fit
@@ -101,16 +101,41 @@ class Plan:
         order = sorted(self.systems, key=lambda name: id(getattr(self.systems[name], "basis", 0)))
         fitting = Fitting([self.systems[name] for name in order], self.lanes, self.seed)
         self.log.collect(fitting)
-        corrected = Corrected(self.survey.weighed, self._reach())
-        fits = fitting.fits(self.log, corrected, self.choice.lead)
-        self.fits: dict[str, Fit] = dict(zip(order, fits, strict=True))
-        self.fits.setdefault("lead", fits[fitting.systems.index(self.choice.lead)])
-        self.corrected = corrected
+        self.fits: dict[str, Fit] = dict(zip(order, fitting.fits(), strict=True))
+        lead = self.choice.lead
+        self.fits.setdefault("lead", next(f for f in self.fits.values() if f.system is lead))
+        self._trace(lead)
         wanted = [method for method in self.methods if method in REPLICATED]
         self._replicated = online(self.sample, self.choice.online, wanted) if wanted else {}
         self.base = self._lstd()
         makers = [self._case(method) for method in self.methods]
         return [case for case in makers if case is not None]
+
+    def _trace(self, lead: AnySystem) -> None:
+        """The influence of episodes on all that is asked for: the last pass."""
+        weighed, weights = self.survey.weighed, across(lead)
+        base = float((lead.starts * weights.T).sum() / max(weighed.totals.opened, 1.0))
+        methods = tuple(method for method in self.methods if method in (*FAMILY, *ROBUST))
+        self.corrected = Corrected(weighed, methods, self._reach(), base)
+        alone = [name for name in ("plugin", "lstdq", "lsetd") if name in self.fits]
+        blends: dict[str, Blend] = {name: [(1.0, self.fits[name])] for name in alone}
+        blends["lstd"] = (
+            middle(self._members()) if self.choice.average else [(1.0, self.fits["lead"])]
+        )
+        self.blends = blends
+        found: Influences = self.log.collect(
+            Influences.of(
+                *(list(blends.values()), lead, weights, self.corrected, self.seed, self.lanes)
+            )
+        )
+        names = (*blends, *self.corrected.names)
+        self.influence: dict[str, Spread] = dict(zip(names, found.spreads(), strict=True))
+
+    def _members(self) -> list[Fit]:
+        """The fits of the panel that agree with each other."""
+        members = [fit for name, fit in self.fits.items() if name.startswith("panel")]
+        fine = agreeing(np.array([fit.value for fit in members])) if members else []
+        return [fit for fit, one in zip(members, fine, strict=True) if one]
 
     def _reach(self) -> int:
         size = self.survey.weighed.horizon.effective_size
@@ -126,60 +151,46 @@ class Plan:
             return self._other_fit(method)
         if method in REPLICATED:
             return self._replicate(method)
-        if method in ("wpdis", *ROBUST):
-            value, influence = self.corrected.estimate(method)
-        else:
-            value, influence = self.survey.weighed.estimate(method)
-        lanes = self._linear(value, influence)
+        influence = self.influence[method]
+        value = self.corrected.value(method, influence)
+        interval = self._interval(value, value - influence.mean + influence.lanes, influence)
         about = {"dr": "doubly robust", "wdr": "weighted doubly robust"}.get(method, "")
         if about:
             about += f", V by LSTD on the other folds: {self.choice.lead.label}"
-        return Case(
-            method, value, self._interval(value, lanes, influence), 0.0, influence, 1.0, about
-        )
+        return Case(method, value, interval, 0.0, influence, 1.0, about)
 
-    def _linear(self, value: float, influence: Floats) -> Floats:
-        if not self.lanes or not np.isfinite(value):
-            return np.zeros(0)
-        key = self.survey.weighed.episodes["key"]
-        return value + weighted_means(influence, key, self.seed, self.lanes)
-
-    def _interval(self, value: float, lanes: Floats, influence: Floats) -> Interval:
+    def _interval(self, value: float, lanes: Floats, influence: Spread) -> Interval:
         if not self.lanes:
             return sandwich(value, influence, self.confidence)
         return bca(value, lanes, influence, self.confidence)
 
     # -- fits --------------------------------------------------------------------------------------
 
+    def _blended(self, name: str) -> tuple[float, Interval, Spread]:
+        """Value, interval and influence of a fit or a mean of fits."""
+        blend, influence = self.blends[name], self.influence[name]
+        value = float(sum(weight * fit.value for weight, fit in blend))
+        own = blend[0][1].lanes if len(blend) == 1 else None
+        lanes = value + influence.lanes if own is None else own
+        return value, self._interval(value, lanes, influence), influence
+
     def _lstd(self) -> Case:
         lead = self.fits["lead"]
-        members = [fit for name, fit in self.fits.items() if name.startswith("panel")]
-        condition = lead.condition
-        if not members:
-            value, influence, lanes = lead.value, lead.influence, lead.lanes
-            about = f"LSTD: {lead.system.label}"
-            approximation = self._from_states(value)
-        else:
-            values = np.array([fit.value for fit in members])
-            fits = [fit for fit, fine in zip(members, agreeing(values), strict=True) if fine]
-            values = np.array([fit.value for fit in fits])
-            if self.choice.average:
-                kept = middle(fits)
-                value, influence, lanes = averaged(kept)
-                about = (
-                    f"LSTD: mean of {len(kept)} of {len(fits)} fits; as model {lead.system.label}"
-                )
-                approximation = float(np.ptp(values)) / 2.0
-            else:
-                value, influence, lanes = lead.value, lead.influence, lead.lanes
-                about = f"LSTD: {lead.system.label}"
-                off = abs(float(values.mean()) - value)
-                approximation = max(off, float(np.ptp([*values, value])) / 2.0)
+        members = [fit.value for fit in self._members()]
+        value, interval, influence = self._blended("lstd")
+        approximation = self._from_states(value)
+        about = f"LSTD: {lead.system.label}"
+        if members and self.choice.average:
+            about = f"LSTD: mean of {len(self.blends['lstd'])} of {len(members)} fits; as model"
+            about += f" {lead.system.label}"
+            approximation = float(np.ptp(members)) / 2.0
+        elif members:
+            off = abs(float(np.mean(members)) - value)
+            approximation = max(off, float(np.ptp([*members, value])) / 2.0)
         if approximation is not None and not self.choice.exact:
-            change, error = self.corrected.correction()
-            approximation = max(approximation, abs(change) - 2.0 * error)
-        interval = self._interval(value, lanes, influence)
-        return Case("lstd", value, interval, approximation, influence, condition, about)
+            short = self.influence[SHORT]
+            approximation = max(approximation, abs(short.mean) - 2.0 * short.error)
+        return Case("lstd", value, interval, approximation, influence, lead.condition, about)
 
     def _from_states(self, value: float) -> float | None:
         """What coarse features cost where the log has states: the way to one weight a state."""
@@ -193,11 +204,9 @@ class Plan:
         if not isinstance(fit.system, CellSystem):
             return self._missing("plugin", "the log has no states that recur")
         about = f"plug-in model of {fit.system.d} states, normalised by ratios"
-        interval = self._interval(fit.value, fit.lanes, fit.influence)
+        value, interval, influence = self._blended("plugin" if "plugin" in self.fits else "lstd")
         exact = 0.0 if self.choice.exact or "plugin" in self.fits else self.base.approximation
-        return Case(
-            *("plugin", fit.value, interval, exact, fit.influence, fit.condition, about),
-        )
+        return Case("plugin", value, interval, exact, influence, fit.condition, about)
 
     def _other_fit(self, method: str) -> Case:
         fit = self.fits.get(method)
@@ -205,14 +214,14 @@ class Plan:
             return self._missing(
                 method, "the log has no per-action probabilities of the target, now and next"
             )
-        interval = self._interval(fit.value, fit.lanes, fit.influence)
+        value, interval, influence = self._blended(method)
         about = f"{method.upper()}: {fit.system.label}"
         return Case(
             method,
-            fit.value,
+            value,
             interval,
-            self._beside(fit.value),
-            fit.influence,
+            self._beside(value),
+            influence,
             fit.condition,
             about,
             narrow=self.base.half_width,

@@ -19,9 +19,9 @@ import numpy as np
 
 from o2td.evaluation.basis import States
 from o2td.evaluation.blocks import Block, Floats
-from o2td.evaluation.bootstrap import standard_error
 from o2td.evaluation.candidates import RIDGES, TRACES, candidates
 from o2td.evaluation.losses import Yardstick
+from o2td.evaluation.moments import Spread
 from o2td.evaluation.survey import folds_of
 from o2td.evaluation.systems import FOLDS, System, slices
 from o2td.sources import LogChunk
@@ -136,7 +136,7 @@ def _reject(choices: list[Choice], by_returns: bool) -> None:
             choice.verdict = "left out: unstable from fold to fold"
         elif excess > REJECT * np.hypot(choice.bellman_noise, least.bellman_noise):
             choice.verdict = "left out: its kernel Bellman loss is above the best's"
-        elif by_returns and worse.mean() > REJECT * standard_error(worse):
+        elif by_returns and worse.mean() > REJECT * Spread.of(worse).error:
             choice.verdict = "left out: its error against returns is above the best's"
 
 

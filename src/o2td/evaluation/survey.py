@@ -20,8 +20,11 @@ from o2td.evaluation.systems import FOLDS
 from o2td.evaluation.tail import pareto_shape, tail_size
 
 SAMPLE = 100_000  # rows of the sample
+FEWEST = 20  # episodes of it, if the log has as many
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _LISTED = 10  # largest weights shown
+_DRAWN = 200  # and drawn
+_BLOCKS = 64  # of a sample before they are joined: small ones are mostly overhead
 _SALT = np.uint64(0xD1B54A32D192ED03)
 
 
@@ -38,29 +41,45 @@ def by_fold(block: Block) -> Block:
 
 @dataclass(eq=False)
 class Sample:
-    """Whole episodes, chosen by their keys so that the choice does not depend on the order."""
+    """Whole episodes, chosen by their keys so that the choice does not depend on the order.
 
-    limit: int = SAMPLE
+    Of a log that does not fit, episodes longer than a tenth of `limit` keep their first rows only:
+    about `FEWEST` of them have to fit too.
+    """
+
+    limit: int
     rows: int = 0
     threshold: float = 1.0
+    full: bool = False
     blocks: list[Block] = field(default_factory=list)
 
     def add(self, block: Block) -> None:
         """Take in a block; halve the sample where it has become too large."""
         self._keep(block)
-        while self.rows > self.limit and sum(b.episodes for b in self.blocks) > 20:
+        if self.rows > self.limit and not self.full:
+            self.full = True
+            self._again()
+        while self.rows > self.limit and sum(b.episodes for b in self.blocks) > FEWEST:
             self.threshold /= 2.0
-            before, self.blocks, self.rows = self.blocks, [], 0
-            for held in before:
-                self._keep(held)
+            self._again()
+        if len(self.blocks) > _BLOCKS:
+            self.joined()
+
+    def _again(self) -> None:
+        before, self.blocks, self.rows = self.blocks, [], 0
+        for held in before:
+            self._keep(held)
 
     def _keep(self, block: Block) -> None:
         draw = ((block.key * _SALT) >> np.uint64(11)).astype(np.float64) / 2.0**53
         chosen = draw < self.threshold
+        if not chosen.any():
+            return
         part = block if chosen.all() else block.pick(chosen)
-        if part.episodes:
-            self.blocks.append(part)
-            self.rows += len(part.rows)
+        if self.full:
+            part = part.shortened(max(self.limit // 10, 1))
+        self.blocks.append(part)
+        self.rows += len(part.rows)
 
     def joined(self) -> Block:
         """The sample as one block."""
@@ -73,8 +92,8 @@ class Sample:
 class Survey:
     """What one pass found."""
 
+    sample: Sample
     weighed: Weighed = field(default_factory=Weighed)
-    sample: Sample = field(default_factory=Sample)
     rows: int = 0
     zero: int = 0
     taken: Floats = field(default_factory=lambda: np.zeros((3, 0)))
@@ -87,9 +106,9 @@ class Survey:
     high: Any = None
 
     @classmethod
-    def of(cls, log: Log, limit: int = SAMPLE) -> Survey:
+    def of(cls, log: Log) -> Survey:
         """Read the log once."""
-        found: Survey = log.collect(cls(sample=Sample(limit)))
+        found: Survey = log.collect(cls(sample=Sample(SAMPLE)))
         return found
 
     def add(self, block: Block) -> None:
@@ -137,17 +156,17 @@ class Survey:
     @property
     def episodes(self) -> int:
         """Number of episodes (pieces of long ones count)."""
-        return len(self.weighed.episodes["key"])
+        return self.weighed.count
 
     def step_support(self) -> tuple[float, float]:
         """`E_b[rho]` over rows, and its standard error by episodes, infinite where there is one."""
-        ratio, length = (self.weighed.episodes[name] for name in ("ratio", "length"))
-        mean = float(ratio.sum() / length.sum())
-        spread = ratio - mean * length
-        count = len(ratio)
+        sums, count = self.weighed.totals, self.episodes
+        away = sums.apart / sums.rows
         if count < 2:
-            return mean, np.inf
-        return mean, float(np.sqrt((spread**2).sum() * count / (count - 1)) / length.sum())
+            return 1.0 + away, np.inf
+        # Of sum_t (rho_t - mean) by episode, in sums of rho_t - 1: little is lost to rounding.
+        square = sums.apart_squared - 2.0 * away * sums.apart_by_rows + away**2 * sums.rows_squared
+        return 1.0 + away, float(np.sqrt(max(square, 0.0) * count / (count - 1)) / sums.rows)
 
     def support(self) -> float:
         """Share of the target's discounted visits that the log can tell about, given the doubt."""
@@ -157,10 +176,10 @@ class Survey:
         step = min(1.0, mean + 2.0 * error)
         missing = self._missing()
         step = min(step, 1.0 - missing)
-        length = np.minimum(self.weighed.episodes["length"], 16_384)
+        lengths = self.weighed.lengths
         gamma = self.largest_discount
-        steps = np.arange(int(length.max()))
-        alive = 1.0 - np.searchsorted(np.sort(length), steps, side="right") / len(length)
+        steps = np.arange(int(np.flatnonzero(lengths)[-1]))
+        alive = 1.0 - np.cumsum(lengths)[steps] / self.episodes
         whole = alive * gamma**steps
         return float((whole * step**steps).sum() / whole.sum())
 
@@ -173,27 +192,25 @@ class Survey:
 
     def weights(self) -> dict[str, Any]:
         """Diagnostics of the histories' weights, by name."""
-        weight = self.weighed.episodes["weight"]
-        total = float(weight.sum())
-        order = np.sort(weight)[::-1]
+        sums, count = self.weighed.totals, self.episodes
+        total = self.weighed.spread("weight").mean * count
+        # Of fewer positive weights than are listed the others are 0.
+        order = self.weighed.top.sorted()
+        listed = np.concatenate([order, np.zeros(_LISTED)])[: min(_LISTED, count)]
         size = self.weighed.horizon.effective_size
         shown = [step for step in _STEPS if step <= len(size)]
-        shares = order[:_LISTED] / total if total > 0.0 else np.zeros(0)
+        shares = listed / total if total > 0.0 else np.zeros(0)
         return {
-            "effective_sample_size": float(effective(total, float((weight**2).sum()))),
+            "effective_sample_size": float(effective(total, sums.weight_squared)),
             "effective_sample_size_by_horizon": {step: float(size[step - 1]) for step in shown},
-            "effective_rows": float(
-                effective(
-                    self.weighed.episodes["ratio"].sum(), self.weighed.episodes["square"].sum()
-                )
-            ),
-            "max_rho": float(self.weighed.episodes["largest"].max()),
-            "max_weight": float(order[0]),
+            "effective_rows": float(effective(sums.rho, sums.rho_squared)),
+            "max_rho": self.weighed.largest,
+            "max_weight": float(listed[0]),
             "max_weight_share": float(shares[0]) if len(shares) else None,
-            "largest_weights": order[:_LISTED],
+            "largest_weights": listed,
             "largest_weights_share": float(shares.sum()) if len(shares) else None,
-            "pareto_shape": pareto_shape(weight),
-            "pareto_tail_size": tail_size(int(np.count_nonzero(weight))),
+            "pareto_shape": pareto_shape(order, int(sums.positive)),
+            "pareto_tail_size": min(tail_size(int(sums.positive)), max(len(order) - 1, 0)),
         }
 
     def overlap(self) -> list[dict[str, Any]]:
@@ -217,9 +234,10 @@ class Survey:
         """What the figures of a report draw."""
         size = self.weighed.horizon.effective_size
         at = np.unique(np.geomspace(1, len(size), 60).astype(np.int64))
-        weight = np.sort(self.weighed.episodes["weight"])[::-1]
-        total = float(weight.sum())
+        weight = np.concatenate([self.weighed.top.sorted(), np.zeros(_DRAWN)])
+        total = self.weighed.spread("weight").mean * self.episodes
+        drawn = weight[: min(_DRAWN, self.episodes)]
         return {
             "horizon": {"step": at, "size": size[at - 1]},
-            "weights": (weight / total)[:200] if total > 0.0 else [],
+            "weights": drawn / total if total > 0.0 else [],
         }

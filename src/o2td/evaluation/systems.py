@@ -26,12 +26,23 @@ _ROWS = 1 << 19  # numbers of feature rows held at a time: near the size of a ca
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _traces(
-    here: Any, rho: Any, discount: Any, first: Any, trace: float, emphatic: bool, out: Any
+    here: Any,
+    rho: Any,
+    discount: Any,
+    first: Any,
+    trace: float,
+    emphatic: bool,
+    held: Any,
+    out: Any,
 ) -> None:
-    """`z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`, `M_t = 1` or ETD's."""
+    """`z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`, `M_t = 1` or ETD's.
+
+    `held` is `lambda gamma_t z_{t-1}` and the follow-on trace before the first row, and then those
+    after the last one.
+    """
     d = here.shape[1]
     for e in range(len(first) - 1):
-        follow = 0.0
+        follow = held[d] if e == 0 else 0.0
         for t in range(first[e], first[e + 1]):
             emphasis = 1.0
             if emphatic:
@@ -41,16 +52,29 @@ def _traces(
             for j in range(d):
                 before = keep * out[t - 1, j] if keep != 0.0 else 0.0
                 out[t, j] = rho[t] * (before + emphasis * here[t, j])
+            if t == 0:
+                for j in range(d):
+                    out[t, j] += rho[t] * held[j]
             follow *= rho[t] * discount[t]
+        held[d] = follow
+    for j in range(d):
+        held[j] = trace * discount[-1] * out[-1, j]
 
 
 @njit(cache=True, nogil=True)
 def _scalar_traces(
-    here: Any, rho: Any, discount: Any, first: Any, trace: float, emphatic: bool, out: Any
+    here: Any,
+    rho: Any,
+    discount: Any,
+    first: Any,
+    trace: float,
+    emphatic: bool,
+    held: Any,
+    out: Any,
 ) -> None:
     """The same recursion for one number a row."""
     for e in range(len(first) - 1):
-        follow, before = 0.0, 0.0
+        before, follow = (held[0], held[1]) if e == 0 else (0.0, 0.0)
         for t in range(first[e], first[e + 1]):
             emphasis = 1.0
             if emphatic:
@@ -59,6 +83,8 @@ def _scalar_traces(
             out[t] = rho[t] * (before + emphasis * here[t])
             before = trace * discount[t] * out[t]
             follow *= rho[t] * discount[t]
+        if e == len(first) - 2:
+            held[0], held[1] = before, follow
 
 
 class System:
@@ -77,6 +103,7 @@ class System:
         self.d = 0
         self.opened = np.zeros(FOLDS)
         self.lanes: Floats | None = None
+        self._held: Floats = np.zeros(0)  # traces behind a part of a long episode
 
     @property
     def label(self) -> str:
@@ -102,8 +129,14 @@ class System:
         if self.trace == 0.0 and not self.emphatic:
             return np.asarray(rows.here * rho[:, None])
         out = np.empty_like(rows.here)
-        _traces(rows.here, rho, discount, block.first, self.trace, self.emphatic, out)
+        held = self._behind(block, out.shape[1] + 1)
+        _traces(rows.here, rho, discount, block.first, self.trace, self.emphatic, held, out)
         return out
+
+    def _behind(self, block: Block, size: int) -> Floats:
+        if not block.within:
+            self._held = np.zeros(size)
+        return self._held
 
     def add(self, block: Block, rows: Rows, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` and `counts` belong to its episodes."""
@@ -196,7 +229,8 @@ class System:
         if self.basis.uses_ratios:
             out = np.empty(len(along))
             rho, discount = block.rows.rho, block.rows.discount
-            _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, out)
+            held = self._behind(block, 2)
+            _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, held, out)
             along = out
         return np.asarray(rows.first @ theta), block.sums(along * delta)
 
@@ -211,14 +245,6 @@ def runs(fold: Any, first: Any) -> list[tuple[int, slice]]:
 
 
 def slices(block: Block, width: int) -> list[Block]:
-    """A block in parts of whole episodes whose features of `width` numbers stay small."""
+    """A block in parts whose features of `width` numbers stay small."""
     limit = max(_ROWS // max(width, 1), 1)
-    if len(block.rows) <= limit or block.episodes == 1:
-        return [block]
-    parts, low = [], 0
-    number = np.arange(block.episodes)
-    for e in range(1, block.episodes + 1):
-        if e == block.episodes or block.first[e + 1] - block.first[low] > limit:
-            parts.append(block.pick((number >= low) & (number < e)))
-            low = e
-    return parts
+    return [block] if len(block.rows) <= limit else list(block.parts(limit))

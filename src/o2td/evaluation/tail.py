@@ -24,8 +24,40 @@ def tail_size(count: int) -> int:
     return int(min(count / 5.0, 3.0 * sqrt(count)))
 
 
-def pareto_shape(weights: Floats) -> float | None:
+class Largest:
+    """The largest of many numbers, `limit` of them.
+
+    >>> top = Largest(2)
+    >>> for part in ([1.0, 5.0], [3.0, 4.0, 2.0]):
+    ...     top.add(np.array(part))
+    >>> top.sorted()
+    array([5., 4.])
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._values: Floats = np.zeros(0)
+
+    def add(self, values: Floats) -> None:
+        """Take in more numbers."""
+        self._values = np.concatenate([self._values, values])
+        if len(self._values) > 2 * self.limit:
+            self._values = self._top()
+
+    def _top(self) -> Floats:
+        if len(self._values) <= self.limit:
+            return self._values
+        return np.partition(self._values, -self.limit)[-self.limit :]
+
+    def sorted(self) -> Floats:
+        """The largest ones, in descending order."""
+        return np.sort(self._top())[::-1]
+
+
+def pareto_shape(weights: Floats, count: int | None = None) -> float | None:
     """The shape k of the tail of positive `weights`, or None where too few differ.
+
+    Where the weights are only the largest ones, `count` says how many positive ones there are.
 
     >>> rng = np.random.default_rng(0)
     >>> round(pareto_shape(rng.pareto(2.0, 100_000) + 1.0), 1)
@@ -34,7 +66,7 @@ def pareto_shape(weights: Floats) -> float | None:
     True
     """
     weights = np.sort(weights[np.isfinite(weights) & (weights > 0.0)])
-    size = tail_size(len(weights))
+    size = min(tail_size(count or len(weights)), len(weights) - 1)
     if size < _LEAST:
         return None
     threshold = weights[-size - 1]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.blocks import Floats
 from o2td.evaluation.bootstrap import Interval
+from o2td.evaluation.moments import Spread
 from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST, Thresholds, worst
 
 HISTORIES = ("is", "wis", "pdis", "wpdis", "dr", "wdr")
@@ -23,7 +23,7 @@ class Case:
     value: float
     interval: Interval
     approximation: float | None
-    influence: Floats | None = None
+    influence: Spread | None = None
     condition: float = 1.0
     about: str = ""
     trouble: str = ""
@@ -133,10 +133,8 @@ def _about_fit(case: Case, grounds: Grounds) -> None:
     bounds = grounds.thresholds
     if case.condition > bounds.condition_caution:
         case.note(CAUTION, f"the equations are nearly singular (condition {case.condition:.1g})")
-    if case.influence is not None and len(case.influence) > 1:
-        apart = (case.influence - case.influence.mean()) ** 2
-        fourth = float((apart**2).sum())
-        carrying = float(apart.sum()) ** 2 / fourth if fourth > 0.0 else np.inf
+    if case.influence is not None and case.influence.count > 1:
+        carrying = case.influence.carrying
         if carrying < bounds.rewarded_caution:
             case.note(CAUTION, f"about {carrying:.0f} episodes carry all of the variation")
     if case.approximation is None:

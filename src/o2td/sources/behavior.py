@@ -26,6 +26,7 @@ __all__ = ["BehaviorModel", "fit_behavior_model"]
 _ELEMENTS = 5_000_000  # entries of the regression's matrix at most
 _MAX_PRODUCTS = 12  # observation variables up to which products enter
 _BINS = 10
+_KEYS = 1 << 16  # keys of episodes held at most
 _FLOOR = 1e-6  # no action that was taken gets less
 _MAX_ACTIONS = 1000
 
@@ -68,7 +69,7 @@ class BehaviorModel:
     """
 
     n_actions: int
-    keys: Keys  # of all episodes, sorted; the fold is the rank modulo the number of folds
+    keys: Keys  # of episodes (of many, a sample), sorted; the fold is the rank modulo the folds
     models: tuple[Any, ...]
     calibration: Calibration
 
@@ -181,7 +182,8 @@ class _Sample:
 def _sample(source: Source, max_rows: int) -> _Sample:
     """An even sample of the rows: those whose hashed number is below a sinking threshold."""
     parts: list[tuple[Any, ...]] = []
-    keys: list[Keys] = []
+    keys: Keys = np.zeros(0, dtype=np.uint64)
+    share = 1.0  # of the episodes whose keys are held
     threshold, number, held, limit = 1.0, 0, 0, max_rows
     for chunk in source.unweighted_chunks():
         if chunk.action is None or chunk.action.ndim != 1:
@@ -190,7 +192,10 @@ def _sample(source: Source, max_rows: int) -> _Sample:
             limit = min(max_rows, _ELEMENTS // _width(chunk.observation.shape[1]))
         draw = mix(np.arange(number, number + len(chunk))) / 2.0**64
         number += len(chunk)
-        keys.append(chunk.key[chunk.start])
+        keys = _among(np.concatenate([keys, chunk.key[chunk.start]]), share)
+        while len(keys) > _KEYS:
+            share /= 2.0
+            keys = _among(keys, share)
         low = draw < threshold
         parts.append((draw[low], chunk.input[low], chunk.action[low], chunk.key[low]))
         held += int(low.sum())
@@ -205,7 +210,12 @@ def _sample(source: Source, max_rows: int) -> _Sample:
     action = action[best].astype(np.int64)
     if action.min() < 0:
         raise InputError(f"action: {action.min()} is negative; number the actions from 0")
-    return _Sample(inputs[best], action, key[best], np.unique(np.concatenate(keys)))
+    return _Sample(inputs[best], action, key[best], np.unique(keys))
+
+
+def _among(keys: Keys, share: float) -> Keys:
+    """About this share of the keys, the same ones in any order."""
+    return keys[mix(keys) / 2.0**64 < share]
 
 
 def _width(k: int) -> int:

@@ -143,7 +143,7 @@ class Decoder:
         else:
             names = column.take(pa.array(rows)).to_pylist()
             key = np.array([_hash(one) for one in names], dtype=np.uint64)
-        again = self._seen.add(key)
+        again = self._seen.add(key if values is None else values[rows].astype(np.int64))
         if again is not None:
             row = int(rows[again])
             value = column[row].as_py()
@@ -277,29 +277,45 @@ class Decoder:
 
 
 class Seen:
-    """The episodes that were there before, 8 bytes each, to notice one that comes back."""
+    """The episodes that were there before, to notice one that comes back.
+
+    Runs of consecutive numbers are held by their ends, whatever the number of episodes in them; hashes
+    of names take 8 bytes each.
+    """
 
     def __init__(self) -> None:
-        self._sorted: list[Keys] = []
+        self._runs: list[tuple[Any, Any]] = []  # sorted first and last ones
 
-    def add(self, keys: Keys) -> int | None:
-        """Remember the keys; return the position of the first that was known already."""
-        order = np.argsort(keys, kind="stable")
-        fresh = keys[order]
-        bad = np.zeros(len(keys), dtype=np.bool_)
+    def add(self, names: npt.NDArray[Any]) -> int | None:
+        """Remember numbers or hashes; return the position of the first that was known already."""
+        order = np.argsort(names, kind="stable")
+        fresh = names[order]
+        bad = np.zeros(len(names), dtype=np.bool_)
         bad[order[1:]] = fresh[1:] == fresh[:-1]
-        for known in self._sorted:
-            place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-            bad |= known[place] == keys
+        for first, last in self._runs:
+            place = np.maximum(np.searchsorted(first, names, side="right") - 1, 0)
+            bad |= (first[place] <= names) & (names <= last[place])
         if bad.any():
             return int(np.argmax(bad))
         if len(fresh):
-            self._sorted.append(fresh)
+            self._runs.append(_joined(fresh, fresh))
         # Arrays of similar size merge, so that there are only logarithmically many.
-        while len(self._sorted) > 1 and len(self._sorted[-2]) <= 2 * len(self._sorted[-1]):
-            last = self._sorted.pop()
-            self._sorted[-1] = np.sort(np.concatenate([self._sorted[-1], last]))
+        while len(self._runs) > 1 and len(self._runs[-2][0]) <= 2 * len(self._runs[-1][0]):
+            one, two = self._runs.pop(), self._runs.pop()
+            single = one[0] is one[1] and two[0] is two[1]
+            # Runs do not overlap, so first and last ones can be sorted by themselves.
+            first = np.sort(np.concatenate([one[0], two[0]]))
+            last = first if single else np.sort(np.concatenate([one[1], two[1]]))
+            self._runs.append(_joined(first, last))
         return None
+
+
+def _joined(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> tuple[Any, Any]:
+    """Runs of numbers with those joined that follow each other; of single ones both are one array."""
+    apart = first[1:] != last[:-1] + first.dtype.type(1)
+    if apart.all():
+        return first, last
+    return first[np.append(True, apart)], last[np.append(apart, True)]
 
 
 def _hash(name: Any) -> int:

@@ -1,0 +1,134 @@
+"""Influence values of any number of episodes in one pass: their moments, and their bootstrap lanes.
+
+Sums of powers about the mean of two parts, `a` and `b` with means `d` apart, make those of both
+(Pébay 2008, eq. 3.1): `M2 = M2a + M2b + d^2 na nb / n`, and so on. An interval needs no more of the
+episodes than that and, of each bootstrap lane, a weighted sum; so memory does not grow with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from o2td.evaluation.blocks import Floats, Keys
+from o2td.evaluation.bootstrap import poisson_counts
+
+_COUNTS = 1 << 20  # counts of the bootstrap held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """What intervals and verdicts need of one number an episode.
+
+    `error` is the standard error of its mean (of an influence value: the clustered sandwich), `skew`
+    is `sum I^3 / (sum I^2)^(3/2)`, `carrying` the number of episodes `(sum I^2)^2 / sum I^4` that the
+    variation rests on (all about the mean), and `lanes` the mean in each bootstrap lane.
+
+    >>> found = Spread.of(np.array([1.0, -1.0]))
+    >>> found.count, round(found.error, 3), found.skew, found.carrying
+    (2, 1.0, 0.0, 2.0)
+    """
+
+    count: int
+    mean: float
+    error: float
+    skew: float
+    carrying: float
+    lanes: Floats
+
+    @classmethod
+    def of(cls, values: Floats, key: Keys | None = None, seed: int = 0, lanes: int = 0) -> Spread:
+        """Of values that are all there."""
+        moments = Moments(1, seed, lanes)
+        moments.add(values[:, None], np.zeros(len(values), dtype=np.uint64) if key is None else key)
+        return moments.spread(0)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the values."""
+        return self.error * sqrt(max(self.count - 1, 0)) if self.count > 1 else 0.0
+
+
+class Moments:
+    """Count, means, sums of powers 2 to 4 about them, and lanes of several numbers an episode.
+
+    Each number is held in units of a power of two as large as its largest value, so that powers of
+    weights that explode neither overflow nor lose a digit.
+    """
+
+    def __init__(self, columns: int, seed: int = 0, lanes: int = 0) -> None:
+        self.count, self.seed = 0, seed
+        self.exponent = np.full(columns, -1000)
+        self.mean = np.zeros(columns)
+        self.powers = np.zeros((3, columns))
+        self.drawn = np.zeros(lanes)
+        self.lanes = np.zeros((lanes, columns))
+
+    def add(self, values: Floats, key: Keys) -> None:
+        """Take in (episodes, columns) values; the episodes' keys decide their counts in lanes."""
+        if not len(values):
+            return
+        top = np.abs(values).max(axis=0)
+        self._scale(np.where(np.isfinite(top) & (top > 0.0), np.frexp(top)[1] - 1, -1000))
+        values = np.ldexp(values, -self.exponent)
+        mean = values.mean(axis=0)
+        apart = values - mean
+        square = apart**2
+        powers = np.stack(
+            [square.sum(axis=0), (square * apart).sum(axis=0), (square**2).sum(axis=0)]
+        )
+        self._join(len(values), mean, powers)
+        lanes = len(self.drawn)
+        size = max(1, _COUNTS // max(lanes, 1))
+        for low in range(0, len(values) if lanes else 0, size):
+            counts = poisson_counts(key[low : low + size], self.seed, lanes)
+            self.drawn += counts.sum(axis=0)
+            self.lanes += counts.T @ values[low : low + size]
+
+    def merge(self, more: Moments) -> None:
+        """Take in what another one holds."""
+        self._scale(more.exponent)
+        more._scale(self.exponent)
+        self._join(more.count, more.mean, more.powers)
+        self.drawn += more.drawn
+        self.lanes += more.lanes
+
+    def _scale(self, exponent: Floats) -> None:
+        exponent = np.maximum(self.exponent, exponent)
+        by = self.exponent - exponent
+        self.exponent = exponent
+        self.mean = np.ldexp(self.mean, by)
+        self.powers = np.ldexp(self.powers, by * np.array([[2], [3], [4]]))
+        self.lanes = np.ldexp(self.lanes, by)
+
+    def _join(self, nb: int, mean: Floats, powers: Floats) -> None:
+        na, n = self.count, self.count + nb
+        if not nb:
+            return
+        d, share = mean - self.mean, nb / n
+        (a2, a3, a4), (b2, b3, b4) = self.powers, powers
+        both = na * share  # na nb / n
+        fourth = a4 + b4 + d**4 * both * (na * na - na * nb + nb * nb) / n**2
+        fourth += 6.0 * d**2 * (na**2 * b2 + nb**2 * a2) / n**2 + 4.0 * d * (na * b3 - nb * a3) / n
+        third = a3 + b3 + d**3 * both * (na - nb) / n + 3.0 * d * (na * b2 - nb * a2) / n
+        self.powers = np.stack([a2 + b2 + d**2 * both, third, fourth])
+        self.mean = self.mean + d * share
+        self.count = n
+
+    def spread(self, column: int) -> Spread:
+        """What is known of one column."""
+        unit = float(np.ldexp(1.0, int(self.exponent[column])))
+        second, third, fourth = (float(power) for power in self.powers[:, column])
+        n = self.count
+        mean = float(self.mean[column])
+        lanes = self.lanes[:, column] / np.maximum(self.drawn, 1.0)
+        return Spread(
+            n,
+            unit * mean,
+            unit * sqrt(second / (n - 1) / n) if n > 1 else float("inf"),
+            third / second**1.5 if second > 0.0 else 0.0,
+            second**2 / fourth if fourth > 0.0 else float("inf"),
+            unit * np.where(self.drawn > 0.0, lanes, mean),  # a lane may have drawn nothing
+        )
