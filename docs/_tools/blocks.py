@@ -161,4 +161,5 @@ def _thresholds() -> str:
     from o2td.evaluation import thresholds
 
     text = inspect.getdoc(thresholds) or ""
-    return "\n".join(line for line in text.split("\n") if line.startswith("|"))
+    lines = (line for line in text.split("\n") if line.startswith("|"))
+    return "\n".join(lines).replace("|---|---|", "|---|--:|", 1)

@@ -44,7 +44,31 @@ def formula(tex: str, block: bool = False) -> str:
     ValueError: \nosuchthing: no such command in formula \nosuchthing
     """
     source = html.unescape(tex).strip()
-    markup = convert(source, display="block" if block else "inline")
+    if block:
+        return (
+            f'<div class="formula">{"".join(_one(part, "block") for part in parts(source))}</div>'
+        )
+    return _one(source, "inline")
+
+
+def parts(source: str) -> list[str]:
+    r"""What `\quad` and `\qquad` set apart; the page puts it side by side, or below on a phone.
+
+    >>> parts(r"a = b, \qquad c = \text{x \quad y}")
+    ['a = b,', 'c = \\text{x \\quad y}']
+    """
+    found = [""]
+    for piece in re.split(r"(\\q?quad(?![a-zA-Z]))", source):
+        depth = found[-1].count("{") - found[-1].count("}")
+        if piece in (r"\quad", r"\qquad") and depth == 0:
+            found.append("")
+        else:
+            found[-1] += piece
+    return [part.strip() for part in found]
+
+
+def _one(source: str, display: str) -> str:
+    markup = convert(source, display=display)
     unknown = re.search(r"\\[A-Za-z]+", markup)
     if unknown or "<mi>&</mi>" in markup:
         raise ValueError(f"{unknown[0] if unknown else '&'}: no such command in formula {source}")
@@ -53,5 +77,4 @@ def formula(tex: str, block: bool = False) -> str:
     for plain, better in _BETTER:
         markup = re.sub(plain, better, markup)
     label = html.escape(source, quote=True)
-    markup = markup.replace("<math ", f'<math aria-label="{label}" ', 1)
-    return f'<div class="formula">{markup}</div>' if block else markup
+    return markup.replace("<math ", f'<math aria-label="{label}" ', 1)

@@ -298,7 +298,7 @@ def method_data(name: str, data: dict[str, Any]) -> Any | None:
             axes.set_xscale("log")
         axes.axhline(landed[label]["rmse"], color=colour, lw=0.8, ls="--")
     best = data["landings"]["collision"]["about"]["best"]
-    axes.axhline(best, color=INK, lw=0.9, label="best approximation")
+    axes.axhline(best, color=INK, lw=1.4, ls=":", label="best approximation")
     axes.plot([], [], color=FAINT, lw=0.8, ls="--", label="limits")
     axes.set_title("collision problem")
     axes.set_xlabel("step" if curves[0] in online else "rows")

@@ -68,9 +68,12 @@ class Transitions:
     ----------
     phi, next_phi : (n, d) array or scipy.sparse CSR array
         Features before and after. Rows of `next_phi` where `discount` is 0 are ignored.
-    reward, discount, rho : (n,) array or scalar
-        What followed the action; gamma of the step, 0 where the episode ends; probability of the
-        action under the target over that under the behaviour. `rho=None` means
+    reward : (n,) array or scalar
+        What followed the action.
+    discount : (n,) array or scalar
+        gamma of the step, 0 where the episode ends.
+    rho : (n,) array or scalar
+        Probability of the action under the target over that under the behaviour. None means
         `target_prob / behavior_prob`, or 1 without them.
     start : (n,) array of bool, optional
         True where a trajectory starts. None: only the first row that a learner ever sees is a start.

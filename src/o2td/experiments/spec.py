@@ -134,16 +134,20 @@ class Spec(_Table, frozen=True):
 
     Parameters
     ----------
-    name, title : str
-        Of the experiment, in file names and in headings.
+    name : str
+        Of the experiment and its files.
+    title : str
+        For headings.
     domain : DomainSpec
         Which problem.
     algorithms : list of AlgorithmSpec
         What learns from it.
     metrics : list of str
         What is recorded, such as "rmse".
-    steps, runs : int
-        Length of a run and number of runs.
+    steps : int
+        Length of a run.
+    runs : int
+        Number of runs.
     seed : int
         Of all runs; each has a stream of its own.
     every : int, optional

@@ -200,8 +200,10 @@ class Section:
 
     Parameters
     ----------
-    anchor, title : str
-        What links point to, and the heading.
+    anchor : str
+        What links point to.
+    title : str
+        The heading.
     blocks : list
         Texts, tables and figures.
     level : int
@@ -234,8 +236,10 @@ class Page:
 
     Parameters
     ----------
-    title, lead : str
-        The heading and the paragraph under it.
+    title : str
+        The heading.
+    lead : str
+        The paragraph under it.
     sections : list of Section
         The rest, in order.
     footer : str

@@ -79,30 +79,46 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Parameters
     ----------
-    episode, start : str
-        Name of the trajectory, or a flag on its first row.
-    step, time : str
-        Place in the trajectory, as a count or as a time.
-    observation, state
-        What the policy saw: numbers, or one integer.
+    episode : str
+        Name of the trajectory.
+    start : str
+        A flag on the first row of a trajectory, where it has no name.
+    step : str
+        Place in the trajectory, counted.
+    time : str
+        The same as a time.
+    observation
+        What the policy saw, as numbers.
+    state : str
+        The same as one integer.
     action : str or list
         What it did.
     reward : str
         What it got for that step.
-    terminated, truncated : str or bool
-        Whether the episode ended, or only its record.
+    terminated : str or bool
+        Whether the episode ended.
+    truncated : str or bool
+        Whether only its record ended.
     done : str
         Either of these, where the log does not tell them apart.
-    next_observation, next_state
-        What it saw afterwards; else the next row's.
+    next_observation
+        What it saw afterwards; else the next row's observation.
+    next_state : str
+        The same as one integer.
     rho : str
         The ratio of probabilities itself.
-    behavior_prob, target_prob : str
-        Probability of the action under either policy.
-    behavior_logprob, target_logprob : str
-        The same as logarithms.
-    target_probs, next_target_probs
-        The target's probabilities of all actions, now and in the next state.
+    behavior_prob : str
+        Probability of the action under the behaviour.
+    target_prob : str
+        Probability of the action under the target.
+    behavior_logprob : str
+        Logarithm of `behavior_prob`.
+    target_logprob : str
+        Logarithm of `target_prob`.
+    target_probs
+        The target's probabilities of all actions.
+    next_target_probs
+        The same in the next state.
     discount : str
         gamma of each row.
 
