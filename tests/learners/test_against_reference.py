@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2td import sweep
 from o2td.emphasis import FollowOn, Omega
 from o2td.learners import (
     ABTD,
@@ -127,6 +128,7 @@ def test_a_trace_that_overflows_is_divergence(learner, layout):
     assert whole.status.kind == "diverged"
     assert 1 <= whole.status.step <= 5
     np.testing.assert_array_equal(whole.theta, 0.0)
+    assert (sweep([learner] * 12, stream).diverged == whole.status.step).all()
     rows = learner.clone()
     for t in range(12):
         rows.partial_fit(stream[t : t + 1])

@@ -10,10 +10,7 @@ import pytest
 
 from o2td import metrics, sweep
 from o2td.emphasis import FollowOn, Omega
-from o2td.kernels.blocked import drive_blocked
-from o2td.kernels.blocked_gradient import drive_blocked_gradient
-from o2td.learners import ETD, GTD, GTD2, GTD2MP, HTD, O2TD, TD, TDC, TDRC, PowerDecay
-from o2td.learners.group import Group
+from o2td.learners import ETD, GTD, GTD2, GTD2MP, HTD, O2TD, TD, TDC, TDRC, PowerDecay, group
 
 from . import reference
 from .conftest import LAYOUTS, as_dicts, as_rows, random_rows
@@ -61,7 +58,7 @@ def test_reference(case, name):
         np.testing.assert_allclose(parts.theta, expected, rtol=1e-10, atol=1e-14, err_msg=layout)
 
 
-# -- lanes in matrix products ----------------------------------------------------------------------
+# -- lanes side by side ----------------------------------------------------------------------------
 
 
 WEIGHTED = {
@@ -70,6 +67,12 @@ WEIGHTED = {
     TD("auto"): weighted(alpha="auto"),
     ETD(A / 5): weighted(alpha=A / 5, kind="follow"),
     **{O2TD(A, name): weighted(kind=f"omega:{name}") for name in ("sample", "printed", "moments")},
+}
+TRACED = {
+    TD(A, 0.5): weighted(lam=0.5),
+    TD(0.3, 1.0): weighted(alpha=0.3, lam=1.0),
+    ETD(A / 5, 0.4): weighted(alpha=A / 5, lam=0.4, kind="follow"),
+    O2TD(A, "sample", 0.7): weighted(lam=0.7, kind="omega:sample"),
 }
 PAIRS = {
     GTD2(A, W): ("GTD2", A, W, {}),
@@ -89,12 +92,12 @@ FULL = {
     TDRC(A, 0.7, regularizer=2.5): ("TDRC", A, 0.7, {"kappa": 2.5}),
     HTD(A, W): ("HTD", A, W, {}),
 }
-BLOCKED = {"lean": PAIRS, "full": FULL}
+TOGETHER = {"lean": PAIRS, "full": FULL}
 LONG = short(75, seed=3)
 
 
-def run_blocked(monkeypatch, driver, lanes, every, stream=LONG):
-    monkeypatch.setattr(Group, "_driver", lambda self, block, lanes: driver)
+def run_together(monkeypatch, lanes, every, stream=LONG):
+    monkeypatch.setattr(group, "TOGETHER", 1)
     d = stream[0].shape[1]
     norm = {"norm": metrics.Quadratic("norm", np.eye(d), np.zeros(d), 0.0)}
     return sweep(lanes, as_rows(*stream), norm, every)
@@ -106,26 +109,28 @@ def recorded(plain, every):
 
 
 @pytest.mark.parametrize("every", [None, 7, 36])
-def test_weighted_lanes_in_matrix_products(every, monkeypatch):
-    lanes = list(WEIGHTED)
-    result = run_blocked(monkeypatch, drive_blocked, [*lanes, TD(1e90), lanes[0]], every)
+@pytest.mark.parametrize("trace", [0.0, 0.5])
+def test_weighted_lanes_side_by_side(trace, every, monkeypatch):
+    plain = TRACED if trace else WEIGHTED
+    lanes = list(plain)
+    result = run_together(monkeypatch, [*lanes, TD(1e90, trace), lanes[0]], every)
     assert result.diverged.tolist() == [-1] * len(lanes) + [result.diverged[-2], -1]
     for k, lane in enumerate([*lanes, None, lanes[0]]):
         if lane is not None:
-            expected = WEIGHTED[lane](as_dicts(*LONG))
+            expected = plain[lane](as_dicts(*LONG))
             np.testing.assert_allclose(result.theta[:, k], expected, rtol=1e-10, atol=1e-14)
             if every is not None:
                 found = result.values["norm"][k]
-                np.testing.assert_allclose(found, recorded(WEIGHTED[lane], every), rtol=1e-9)
+                np.testing.assert_allclose(found, recorded(plain[lane], every), rtol=1e-9)
 
 
 @pytest.mark.parametrize("every", [None, 7, 36])
-@pytest.mark.parametrize("kind", BLOCKED)
-def test_gradient_lanes_in_matrix_products(kind, every, monkeypatch):
-    pairs = BLOCKED[kind]
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_gradient_lanes_side_by_side(kind, every, monkeypatch):
+    pairs = TOGETHER[kind]
     wild = TDRC(1e90, regularizer=1e-3) if kind == "full" else GTD2(1e90)
     lanes = [*pairs, wild, next(iter(pairs))]
-    result = run_blocked(monkeypatch, drive_blocked_gradient, lanes, every)
+    result = run_together(monkeypatch, lanes, every)
     for k, lane in enumerate(lanes):
         if lane is not wild:
             name, alpha, second, options = pairs[lane]
@@ -143,30 +148,31 @@ def test_gradient_lanes_in_matrix_products(kind, every, monkeypatch):
 
 WILD = [
     *(TD(1e90), ETD(1e70), O2TD(1e100)),
+    *(TD(1e90, 0.5), ETD(1e70, 0.3), O2TD(1e100, trace=0.4)),
     *(GTD2(1e90, 1.0), GTD2(1.0, 1e100), GTD2(1e60), GTD(1e90, 1.0), GTD(1e-3, 1e60)),
     *(TDC(1e80), TDC(1e-9, 1e100), TDRC(1e90), HTD(1e70), HTD(1e-100, 1e60)),
 ]
 
 
 @pytest.mark.parametrize("wild", WILD, ids=repr)
-def test_a_lane_in_matrix_products_stops_where_it_stops_alone(wild, monkeypatch):
+def test_a_lane_among_others_stops_where_it_stops_alone(wild, monkeypatch):
     """Its theta and w are those before the row that overflows, and other lanes go on."""
-    calm = TD(A) if wild.family == "weighted" else TDRC(A, W)
+    weighted = TD(A, 0.5 if wild.traced else 0.0)
+    calm = weighted if wild.family == "weighted" else TDRC(A, W)
     stream = as_rows(*LONG)
     alone = wild.clone().partial_fit(stream)
     step = alone.status.step
     assert 0 < step < stream.n
     before = wild.clone().partial_fit(stream[:step])
     assert before.status.kind != "diverged"
-    driver = drive_blocked if wild.family == "weighted" else drive_blocked_gradient
-    result = run_blocked(monkeypatch, driver, [calm, wild, calm], None)
+    result = run_together(monkeypatch, [calm, wild, calm], None)
     assert result.diverged.tolist() == [-1, step, -1]
     for learner in (alone, result.learners[1]):
-        for name in ("theta", "w"):
+        for name in ("theta", "w", "z"):
             if name in before.arrays:
                 found, expected = learner.arrays[name], before.arrays[name]
                 np.testing.assert_allclose(found, expected, rtol=1e-8)
-    others = run_blocked(monkeypatch, driver, [calm, calm, calm], None)
+    others = run_together(monkeypatch, [calm, calm, calm], None)
     np.testing.assert_array_equal(result.theta[:, [0, 2]], others.theta[:, [0, 2]])
 
 

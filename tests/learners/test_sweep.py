@@ -20,6 +20,7 @@ from o2td.learners import (
     TDC,
     TDRC,
     ResidualGradient,
+    VTrace,
 )
 
 from .conftest import LAYOUTS, random_rows
@@ -43,26 +44,38 @@ def test_lanes_are_the_learners_one_by_one(layout):
     assert (result.diverged == -1).all()
 
 
-WEIGHTED = [TD(a) for a in (0.01, 0.05, 0.1)] + [TD("auto"), ETD(0.003), ETD(0.003, decay=0.2)]
+WEIGHTED = [TD(a) for a in (0.001, 0.01, 0.02, 0.05, 0.1)] + [
+    TD("auto"),
+    ETD(0.003),
+    ETD(0.003, decay=0.2),
+]
 WEIGHTED += [O2TD(0.05, reading) for reading in ("sample", "printed", "state", "moments")]
-LEAN = [GTD2(a) for a in (0.001, 0.01, 0.05)] + [GTD2(0.02, 0.01), GTD2("auto"), GTD2(0.3, 0.3)]
+LEAN = [GTD2(a) for a in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)] + [
+    GTD2(0.02, 0.01),
+    GTD2("auto"),
+    GTD2(0.3, 0.3),
+]
 LEAN += [GTD2(0.02, emphasis=Omega("sample")), GTD2(0.003, emphasis=FollowOn())]
 OTHERS = [TDC(0.05, 0.02), TDRC(0.05), TDRC(0.05, 0.5, regularizer=2.0), TDRC("auto")]
 OTHERS += [HTD(0.05, 0.02), GTD(0.05, 0.1), GTD(0.05, 1.0), GTD2(0.05, form="expanded")]
-MATRICES = {
+TRACED = [TD(a, trace) for a in (0.01, 0.05) for trace in (0.2, 0.5, 0.9, 1.0)]
+TRACED += [ETD(0.003, 0.5), ETD(0.003, 0.9, decay=0.2), VTrace(0.05, 0.7), TD("auto", 0.3)]
+TRACED += [O2TD(0.02, reading, 0.4) for reading in ("sample", "printed", "state", "moments")]
+TOGETHER = {
     "weighted": (WEIGHTED, TD(1e5)),
+    "traced": (TRACED, TD(1e5, 0.8)),
     "lean": (LEAN, GTD2(1e5)),
     "gradient": ([*LEAN, *OTHERS], TDRC(1e5)),
 }
 
 
-@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("kind", TOGETHER)
 @pytest.mark.parametrize("layout", ["dense", "table"])
 @pytest.mark.parametrize("every", [None, 7, 45, 64])
-def test_matrix_products_give_what_the_plain_kernel_gives(layout, every, kind):
+def test_side_by_side_gives_what_the_plain_kernel_gives(layout, every, kind):
     table, batch = random_rows(300, d=70, states=40, sparse=False, double=False)
     stream = LAYOUTS[layout](table, batch)
-    lanes, wild = MATRICES[kind]
+    lanes, wild = TOGETHER[kind]
     lanes = [*lanes[:3], wild, *lanes[3:]]
     metric = {"norm": metrics.Quadratic("norm", np.eye(70), np.zeros(70), 0.0)}
     result = sweep(lanes, stream, metric, every)

@@ -17,6 +17,7 @@ from numba.extending import overload
 from o2td.kernels.gradient import dense_lane as _gradient_dense
 from o2td.kernels.gradient_sparse import sparse_lane as _gradient_sparse
 from o2td.kernels.residual import run as _residual
+from o2td.kernels.vectors import WIDTH
 from o2td.kernels.weighted import dense_lane as _weighted_dense
 from o2td.kernels.weighted_sparse import sparse_lane as _weighted_sparse
 
@@ -27,7 +28,6 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 CACHED_ROWS = 64  # rows that every lane passes over before the next ones are read
-MATRIX_LANES = 8  # lanes from which metrics are one matrix product
 
 
 class WeightedLanes(NamedTuple):
@@ -150,6 +150,24 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
+def block_end(lo: int, n: int, first: int, every: int) -> int:
+    """Where the block that begins at row lo ends.
+
+    It does not depend on the number of lanes, so that neither do the results.
+    """
+    return min(n, lo + min(CACHED_ROWS, every - (first + lo) % every)) if every > 0 else n
+
+
+@njit(cache=True, nogil=True)
+def _note(theta: Any, column: int, snapshots: Any) -> None:
+    """Lanes (lanes, d) into columns."""
+    for lane in range(len(theta)):
+        group, s = snapshots[(column + lane) // WIDTH], (column + lane) % WIDTH
+        for j in range(theta.shape[1]):
+            group[j * WIDTH + s] = theta[lane, j]
+
+
+@njit(cache=True, nogil=True)
 def drive(
     rows: Any,
     following: Any,
@@ -159,27 +177,25 @@ def drive(
     first: int,
     every: int,
     snapshots: Any,
+    columns: int,
 ) -> None:
     """All lanes over n rows, the first of which is step `first` of the stream.
 
-    `diverged[lane]` is -1 or the step that could not be taken; `snapshots` (records, lanes, d) gets
-    theta after each step whose number is a multiple of `every` (none if every is 0), as many as fit.
+    `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a
+    multiple of `every` (none if every is 0) every theta becomes a column of `snapshots`, groups of
+    sixteen columns as in `vectors`, each step `columns` columns after the last, as many as fit.
     """
-    # The size does not depend on the number of lanes, so that neither do the results.
-    size = CACHED_ROWS if every > 0 else n
     at = 0
     lo = 0
     while lo < n:
-        hi = min(n, lo + size)
-        if every > 0:
-            hi = min(hi, lo + every - (first + lo) % every)
+        hi = block_end(lo, n, first, every)
         for lane in range(len(diverged)):
             if diverged[lane] < 0:
                 done = advance(rows, following, lanes, lane, lo, hi)
                 if done < hi:
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
-            if at < len(snapshots):
-                snapshots[at] = lanes.theta
-            at += 1
+            if at + len(diverged) <= len(snapshots) * WIDTH:
+                _note(lanes.theta, at, snapshots)
+            at += columns
         lo = hi

@@ -10,24 +10,31 @@ import numpy.typing as npt
 
 from o2td.arrays import freeze
 from o2td.kernels.lanes import (
-    MATRIX_LANES,
     GradientLanes,
     ResidualLanes,
     WeightedLanes,
     drive,
 )
 from o2td.kernels.packing import STEPS
+from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 
-MATRIX_FEATURES = 64  # features from which matrix products pay
+TOGETHER = 12  # lanes from which a pass for sixteen takes less time than one for each of them
 ROW_ARRAYS = {
     "weighted": ("gain", "weight", "decay"),
     "gradient": ("gain", "second_gain", "weight", "decay", "decay_b"),
     "residual": ("gain",),
 }
+
+
+def parts(members: list[int]) -> list[list[int]]:
+    """Whole groups of lanes side by side, and a rest of too few for one."""
+    rest = len(members) % WIDTH
+    cut = len(members) - (rest if rest < TOGETHER else 0)
+    return [part for part in (members[:cut], members[cut:]) if part]
 
 
 class Group:
@@ -60,7 +67,7 @@ class Group:
     ) -> None:
         """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`.
 
-        `snapshots` (records, lanes, d) gets theta every `every` steps.
+        `snapshots` gets theta every `every` steps: groups of sixteen columns, `columns` a record.
         """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
@@ -77,8 +84,15 @@ class Group:
             block.n,
             first,
             every,
-            np.empty((0, len(self.learners), block.d)) if snapshots is None else snapshots,
+            np.empty((0, WIDTH * block.d)) if snapshots is None else snapshots,
+            self.columns,
         )
+
+    @property
+    def columns(self) -> int:
+        """Columns of snapshots that a record takes: whole groups where lanes may be side by side."""
+        lanes = len(self.learners)
+        return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:
         """Arrays (lanes, n) in the same memory for every block: fresh pages cost more than they hold."""
@@ -105,23 +119,18 @@ class Group:
         return {}
 
     def _driver(self, block: Transitions, lanes: Any) -> Any:
-        """Matrix products where many lanes share dense rows and have no traces, else lane by lane."""
+        """Side by side where several lanes share dense rows and discounts, else lane by lane."""
         if (
             self.family not in ("weighted", "gradient")
-            or len(self.learners) < MATRIX_LANES
-            or block.d < MATRIX_FEATURES
+            or len(self.learners) < TOGETHER
             or block.sparse
-            or len(lanes.reward) > 1
-            or lanes.traced.any()
+            or not (lanes.discount == lanes.discount[0]).all()
+            or (self.family == "gradient" and (lanes.traced.any() or lanes.mirror.any()))
         ):
             return drive
-        if self.family == "weighted":
-            from o2td.kernels.blocked import drive_blocked
+        from o2td.kernels.side import drive_side
 
-            return drive_blocked
-        from o2td.kernels.blocked_gradient import drive_blocked_gradient
-
-        return drive if lanes.mirror.any() else drive_blocked_gradient
+        return drive_side
 
     def _lanes(
         self, rows: dict[str, Floats], block: Transitions, seen: Sequence[Transitions]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
+from o2td.kernels.errors import errors
 from o2td.kernels.lanes import CACHED_ROWS
+from o2td.kernels.vectors import WIDTH, aligned
 from o2td.learners.base import Learner
-from o2td.learners.group import Group
+from o2td.learners.group import Group, parts
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
-TILE = 8
 LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
+SPAN = 1 << 15  # rows prepared at a time: a few spans, so that metrics overlap with learning
 SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
@@ -167,27 +169,76 @@ def _run(
     metrics: list[Any],
     values: Floats,
 ) -> None:
+    """One family over the stream; the errors of a stretch are worked out while the next is learned."""
     group = Group([trained[k] for k in members])
-    held = max(1, SNAPSHOTS // (len(members) * batch.d)) if metrics else LANE_ROWS
+    columns = group.columns
+    held = max(1, SNAPSHOTS // (columns * batch.d)) if metrics else LANE_ROWS
     streams = {id(seen[k]): seen[k] for k in members}
-    spans = list(_spans(batch.n, every, LANE_ROWS // len(members), held))
+    spans = list(_spans(batch.n, every, min(LANE_ROWS // len(members), SPAN), held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
-    # Whole tiles of BLAS: what is worked out together does not change the last digit of any.
-    taken, shifted = np.zeros((2, -(-most * len(members) // TILE) * TILE, batch.d))
-    for low, high in spans:
-        rows = slice(low, high)
-        block = batch[rows]
-        cut = {key: stream[rows] for key, stream in streams.items()}
-        own = [cut[id(seen[k])] for k in members]
-        records = high // every - low // every
-        count = records * len(members) if metrics else 0
-        snapshots = taken[:count].reshape(-1, len(members), batch.d)
-        group.advance(block, own, low, every, snapshots)
-        steps = every * np.arange(low // every + 1, low // every + 1 + records)
-        late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
-        for k, metric in enumerate(metrics):
-            errors = np.where(late, np.inf, _errors(metric, snapshots, shifted))
-            values[members, k, low // every : low // every + records] = errors
+    size = -(-most * columns // WIDTH)
+    taken = [aligned(size, batch.d) for _ in spans[:2]]
+    with _Later(len(spans) > 1 and bool(metrics)) as later:
+        for k, (low, high) in enumerate(spans):
+            rows, done = slice(low, high), slice(low // every, high // every)
+            later.wait(k - 2)  # until the memory that it read may be written again
+            snapshots = taken[k % 2]
+            cut = {key: stream[rows] for key, stream in streams.items()}
+            own = [cut[id(seen[k])] for k in members]
+            group.advance(batch[rows], own, low, every, snapshots)
+            later.do(_record, metrics, snapshots, columns, members, done, values)
+    steps = every * np.arange(1, values.shape[2] + 1)
+    late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
+    values[members] = np.where(late[:, None], np.inf, values[members])
+
+
+class _Later:
+    """Jobs done one after another in a thread, or at once where there is no other to wait for."""
+
+    def __init__(self, threaded: bool) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1) if threaded else None
+        self._jobs: list[Future[None]] = []
+
+    def __enter__(self) -> _Later:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            for job in self._jobs:
+                job.result()
+
+    def do(self, function: Callable[..., None], *arguments: Any) -> None:
+        if self._pool is None:
+            function(*arguments)
+        else:
+            self._jobs.append(self._pool.submit(function, *arguments))
+
+    def wait(self, k: int) -> None:
+        if self._pool is not None and k >= 0:
+            self._jobs[k].result()
+
+
+def _record(
+    metrics: list[Any],
+    snapshots: Floats,
+    columns: int,
+    members: list[int],
+    done: slice,
+    values: Floats,
+) -> None:
+    """The metrics of a stretch's snapshots, to where they belong."""
+    records = done.stop - done.start
+    if records == 0:
+        return
+    used = snapshots[: -(-records * columns // WIDTH)]
+    d = snapshots.shape[1] // WIDTH
+    room, out = aligned(2, d), np.empty(len(used) * WIDTH)
+    for k, metric in enumerate(metrics):
+        R = np.ascontiguousarray(metric.R, dtype=np.float64).reshape(-1)
+        errors(used, R, np.asarray(metric.center, dtype=np.float64), metric.constant, room, out)
+        found = out[: records * columns].reshape(records, columns)
+        values[members, k, done] = found[:, : len(members)].T
 
 
 def _spans(n: int, every: int, rows: int, records: int) -> Iterator[tuple[int, int]]:
@@ -214,27 +265,7 @@ def _families(
         second = getattr(learner, "second_successor", lambda _: None)(batch)
         kind = [getattr(learner, name, False) for name in ("traced", "mirror")]
         groups.setdefault((learner.family, second, *kind), []).append(k)
-    return list(groups.values())
-
-
-def _errors(metric: Any, snapshots: Floats, shifted: Floats) -> Floats:
-    """The metric of every snapshot, (lanes, records): one triangular product for all of them.
-
-    `shifted` is room for whole tiles of as many.
-    """
-    from scipy.linalg.blas import dtrmm
-
-    records, lanes, d = snapshots.shape
-    count = records * lanes
-    if count == 0:
-        return np.empty((lanes, records))
-    np.subtract(snapshots.reshape(-1, d), metric.center, out=shifted[:count])
-    tiles = shifted[: -(-count // TILE) * TILE]
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = dtrmm(1.0, metric.R.T, tiles.T, lower=1, trans_a=1, overwrite_b=1).T[:count]
-        total = metric.constant + np.einsum("ij,ij->i", product, product)
-    total[~(total < 1e300)] = np.inf
-    return np.asarray(np.sqrt(np.maximum(total, 0.0)).reshape(records, lanes).T)
+    return [part for members in groups.values() for part in parts(members)]
 
 
 def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Any]:
