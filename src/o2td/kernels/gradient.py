@@ -110,7 +110,7 @@ def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
     return total
 
 
-@register_jitable
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
 def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
     """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces.
 
@@ -118,14 +118,15 @@ def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
     """
     pp = pn = nn = zp = zn = zz = 0.0
     for j in range(len(z)):
-        pp += here[i + j] * here[i + j]
-        pn += here[i + j] * there[k + j]
-        nn += there[k + j] * there[k + j]
+        phi, following = get_row(here, i + j), get_row(there, k + j)
+        pp += phi * phi
+        pn += phi * following
+        nn += following * following
     if not traced:
         return pp, pn, nn, m * pp, m * pn, m * m * pp
     for j in range(len(z)):
-        zp += z[j] * here[i + j]
-        zn += z[j] * there[k + j]
+        zp += z[j] * get_row(here, i + j)
+        zn += z[j] * get_row(there, k + j)
         zz += z[j] * z[j]
     return pp, pn, nn, zp, zn, zz
 
