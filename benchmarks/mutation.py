@@ -44,7 +44,8 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = ["tests/learners", "tests/reliability/test_divergence.py"]
 STEPPING = [
     *(f"tests/learners/test_{name}.py" for name in ("against_reference", "learn_one", "sweep")),
-    *("tests/learners/test_edges.py", "tests/learners/test_short_streams.py"),
+    *(f"tests/learners/test_{name}.py" for name in ("edges", "short_streams", "small_parts")),
+    "tests/learners/test_vectors.py",
     "tests/reliability/test_divergence.py",
 ]
 ANY = ["tests/reliability/test_bad_input.py", "tests/reliability/test_hostile.py"]

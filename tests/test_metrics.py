@@ -116,3 +116,24 @@ def test_wrong_shapes_are_refused() -> None:
         metric.value(np.zeros(3))
     with pytest.raises(InputError, match="empty"):
         metrics.held_out_rmspbe(Transitions(np.zeros((0, 1)), 0.0, np.zeros((0, 1)), 0.0))
+
+
+def test_held_out_rows_are_transitions() -> None:
+    with pytest.raises(InputError, match="held-out rows are Transitions, got ndarray"):
+        metrics.held_out_rmspbe(np.ones((2, 2)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_projected_error_of_held_out_rows_by_its_definition(layout: Any) -> None:
+    rng = np.random.default_rng(8)
+    phi, next_phi = rng.standard_normal((40, 3)), rng.standard_normal((40, 3))
+    reward, rho = rng.standard_normal(40), rng.random(40) * 2.0
+    discount = np.where(np.arange(40) % 7 == 0, 0.0, 0.8)
+    batch = Transitions(layout(phi), reward, layout(next_phi), discount, rho)
+    A = (rho[:, None] * phi).T @ (phi - discount[:, None] * next_phi) / 40
+    b, C = phi.T @ (rho * reward) / 40, phi.T @ phi / 40
+    metric = metrics.held_out_rmspbe(batch)
+    for theta in (np.zeros(3), np.array([1.0, -1.0, 0.5])):
+        left = b - A @ theta
+        assert metric.value(theta) == pytest.approx(np.sqrt(left @ np.linalg.solve(C, left)))
+    np.testing.assert_allclose(metric.center, np.linalg.solve(A, b), rtol=1e-9)

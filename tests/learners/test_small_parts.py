@@ -8,6 +8,7 @@ import pytest
 from o2td import TD, Transitions
 from o2td.emphasis import FollowOn, Omega, Uniform, as_emphasis, grown, ratio
 from o2td.errors import InputError
+from o2td.kernels.lanes import CACHED_ROWS, block_end
 from o2td.learners import PowerDecay
 from o2td.learners.step_sizes import as_step_size, fill
 
@@ -116,3 +117,23 @@ def test_features_that_do_not_fit_into_memory_are_refused(monkeypatch):
     assert learner.status.kind == "new"
     assert learner.theta.size == 0
     assert learner.partial_fit(rows).status.kind == "ok"
+
+
+@pytest.mark.parametrize("every", [1, 7, CACHED_ROWS, 100, 1000])
+@pytest.mark.parametrize("first", [0, 3, 64])
+def test_blocks_of_rows_end_at_records(every, first):
+    n, ends, low = 3 * CACHED_ROWS + 5, [], 0
+    while low < n:
+        high = block_end(low, n, first, every)
+        assert low < high <= low + CACHED_ROWS
+        ends.append(high)
+        low = high
+    records = {t for t in range(1, n) if (first + t) % every == 0}
+    assert low == n
+    assert records <= set(ends)
+    for a, b in zip([0, *sorted(records)], [*sorted(records), n], strict=True):
+        assert sum(a < end <= b for end in ends) == -(-(b - a) // CACHED_ROWS)
+
+
+def test_rows_without_records_are_one_block():
+    assert block_end(5, 1000, 17, 0) == 1000
