@@ -68,7 +68,7 @@ def others(log: Any, discount: float, seed: int) -> dict[str, tuple[float, float
     plan = Plan(held, Survey.of(held), "auto", ["lstd"], None, 200, seed, 0.95)
     plan.cases()
     fit = plan.fits["lead"]
-    plain = sandwich(fit.value, fit.influence, 0.95)
+    plain = sandwich(fit.value, plan.influence["lstd"], 0.95)
     low, high = np.quantile(fit.lanes, [0.025, 0.975])
     return {"sandwich": (plain.low, plain.high), "percentile": (float(low), float(high))}
 
