@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import njit
 from numba.extending import overload
 
+from o2td.kernels.columns import note
 from o2td.kernels.gradient import dense_lane as _gradient_dense
 from o2td.kernels.gradient_sparse import sparse_lane as _gradient_sparse
 from o2td.kernels.residual import run as _residual
@@ -159,15 +160,6 @@ def block_end(lo: int, n: int, first: int, every: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _note(theta: Any, column: int, snapshots: Any) -> None:
-    """Lanes (lanes, d) into columns."""
-    for lane in range(len(theta)):
-        group, s = snapshots[(column + lane) // WIDTH], (column + lane) % WIDTH
-        for j in range(theta.shape[1]):
-            group[j * WIDTH + s] = theta[lane, j]
-
-
-@njit(cache=True, nogil=True)
 def drive(
     rows: Any,
     following: Any,
@@ -196,6 +188,6 @@ def drive(
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
             if at + len(diverged) <= len(snapshots) * WIDTH:
-                _note(lanes.theta, at, snapshots)
+                note(lanes.theta, at, snapshots)
             at += columns
         lo = hi

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from o2td.kernels.columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, WeightedLanes, block_end
 from o2td.kernels.memory import get_row, put_z
 from o2td.kernels.vectors import WIDTH, aligned, fade, slide, slide_both, trail
@@ -83,45 +84,6 @@ def drive_side(
     )
 
 
-@njit(cache=True, nogil=True)
-def _pack(lanes: Any, diverged: Any, groups: Any) -> None:
-    """Lanes (lanes, d) into groups of sixteen, (groups, 16 d), but for those that have diverged."""
-    for lane in range(len(lanes)):
-        if diverged[lane] < 0:
-            for j in range(lanes.shape[1]):
-                groups[lane // WIDTH, j * WIDTH + lane % WIDTH] = lanes[lane, j]
-
-
-@njit(cache=True, nogil=True)
-def _unpack(groups: Any, diverged: Any, lanes: Any) -> None:
-    """Groups into lanes, but for those that were taken out."""
-    for lane in range(len(lanes)):
-        if diverged[lane] < 0:
-            for j in range(lanes.shape[1]):
-                lanes[lane, j] = groups[lane // WIDTH, j * WIDTH + lane % WIDTH]
-
-
-@njit(cache=True, nogil=True)
-def _take_out(group: Any, s: int, kept: Any) -> None:
-    """Lane s of a group: what it is goes to `kept`, and zeros take its place."""
-    for j in range(len(kept)):
-        kept[j] = group[j * WIDTH + s]
-        group[j * WIDTH + s] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _turn(numbers: Any, which: Any, diverged: Any, low: int, lo: int, out: Any) -> None:
-    """Rows lo, lo + 1, ... of sixteen lanes' numbers, those of `which`, turned to (rows, 16)."""
-    for s in range(WIDTH):
-        lane = low + s
-        if lane < len(diverged) and diverged[lane] < 0:
-            row = numbers[which[lane]]
-            for b in range(len(out)):
-                out[b, s] = row[lo + b]
-        else:
-            out[:, s] = 0.0
-
-
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _differences(rows: Any, following: Any, discount: Any, lo: int, hi: int, room: Any) -> None:
     """`dphi` and omega of rows lo:hi; a row with gamma = 0 has no successor to read."""
@@ -164,9 +126,9 @@ def _weighted(
     v, a = room.numbers[0], room.numbers[1]
     size = hi - lo
     gain, weight, reward = room.gains[0, :size], room.gains[1, :size], room.gains[2, :size]
-    _turn(lanes.gain, room.lanes, diverged, low, lo, gain)
-    _turn(lanes.weight, room.lanes, diverged, low, lo, weight)
-    _turn(lanes.reward, lanes.source, diverged, low, lo, reward)
+    turn(lanes.gain, room.lanes, diverged, low, lo, gain)
+    turn(lanes.weight, room.lanes, diverged, low, lo, weight)
+    turn(lanes.reward, lanes.source, diverged, low, lo, reward)
     for s in range(min(WIDTH, len(diverged) - low)):
         for b in range(size):
             gain[b, s] *= weight[b, s] * (room.omega[b] if lanes.inner[low + s] else 1.0)
@@ -185,7 +147,7 @@ def _weighted(
                     diverged[low + s] = first + lo + b
                     a[s] = 0.0
                     gain[b:, s] = reward[b:, s] = 0.0
-                    _take_out(theta, s, lanes.theta[low + s])
+                    take_out(theta, s, lanes.theta[low + s])
         i = at[lo + b] * d
     slide(theta, a, here, i, room.dphi, 0, v, d)
 
@@ -210,10 +172,10 @@ def _traced(
     size = hi - lo
     gain, weight, reward = room.gains[0, :size], room.gains[1, :size], room.gains[2, :size]
     decay = room.gains[3, :size]
-    _turn(lanes.gain, room.lanes, diverged, low, lo, gain)
-    _turn(lanes.weight, room.lanes, diverged, low, lo, weight)
-    _turn(lanes.decay, room.lanes, diverged, low, lo, decay)
-    _turn(lanes.reward, lanes.source, diverged, low, lo, reward)
+    turn(lanes.gain, room.lanes, diverged, low, lo, gain)
+    turn(lanes.weight, room.lanes, diverged, low, lo, weight)
+    turn(lanes.decay, room.lanes, diverged, low, lo, decay)
+    turn(lanes.reward, lanes.source, diverged, low, lo, reward)
     for s in range(min(WIDTH, len(diverged) - low)):
         if lanes.inner[low + s]:
             for b in range(size):
@@ -237,8 +199,8 @@ def _traced(
                     diverged[low + s] = first + lo + b
                     a[s] = m[s] = keep[s] = bound[s] = 0.0
                     gain[b:, s] = reward[b:, s] = weight[b:, s] = 0.0
-                    _take_out(theta, s, lanes.theta[low + s])
-                    _take_out(z, s, lanes.z[low + s])
+                    take_out(theta, s, lanes.theta[low + s])
+                    take_out(z, s, lanes.z[low + s])
         i = at[lo + b] * d
     trail(theta, z, keep, m, a, here, i, room.dphi, 0, v, d)
 
@@ -260,9 +222,9 @@ def _drive_weighted(
 ) -> None:
     traced = lanes.traced[0]
     bound = np.zeros((len(theta), WIDTH))
-    _pack(lanes.theta, diverged, theta)
+    pack(lanes.theta, diverged, theta)
     if traced:
-        _pack(lanes.z, diverged, z)
+        pack(lanes.z, diverged, z)
         for lane in range(len(diverged)):
             bound[lane // WIDTH, lane % WIDTH] = largest(lanes.z[lane])
     at = 0
@@ -284,9 +246,9 @@ def _drive_weighted(
                 snapshots[at : at + len(theta)] = theta
             at += step
         lo = hi
-    _unpack(theta, diverged, lanes.theta)
+    unpack(theta, diverged, lanes.theta)
     if traced:
-        _unpack(z, diverged, lanes.z)
+        unpack(z, diverged, lanes.z)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -338,10 +300,10 @@ def _gradient(
     size = hi - lo
     reward, weight = room.gains[0, :size], room.gains[1, :size]
     alpha, second = room.gains[2, :size], room.gains[3, :size]
-    _turn(lanes.reward, lanes.source, diverged, low, lo, reward)
-    _turn(lanes.weight, room.lanes, diverged, low, lo, weight)
-    _turn(lanes.gain, room.lanes, diverged, low, lo, alpha)
-    _turn(lanes.second_gain, room.lanes, diverged, low, lo, second)
+    turn(lanes.reward, lanes.source, diverged, low, lo, reward)
+    turn(lanes.weight, room.lanes, diverged, low, lo, weight)
+    turn(lanes.gain, room.lanes, diverged, low, lo, alpha)
+    turn(lanes.second_gain, room.lanes, diverged, low, lo, second)
     numbers[2:6] = 0.0
     keep[:] = 1.0
     i = up = at[lo] * d
@@ -367,8 +329,8 @@ def _gradient(
                     p[s] = q[s] = c[s] = f[s] = 0.0
                     for part in (reward, weight, alpha, second):
                         part[b:, s] = 0.0
-                    _take_out(theta, s, lanes.theta[low + s])
-                    _take_out(w, s, lanes.w[low + s])
+                    take_out(theta, s, lanes.theta[low + s])
+                    take_out(w, s, lanes.w[low + s])
         i = up
 
 
@@ -394,8 +356,8 @@ def _drive_gradient(
         members[lane // WIDTH, :, lane % WIDTH] = m
         straight = straight and m[0] == 0.0 and m[1] + m[4] == m[5] and m[2] == m[3]
         steady = steady and m[8] == 0.0 and m[9] == 0.0
-    _pack(lanes.theta, diverged, theta)
-    _pack(lanes.w, diverged, w)
+    pack(lanes.theta, diverged, theta)
+    pack(lanes.w, diverged, w)
     at = 0
     lo = 0
     while lo < n:
@@ -411,5 +373,5 @@ def _drive_gradient(
                 snapshots[at : at + len(theta)] = theta
             at += step
         lo = hi
-    _unpack(theta, diverged, lanes.theta)
-    _unpack(w, diverged, lanes.w)
+    unpack(theta, diverged, lanes.theta)
+    unpack(w, diverged, lanes.w)

@@ -1,0 +1,59 @@
+"""Lanes, arrays (lanes, d) or (lanes, n), as groups of sixteen columns, and back (see `vectors`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from o2td.kernels.vectors import WIDTH
+
+__all__ = ["note", "pack", "take_out", "turn", "unpack"]
+
+
+@njit(cache=True, nogil=True)
+def pack(lanes: Any, diverged: Any, groups: Any) -> None:
+    """Lanes (lanes, d) into groups of sixteen, (groups, 16 d), but for those that have diverged."""
+    for lane in range(len(lanes)):
+        if diverged[lane] < 0:
+            for j in range(lanes.shape[1]):
+                groups[lane // WIDTH, j * WIDTH + lane % WIDTH] = lanes[lane, j]
+
+
+@njit(cache=True, nogil=True)
+def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
+    """Groups into lanes, but for those that were taken out."""
+    for lane in range(len(lanes)):
+        if diverged[lane] < 0:
+            for j in range(lanes.shape[1]):
+                lanes[lane, j] = groups[lane // WIDTH, j * WIDTH + lane % WIDTH]
+
+
+@njit(cache=True, nogil=True)
+def note(theta: Any, column: int, snapshots: Any) -> None:
+    """Lanes (lanes, d) into columns."""
+    for lane in range(len(theta)):
+        group, s = snapshots[(column + lane) // WIDTH], (column + lane) % WIDTH
+        for j in range(theta.shape[1]):
+            group[j * WIDTH + s] = theta[lane, j]
+
+
+@njit(cache=True, nogil=True)
+def take_out(group: Any, s: int, kept: Any) -> None:
+    """Lane s of a group: what it is goes to `kept`, and zeros take its place."""
+    for j in range(len(kept)):
+        kept[j] = group[j * WIDTH + s]
+        group[j * WIDTH + s] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def turn(numbers: Any, which: Any, diverged: Any, low: int, lo: int, out: Any) -> None:
+    """Rows lo, lo + 1, ... of sixteen lanes' numbers, those of `which`, turned to (rows, 16)."""
+    for s in range(WIDTH):
+        lane = low + s
+        if lane < len(diverged) and diverged[lane] < 0:
+            row = numbers[which[lane]]
+            for b in range(len(out)):
+                out[b, s] = row[lo + b]
+        else:
+            out[:, s] = 0.0
