@@ -60,6 +60,11 @@ def test_what_is_left_for_later_is_written_somewhere() -> None:
     assert shell.now("make test   # all\nmake help\n") == "make help\n"
 
 
+def test_no_line_installs_into_this_environment() -> None:
+    """`pip` alone is that of an empty environment; another way to call it would change this one."""
+    assert [line for line in written() if "-m pip" in line or " uv " in f" {line} "] == []
+
+
 def test_every_target_is_run() -> None:
     text = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):.*##", text, re.M))
