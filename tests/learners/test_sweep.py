@@ -209,3 +209,16 @@ def test_many_streams_are_the_streams_one_by_one():
         sweep(lanes, [streams[0], streams[1][:100]])
     with pytest.raises(InputError, match="one mapping"):
         sweep(lanes, streams, measured[:2])
+
+
+def test_a_metric_that_is_not_triangular_is_refused():
+    """Half of such a matrix would not be read."""
+    full = metrics.Quadratic("full", np.ones((3, 3)), np.zeros(3), 0.0)
+    batch = Transitions(np.eye(3), np.ones(3), np.eye(3), discount=0.5)
+    with pytest.raises(InputError, match="not upper triangular"):
+        sweep([TD(0.1)], batch, {"full": full})
+    turned = metrics.Quadratic("turned", np.linalg.qr(full.R)[1], full.center, 0.0)
+    result = sweep([TD(0.1)], batch, {"turned": turned})
+    assert result.values["turned"][0, 0] == pytest.approx(
+        np.linalg.norm(full.R @ result.theta[:, 0])
+    )
