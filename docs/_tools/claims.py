@@ -8,6 +8,7 @@ name of each measured quantity is kept with them.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -72,9 +73,9 @@ def _item(claim: dict[str, Any]) -> str:
     values = [_brief(claim[k]) for k in ("measured", "low", "high")]
     span = values[0] if len(set(values)) == 1 else "{} [{}, {}]".format(*values)
     quantity = f"<br><small>Measured: {plain(claim['quantity'])}, {span}</small>"
-    return (
-        f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{plain(claim['why'])}{quantity}"
-    )
+    # Where it holds and where it does not are long lists: each on a line of its own.
+    why = re.sub(r" (It (?:holds|does not hold) for:|These runs)", r"<br>\1", plain(claim["why"]))
+    return f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{why}{quantity}"
 
 
 def _brief(value: float | None) -> str:
