@@ -51,8 +51,7 @@ def verdicts() -> dict[tuple[str, str, str, str], str]:
     kept = json.loads(KEPT.read_text("utf-8"))
     return {
         (one["file"], one["function"], one["line"], one["change"]): one["verdict"]
-        for study in kept["studies"]
-        for one in study["survivors"]
+        for one in kept["survivors"]
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from _tools import claims
+from _tools import claims, mutants
 from _tools.measure import ROOT, family
 from _tools.values import number
 
@@ -29,6 +29,10 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "thresholds": _thresholds,
         "coverage table": _coverage,
         "words table": _words,
+        "mutation figure": mutants.figure,
+        "mutation groups": mutants.groups,
+        "mutation verdicts": mutants.verdicts,
+        "mutation survivors": mutants.survivors,
     }
 
 
