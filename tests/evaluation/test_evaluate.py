@@ -9,9 +9,12 @@ import pytest
 
 from o2td import domains, evaluation, exact
 from o2td.errors import InputError
+from o2td.evaluation.basis import States
+from o2td.evaluation.online import BEYOND, online
+from o2td.features import Fourier
 from o2td.sources import open_logs
 
-from .logs import SmallChunks, line_log, line_value, log_of
+from .logs import SmallChunks, block_of, line_log, line_value, log_of
 
 DISCOUNT = 0.9
 
@@ -168,6 +171,30 @@ def test_a_learner_that_has_not_arrived_is_no_doubt_about_a_solver(walk):
     assert answer["tdrc"].verdict != "trust"
     assert not any("tdrc" in reason for reason in answer.reasons)
     assert {"tdrc", "o2td"} <= {row["method"] for row in answer.diagnostics["agreement"]}
+
+
+def test_a_learner_beyond_what_rewards_can_add_up_to_has_diverged(walk):
+    problem, _ = walk
+    log = log_of(problem, 400, [0, 5])
+    most = log.groupby("episode").size().max() * log.reward.abs().max()
+    answer = evaluation.evaluate(log, discount=1.0, methods="lstd,etd,tdrc")
+    assert min(answer.series["curves"]["etd"]["value"]) < -10 * most  # finite, and no value at all
+    etd = answer["etd"]
+    assert (etd.value, etd.low, etd.high, etd.verdict) == (None, None, None, "cannot answer")
+    assert "diverged on this log" in etd.reason
+    assert answer["tdrc"].value is not None
+
+
+def test_a_learner_that_diverges_without_some_episodes_has_no_interval():
+    block, basis = block_of(line_log(60, 2)), States(Fourier(3, bounds=[(-4, 4)]).fit())
+    free = online(block, basis, ["tdrc"])["tdrc"]
+    outermost = np.abs(free.replicates).max()
+    assert outermost > abs(free.value)
+    most = (outermost + abs(free.value)) / 2.0 / BEYOND
+    found = online(block, basis, ["tdrc"], most)["tdrc"]
+    assert np.isnan(found.value)
+    assert found.trouble.endswith("diverged on this log without some of its episodes")
+    assert online(block, basis, ["tdrc"], outermost / BEYOND)["tdrc"].value == free.value
 
 
 def test_coarse_features_are_compared_with_one_weight_a_state(walk):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from o2td import sources
+from o2td.cli.logs_columns import parse_columns
 from o2td.errors import InputError
 
 
@@ -116,10 +117,15 @@ def test_an_episode_of_one_dropped_row_leaves_no_gap_in_the_numbers(joined):
         assert got["start"].tolist() == [True, True, False]
 
 
-def test_continuing_logs_say_so(joined):
+@pytest.mark.parametrize("never", ["false", '"never"', '"False"'])
+def test_continuing_logs_say_so_in_either_word(joined, tmp_path, never):
     log = _rows().drop(columns=["terminated", "truncated"])
     source = sources.open_logs(log, {"terminated": False}, 0.9)
     assert joined(source)["discount"].tolist() == [0.9] * 3
+    (tmp_path / "columns.toml").write_text(f"terminated = {never}\n")
+    again = sources.open_logs(log, tmp_path / "columns.toml", 0.9)
+    assert again.mapped.never == source.mapped.never == ("terminated",)
+    assert parse_columns([f"terminated={never.strip(chr(34))}"]) == {"terminated": False}
 
 
 def test_names_are_found_or_given(tmp_path):

@@ -33,7 +33,7 @@ def in_words_of_the_command(sentence: str) -> str:
 
 
 def parse_columns(given: list[str]) -> dict[str, Any]:
-    """Roles and columns from `ROLE=NAME`, `ROLE=NAME,NAME`, `FLAG=never` and TOML files.
+    """Roles and columns from `ROLE=NAME`, `ROLE=NAME,NAME`, `FLAG=never` (or `false`) and TOML files.
 
     >>> parse_columns(["reward=profit", "observation=price,charge", "terminated=never"])
     {'reward': 'profit', 'observation': ['price', 'charge'], 'terminated': False}
@@ -60,7 +60,9 @@ def parse_columns(given: list[str]) -> dict[str, Any]:
 
 
 def _names(role: str, text: str) -> str | bool | list[str]:
-    if role in ("terminated", "truncated") and text.strip().lower() == "never":
+    from o2td.sources.columns import says_never
+
+    if role in ("terminated", "truncated") and says_never(text):
         return False
     names = [name.strip() for name in text.split(",")]
     lists = ("observation", "next_observation", "target_probs", "next_target_probs")

@@ -8,7 +8,7 @@ without each of `GROUPS` groups of them: a delete-a-group jackknife, `se^2 = (G-
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from o2td.features import GridAggregation
 from o2td.transitions import Transitions
 
 GROUPS = 10
+BEYOND = 10.0
 POINTS = 25  # of a learning curve
 _CELLS = 400  # of the grid that SOTD gets where observations are continuous: it factorises them
 
@@ -39,8 +40,8 @@ class Replicated:
 class Bench:
     """A sample of the log as transitions, ready for every learner and solver."""
 
-    def __init__(self, block: Block, basis: States | Cells) -> None:
-        self.block, self.basis = block, basis
+    def __init__(self, block: Block, basis: States | Cells, most: float = np.inf) -> None:
+        self.block, self.basis, self.most = block, basis, most
         self.group = folds_of(block.key * np.uint64(3) + np.uint64(1), GROUPS)
         self.groups = np.unique(self.group)
         # Without a second group there is nothing left when one is left out.
@@ -86,13 +87,18 @@ class Bench:
             learner.partial_fit(part)
             curve["rows"].append(learner.steps)
             curve["value"].append(float(start @ learner.theta))
-        if learner.status.kind == "diverged":
-            return Replicated(np.nan, np.zeros(0), about, curve, f"{about} diverged on this log")
-        values = [
-            float(self._start(self.group != g) @ make().partial_fit(self._left(g)).theta)
-            for g in self.left_out
-        ]
-        return Replicated(curve["value"][-1], np.array(values), about, curve)
+        gone = Replicated(np.nan, np.zeros(0), about, curve, f"{about} diverged on this log")
+        if learner.status.kind == "diverged" or not abs(curve["value"][-1]) <= self.most:
+            return gone
+        values = np.array(
+            [
+                float(self._start(self.group != g) @ make().partial_fit(self._left(g)).theta)
+                for g in self.left_out
+            ]
+        )
+        if not (np.abs(values) <= self.most).all():
+            return replace(gone, trouble=f"{gone.trouble} without some of its episodes")
+        return Replicated(curve["value"][-1], values, about, curve)
 
     def _left(self, group: int) -> Transitions:
         return self._transitions(self.group != group)
@@ -129,8 +135,14 @@ def grid(block: Block) -> GridAggregation:
     return GridAggregation(bins).fit(np.concatenate([inputs, block.rows.next_input]))
 
 
-def online(block: Block, basis: States | Cells, methods: list[str]) -> dict[str, Replicated]:
-    """The methods among `o2td, etd, tdrc, sotd`."""
+def online(
+    block: Block, basis: States | Cells, methods: list[str], most: float = np.inf
+) -> dict[str, Replicated]:
+    """The methods among `o2td, etd, tdrc, sotd`.
+
+    A learner whose answer is beyond `most`, what rewards can add up to, by a factor of `BEYOND` has
+    diverged, although its weights may be finite still.
+    """
     from o2td.learners import ETD, O2TD, TDRC
 
     omega = "state" if isinstance(basis, Cells) else "moments"
@@ -139,7 +151,7 @@ def online(block: Block, basis: States | Cells, methods: list[str]) -> dict[str,
         "etd": (lambda: ETD(step_size="auto"), "ETD(0)"),
         "tdrc": (lambda: TDRC(step_size="auto"), "TDRC"),
     }
-    bench, found = Bench(block, basis), {}
+    bench, found = Bench(block, basis, BEYOND * most), {}
     for method in methods:
         try:
             if method == "sotd":

@@ -106,7 +106,9 @@ class Plan:
         self.fits.setdefault("lead", next(f for f in self.fits.values() if f.system is lead))
         self._trace(lead)
         wanted = [method for method in self.methods if method in REPLICATED]
-        self._replicated = online(self.sample, self.choice.online, wanted) if wanted else {}
+        if wanted:
+            most = self.survey.most()
+            self._replicated = online(self.sample, self.choice.online, wanted, most)
         self.base = self._lstd()
         makers = [self._case(method) for method in self.methods]
         return [case for case in makers if case is not None]

@@ -158,6 +158,13 @@ class Survey:
         """Number of episodes (pieces of long ones count)."""
         return self.weighed.count
 
+    def most(self) -> float:
+        """What no value exceeds: `max |r| sum_t gamma^t` over as many steps as an episode can have."""
+        gamma, longest = self.largest_discount, int(np.flatnonzero(self.weighed.lengths)[-1])
+        return max(abs(self.highest), abs(self.lowest)) * (
+            1.0 / (1.0 - gamma) if gamma < 1.0 else float(longest)
+        )
+
     def step_support(self) -> tuple[float, float]:
         """`E_b[rho]` over rows, and its standard error by episodes, infinite where there is one."""
         sums, count = self.weighed.totals, self.episodes

@@ -67,6 +67,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 _LISTS = ("observation", "next_observation", "target_probs", "next_target_probs")
 _FLAGS = ("terminated", "truncated")
+_NEVER = ("never", "false")
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,8 +75,8 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `observation`, `next_observation`, `target_probs`, `next_target_probs` (and `action`, where it
     has several components) are lists of columns, or a pattern such as ``"x_*"`` for numbered ones.
-    ``terminated=False`` says that no episode of this log ever ends, ``truncated=False`` that none
-    is cut. `discount` is used only where it is named here.
+    ``terminated=False`` (or ``"never"``) says that no episode of this log ever ends,
+    ``truncated=False`` that none is cut. `discount` is used only where it is named here.
 
     Parameters
     ----------
@@ -215,11 +216,11 @@ def find_columns(names: Sequence[str], given: Columns, where: str) -> Mapped:
     terminated = terminal
     """
     roles: dict[str, str | tuple[str, ...]] = {}
-    never = tuple(flag for flag in _FLAGS if getattr(given, flag) is False)
+    never = tuple(flag for flag in _FLAGS if says_never(getattr(given, flag)))
     _check_flags(given)
     for role in SYNONYMS:
         value = getattr(given, role)
-        if isinstance(value, (str, list)):
+        if isinstance(value, (str, list)) and role not in never:
             roles[role] = _explicit(role, value, names, where)
     taken = {name for found in roles.values() for name in _tuple(found)}
     free = [name for name in names if name not in taken]
@@ -233,6 +234,15 @@ def find_columns(names: Sequence[str], given: Columns, where: str) -> Mapped:
     if roles.get("state") == roles.get("observation"):
         roles.pop("state", None)
     return Mapped({role: roles[role] for role in SYNONYMS if role in roles}, never)
+
+
+def says_never(value: Any) -> bool:
+    """Whether a flag's column is given as one that is false in every row.
+
+    >>> [says_never(value) for value in (False, "false", "Never", "ended", None)]
+    [True, True, True, False, False]
+    """
+    return value is False or (isinstance(value, str) and value.strip().lower() in _NEVER)
 
 
 def _tuple(found: str | tuple[str, ...]) -> tuple[str, ...]:
