@@ -134,6 +134,25 @@ def test_weights_that_explode_are_told_by_the_effective_sample_size():
     assert all(answer[m].verdict == "cannot answer" for m in ("is", "wis", "pdis", "dr"))
 
 
+@pytest.mark.filterwarnings("error")
+def test_ratios_beyond_what_numbers_hold_leave_others_an_answer():
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame(
+        {
+            "episode": np.repeat(np.arange(60), 100),
+            "state": rng.integers(0, 3, 6000),
+            "reward": rng.normal(size=6000),
+            "terminated": np.tile(np.arange(100) == 99, 60),
+            "rho": np.where(rng.random(6000) < 0.5, 1e12, 0.1),
+        }
+    )
+    answer = evaluation.evaluate(log, discount=0.99)
+    plain_json(answer)
+    assert answer["lsetd"].value is None
+    assert answer["lsetd"].verdict == "cannot answer"
+    assert answer["lstd"].value is not None
+
+
 @pytest.mark.parametrize("episodes", [1, 2, 5])
 def test_few_episodes_cannot_answer_and_print_no_nan(walk, episodes):
     problem, _ = walk

@@ -68,8 +68,11 @@ class Moments:
 
     def add(self, values: Floats, key: Keys) -> None:
         """Take in (episodes, columns) values; the episodes' keys decide their counts in lanes."""
-        if not len(values):
-            return
+        if len(values):
+            with np.errstate(over="ignore", invalid="ignore"):  # of what is not finite
+                self._add(values, key)
+
+    def _add(self, values: Floats, key: Keys) -> None:
         top = np.abs(values).max(axis=0)
         self._scale(np.where(np.isfinite(top) & (top > 0.0), np.frexp(top)[1] - 1, -1000))
         values = np.ldexp(values, -self.exponent)

@@ -16,7 +16,7 @@ from numba import njit
 
 from o2td.evaluation.basis import Actions, Rows, States
 from o2td.evaluation.blocks import Block, Bools, Floats
-from o2td.solvers.linear import Solution, solve
+from o2td.solvers.linear import Solution, conclude, solve
 
 FOLDS = 5
 _LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take
@@ -149,8 +149,9 @@ class System:
         np.add.at(self.starts, fold, first)
         np.add.at(self.opened, fold, opens)
         if self.lanes is None or counts is None:
-            for k, part in runs(fold, block.first):
-                self.folds[k] += z[part].T @ right[part]
+            with np.errstate(over="ignore", invalid="ignore"):
+                for k, part in runs(fold, block.first):
+                    self.folds[k] += z[part].T @ right[part]
             return
         self.lane_starts += counts.T @ np.column_stack([first, opens])
         self._add_lanes(block, z, right, fold, counts)
@@ -195,12 +196,12 @@ class System:
 
     def solve(self, folds: Bools | None = None, ridge: float | None = None) -> Solution:
         """`theta`, with an account of how it went; of some folds only if they are given."""
-        return solve(*self._matrix(folds, ridge))
+        return _solved(*self._matrix(folds, ridge))
 
     def adjoint(self) -> Floats:
         """`u = A^-T phi_0`: how the value moves with each equation."""
         A, _ = self._matrix(None, None)
-        return solve(np.ascontiguousarray(A.T), self.start()).theta
+        return _solved(np.ascontiguousarray(A.T), self.start()).theta
 
     def lane_values(self) -> Floats | None:
         """The value in each lane, or None where there are no lanes."""
@@ -233,6 +234,13 @@ class System:
             _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, held, out)
             along = out
         return np.asarray(rows.first @ theta), block.sums(along * delta)
+
+
+def _solved(A: Floats, b: Floats) -> Solution:
+    """A solution, or none where ratios have multiplied beyond what numbers hold."""
+    if np.isfinite(A).all() and np.isfinite(b).all():
+        return solve(A, b)
+    return conclude(np.full(len(b), np.nan), "overflow", 0, np.inf, np.inf)
 
 
 def runs(fold: Any, first: Any) -> list[tuple[int, slice]]:
