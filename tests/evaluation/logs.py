@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,26 +11,11 @@ import pandas as pd
 from o2td.evaluation.blocks import Block, Log, joined, whole_episodes
 from o2td.sources import open_logs
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-def log_of(problem: Any, episodes: int, seed: Any) -> pd.DataFrame:
-    rows = 32 * episodes
-    while True:
-        batch = problem.sample(rows, seed=seed)
-        episode = np.cumsum(batch.start) - 1
-        if episode[-1] >= episodes:
-            break
-        rows *= 2
-    kept = episode < episodes
-    return pd.DataFrame(
-        {
-            "episode": episode[kept],
-            "state": batch.state[kept],
-            "next_state": np.maximum(batch.next_state[kept], 0),
-            "reward": batch.reward[kept],
-            "terminated": batch.discount[kept] == 0.0,
-            "rho": batch.rho[kept],
-        }
-    )
+from coverage_common import log_of
+
+__all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of"]
 
 
 ENDS = 0.05  # chance of a step of the line to be the last
