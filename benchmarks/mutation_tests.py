@@ -119,7 +119,7 @@ def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
     found = {}
     for item in items:
         entry = traced(item, limit)
-        if entry["seconds"] > SLOW:  # to trace it took time, and perhaps to compile
+        if entry["good"] and entry["seconds"] > SLOW:  # to trace it took time, or to compile
             entry |= timed(item, SLOW)
         found[item.nodeid] = entry
     return found
