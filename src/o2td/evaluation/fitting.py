@@ -153,7 +153,7 @@ def _parts(systems: list[AnySystem], block: Block) -> list[Block]:
         return [block] if block.episodes <= _COUNTED else list(block.parts(_COUNTED))
     if all(system.d for system in dense):
         return slices(block, max(system.d for system in dense))
-    probe = block.pick(np.arange(block.episodes) == 0)
+    probe = next(block.parts(1))  # one row: the first episode may be enormous
     return slices(block, max(system.basis.rows(probe).here.shape[1] for system in dense))
 
 
