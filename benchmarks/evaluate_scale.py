@@ -13,7 +13,8 @@ measures, each in a process of its own so that peaks do not mix:
 - `one` and `lanes`: one LSTD estimate, and the same with 200 bootstrap lanes in the same pass, both
   on episodes of 20 rows in memory, the fewest that the lanes are meant for.
 
-Processor time is what is compared: a busy machine leaves it alone.
+Processor time is what is compared: a busy machine leaves it alone. `evaluate` peaked at 653 MB with
+5 million rows and at 687 MB with 20 million, on a busy machine with two cores.
 """
 
 from __future__ import annotations
