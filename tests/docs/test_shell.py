@@ -123,7 +123,7 @@ TARGETS = {  # in this order, in one clone; what is to be seen afterwards
     "help": "",
     "lint": ".venv/bin/o2td",
     "docs": "site/index.html",
-    "reproduce": "reproduction/index.html",
+    "reproduce": "reproduction/report.html",
     "test": "",
     "test-slow": "",
     "lock": "requirements.lock",
