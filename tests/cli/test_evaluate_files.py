@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from o2td.errors import InputError, O2TDError
+from o2td.evaluation import output
 from o2td.evaluation.output import check_folder, json_text, write_folder
 
 
@@ -45,6 +47,74 @@ def test_an_old_folder_keeps_what_else_is_in_it(tmp_path: Path) -> None:
     write_folder(tmp_path, {"report.html": b"new"})
     assert names(tmp_path) == {"notes.txt", "report.html"}
     assert (tmp_path / "report.html").read_text() == "new"
+
+
+OLD = {"evaluation.json": b"old", "model.npz": b"old", "report.html": b"old"}
+NEW = {"evaluation.json": b"new", "report.html": b"new"}
+
+
+def test_an_older_evaluation_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    """A model that the new one does not have goes too; the folder's rights stay."""
+    out = tmp_path / "out"
+    write_folder(out, OLD)
+    out.chmod(0o750)
+    before = out.stat()
+    write_folder(out, NEW)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == NEW
+    assert stat.S_IMODE(out.stat().st_mode) == stat.S_IMODE(before.st_mode)
+    assert names(tmp_path) == {"out"}
+
+
+@pytest.mark.parametrize("how", ["notes", "folder", "link", "inside", "unable"])
+def test_where_folders_cannot_swap_files_go_one_by_one(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is the user's stays, and so does the folder that a link or a shell stands in."""
+    out = tmp_path / "out"
+    write_folder(out, OLD)
+    kept = {}
+    if how == "notes":
+        kept["notes.txt"] = b"mine"
+        (out / "notes.txt").write_bytes(b"mine")
+    elif how == "folder":
+        (out / "mine").mkdir()
+        (out / "mine" / "a").write_bytes(b"1")
+    elif how == "link":
+        (tmp_path / "link").symlink_to(out)
+    elif how == "inside":
+        monkeypatch.chdir(out)
+    else:
+        monkeypatch.setattr(output, "exchange", lambda *_: False)
+    before = out.stat().st_ino
+    write_folder(tmp_path / "link" if how == "link" else out, NEW)
+    assert out.stat().st_ino == before
+    found = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    assert found == {**NEW, **kept}
+    if how == "folder":
+        assert (out / "mine" / "a").read_bytes() == b"1"
+    assert names(tmp_path) - {"link"} == {"out"}
+
+
+def test_a_model_of_the_users_is_not_taken_for_that_of_an_evaluation(tmp_path: Path) -> None:
+    (tmp_path / "model.npz").write_bytes(b"mine")
+    write_folder(tmp_path, NEW)
+    assert (tmp_path / "model.npz").read_bytes() == b"mine"
+
+
+def test_what_comes_into_the_folder_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    write_folder(out, OLD)
+    real = output.exchange
+
+    def late(fresh: Path, folder: Path) -> bool:
+        (folder / "notes.txt").write_text("mine")
+        return real(fresh, folder)
+
+    monkeypatch.setattr(output, "exchange", late)
+    write_folder(out, NEW)
+    assert names(out) == {*NEW, "notes.txt"}
 
 
 def test_a_folder_with_something_in_it_needs_force(tmp_path: Path) -> None:

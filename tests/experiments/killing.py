@@ -31,13 +31,13 @@ from o2td.experiments.spec import load_spec
 HEAVY = (joblib, pl, pyarrow.parquet, threadpoolctl)  # imported before any fork
 
 
-def die(*_: Any) -> None:
+def die(*_: Any, **__: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def at_call(name: str, count: int, action: Callable[..., Any]) -> None:
+def at_call(name: str, count: int, action: Callable[..., Any], where: Any = os) -> None:
     """Replace `os.name` so that its call number `count` does `action(real, *arguments)`."""
-    real, calls = getattr(os, name), [0]
+    real, calls = getattr(where, name), [0]
 
     def replaced(*arguments: Any, **options: Any) -> Any:
         calls[0] += 1
@@ -45,7 +45,7 @@ def at_call(name: str, count: int, action: Callable[..., Any]) -> None:
             return action(real, *arguments, **options)
         return real(*arguments, **options)
 
-    setattr(os, name, replaced)
+    setattr(where, name, replaced)
 
 
 def half(real: Callable[..., int], descriptor: int, data: Any) -> None:

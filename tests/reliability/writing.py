@@ -26,7 +26,7 @@ from killing import after, at_call, die, ended, half, in_child
 
 import o2td
 from o2td import domains, sources
-from o2td.atomic import sweep_temporaries, write_bytes
+from o2td.atomic import exchange, sweep_temporaries, write_bytes
 from o2td.cli.main import main as command
 from o2td.evaluation import output
 from o2td.learners.base import Learner
@@ -35,14 +35,17 @@ ACTIONS: dict[str, list[Callable[..., Any]]] = {
     "write": [die, half, after],
     "fsync": [die, after],
     "replace": [die, after],
+    "exchange": [die, after],
+    "unlink": [die],
 }
 
 
 class Kind(NamedTuple):
-    """How to write the first or the second version into a folder, and whether files go one by one."""
+    """How to write the first or the second version into a folder, and what that takes."""
 
     write: Callable[[Path, int], object]
-    single: bool = True
+    single: bool = True  # one file
+    at_once: bool = True  # no version is ever mixed with another
     streamed: bool = False  # written by a library, not by os.write
 
 
@@ -107,13 +110,28 @@ def kinds(workplace: Path) -> dict[str, Kind]:
     def save_evaluation(folder: Path, version: int) -> None:
         output.write_folder(folder / "answer", answers[version - 1])
 
+    def save_beside(folder: Path, version: int) -> None:
+        """A file of the user's is there first, and stays."""
+        (folder / "answer").mkdir(exist_ok=True)
+        (folder / "answer" / "notes").write_text("mine")
+        save_evaluation(folder, version)
+
     return {
         "learner": Kind(save_learner),
         "solver": Kind(save_solver),
         "bytes": Kind(save_bytes),
         "log": Kind(save_log, streamed=True),
-        "evaluation": Kind(save_evaluation, single=False),
+        "evaluation": Kind(save_evaluation, single=False, at_once=swaps(workplace)),
+        "evaluation among others": Kind(save_beside, single=False, at_once=False),
     }
+
+
+def swaps(workplace: Path) -> bool:
+    """Whether two folders can swap their names in one step on this file system."""
+    pair = [workplace / name for name in ("one", "other")]
+    for folder in pair:
+        folder.mkdir()
+    return exchange(*pair)
 
 
 def seen(folder: Path) -> dict[str, bytes]:
@@ -138,9 +156,9 @@ def check(kind: Kind, now: dict[str, bytes], old: dict[str, bytes], new: dict[st
     """Whether the old or the new version is there, complete."""
     if now in (old, new):
         return "new" if now == new else "old"
-    if kind.single or not old:
+    if kind.at_once:
         raise SystemExit(f"neither the old nor the new: {sorted(now)}")
-    # Into a folder that was there: each file is complete, and of one of the two.
+    # Into a folder where something else is: each file is complete, and of one of the two.
     if any(data not in (old.get(name), new.get(name)) for name, data in now.items()):
         raise SystemExit("a file is neither the old nor the new one")
     return "both"
@@ -157,8 +175,7 @@ def points(workplace: Path) -> None:
             versions.append(seen(folder))
         for old in ({}, versions[0]):
             kills, found = 0, set[str]()
-            # Into a folder that is there only the renames differ from those into a new one.
-            for function in ACTIONS if kind.single or not old else ("replace",):
+            for function in ACTIONS if kind.at_once else ("replace", "unlink"):
                 for count in itertools.count(1):
                     hits = [
                         killed(kind, folder, old, versions[1], function, count, action, found)
@@ -167,7 +184,8 @@ def points(workplace: Path) -> None:
                     kills += sum(hits)
                     if not any(hits):
                         break
-            if not found >= {"old", "new"} or kills < 6 - 3 * kind.streamed:
+            needed = {"old", "new"} if kind.at_once else {"both", "new"}
+            if not found >= needed or kills < 6 - 3 * kind.streamed:
                 raise SystemExit(f"{name}: only {kills} kills, {found}")
             state = "replaced" if old else "new"
             print(f"{name} {state}: killed at {kills} points")
@@ -187,7 +205,7 @@ def killed(
     restore(folder, old)
 
     def work() -> None:
-        at_call(function, count, action)
+        at_call(function, count, action, output if function == "exchange" else os)
         kind.write(folder, 2)
 
     hit = in_child(work)

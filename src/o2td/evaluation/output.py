@@ -1,7 +1,8 @@
 """The files of an evaluation, written so that no half of them is ever there.
 
-A new folder is filled under a hidden name beside it and renamed at the end. Into a folder that
-exists files go only if that was asked for, one after the other, each complete or not at all, and
+A folder is filled under a hidden name beside it and renamed at the end. Where an older evaluation is,
+and was to be replaced, the two swap their names in one step. If something else is in that folder too,
+or the system cannot swap, the files go there one after the other, each complete or not at all, and
 what else is in it stays.
 """
 
@@ -11,18 +12,20 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from o2td.atomic import replacing, sync_folder, write_bytes
+from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 
 __all__ = ["check_folder", "json_text", "write_folder", "write_parquet"]
 
 _GROUP = 1 << 16  # rows of a group in a parquet file
 Writer = Callable[[Path], None]
+OWN = frozenset({"evaluation.json", "model.npz", "report.html", "values.parquet"})
 
 
 def check_folder(folder: Path, force: bool) -> None:
@@ -55,19 +58,43 @@ def write_folder(folder: Path, files: Mapping[str, bytes | Writer]) -> None:
                     content(fresh / name)
                 else:
                     write_bytes(fresh / name, content)
-            if folder.is_dir():
-                for name in files:
-                    (fresh / name).replace(folder / name)
-                sync_folder(folder)
-            else:
-                fresh.replace(folder)
-                sync_folder(folder.parent)
+            _put(fresh, folder, set(files))
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
         raise O2TDError(
             f"{folder}: cannot be written ({error.strerror or error}); nothing was left there"
         ) from error
+
+
+def _put(fresh: Path, folder: Path, names: set[str]) -> None:
+    """Let the files in `fresh` be those of `folder`, at once where that can be."""
+    if not folder.is_dir():
+        fresh.replace(folder)
+    elif _alone(fresh, folder, names) and exchange(fresh, folder):
+        for path in fresh.iterdir():  # what came into the old one meanwhile
+            if path.name not in OWN | names:
+                path.replace(folder / path.name)
+    else:
+        stale = OWN - names if (folder / "evaluation.json").exists() else set()
+        for name in sorted(names):
+            (fresh / name).replace(folder / name)
+        for name in stale:  # of the evaluation that was there
+            (folder / name).unlink(missing_ok=True)
+        sync_folder(folder)
+    sync_folder(folder.parent)
+
+
+def _alone(fresh: Path, folder: Path, names: set[str]) -> bool:
+    """Whether `folder` holds an older evaluation and nothing else, and `fresh` can be like it."""
+    there = {path.name for path in folder.iterdir()}
+    old, new = folder.stat(), fresh.stat()
+    if "evaluation.json" not in there or there - OWN - names or folder.is_symlink():
+        return False
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        return False
+    fresh.chmod(stat.S_IMODE(old.st_mode))
+    return not Path.cwd().is_relative_to(folder.resolve())  # or a shell would stand in the old one
 
 
 def json_text(answer: Mapping[str, Any]) -> str:
