@@ -68,16 +68,7 @@ GROUPS = {
             "src/o2td/emphasis.py",
         ],
     ),
-    "solvers": Group(
-        ["solvers/*.py"],
-        [
-            "tests/solvers",
-            "tests/reliability/test_systems.py",
-            *ANY,
-            "tests/checks/test_solvers.py",
-        ],
-        ("o2td.solvers",),
-    ),
+    "solvers": Group(["solvers/*.py"], ["tests/solvers"], ("o2td.solvers",)),
     "exact": Group(
         ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
     ),

@@ -14,6 +14,8 @@ from o2td.errors import InputError
 from o2td.solvers.dantzig import select
 from o2td.solvers.linear import backward_error, condition_of, pseudo_inverse, solve
 
+from . import reference
+
 BY_STATE = [
     o2td.SOTD(),
     o2td.SOTD(solver="nesterov", start="td"),
@@ -226,3 +228,33 @@ def test_a_closed_set_keeps_its_other_numbers() -> None:
     assert found.condition == pytest.approx(1.0)
     assert found.residual < 1e-15
     assert found.counts == {}
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.5])
+@pytest.mark.parametrize("decay", [None, 0.0, 0.4])
+def test_emphasis_ends_where_the_discount_does(trace: float, decay: float | None) -> None:
+    """After a row of discount 0 no follow-on weight is left, also where no start is marked."""
+    rng = np.random.default_rng(9)
+    discount = np.where(np.arange(30) % 5 == 3, 0.0, 0.9)
+    batch = Transitions(
+        rng.normal(size=(30, 2)), rng.normal(size=30), rng.normal(size=(30, 2)), discount,
+        rho=rng.uniform(0.5, 1.5, 30),
+    )  # fmt: skip
+    found = o2td.LSETD(trace=trace, decay=decay).fit(batch).theta
+    expected = reference.lstd(batch, trace, emphatic=True, decay=decay)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_rows_of_a_small_and_a_large_table_are_merged(turned: bool) -> None:
+    """The small table begins as the large one does, and has none of its last states."""
+    large = np.random.default_rng(2).normal(size=(4, 2))
+    parts = [
+        Transitions.from_table(large[:2], [0, 1, 0], [1.0, 2.0, 3.0], [1, 0, 1], 0.5),
+        Transitions.from_table(large, [0, 1, 3], [1.0, 0.0, 2.0], [3, 0, 1], 0.5),
+    ]
+    whole = Transitions.from_table(
+        large, [0, 1, 0, 0, 1, 3], [1.0, 2.0, 3.0, 1.0, 0.0, 2.0], [1, 0, 1, 3, 0, 1], 0.5
+    )
+    one, two = (o2td.SOTD().update(part) for part in (parts[::-1] if turned else parts))
+    np.testing.assert_allclose(one.merge(two).theta, o2td.SOTD().fit(whole).theta, rtol=1e-9)
