@@ -123,6 +123,8 @@ def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
             entry |= timed(item, SLOW)
             if not entry["good"] and entry["seconds"] < SLOW:
                 print(f"{item.nodeid} passes only once", flush=True)
+        if not usable(entry):
+            entry["lines"] = set()  # it meets nobody
         found[item.nodeid] = entry
     return found
 

@@ -102,7 +102,7 @@ def trail(
 def squares(R: Any, M: Any, out: Any, d: int) -> None:
     """`out = sum_i (sum_{j >= i} R_ij M_j)^2`, R (d, d) laid out flat."""
     with np.errstate(over="ignore", invalid="ignore"):
-        out[:] = np.square(np.triu(R.reshape(d, d)) @ M.reshape(d, WIDTH)).sum(axis=0)
+        out[:WIDTH] = np.square(np.triu(R.reshape(d, d)) @ M.reshape(d, WIDTH)).sum(axis=0)
 
 
 class _Writer:
