@@ -258,3 +258,11 @@ def test_rows_of_a_small_and_a_large_table_are_merged(turned: bool) -> None:
     )
     one, two = (o2td.SOTD().update(part) for part in (parts[::-1] if turned else parts))
     np.testing.assert_allclose(one.merge(two).theta, o2td.SOTD().fit(whole).theta, rtol=1e-9)
+
+
+def test_a_singular_sparse_system_counts_its_iterations() -> None:
+    A = csr_array(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]))
+    found = solve(A, np.array([4.0, 3.0, 2.0]))
+    assert (found.status, found.rank, found.condition) == ("minimum norm", 3, np.inf)
+    assert 0 < found.iterations <= 3 * 30
+    np.testing.assert_allclose(found.theta, [1.0, 3.0, 1.0], rtol=1e-12)

@@ -13,7 +13,8 @@ from o2td.solvers.linear import solve
 
 
 def test_choices_are_checked_by_every_solver_that_has_them() -> None:
-    for kind in (o2td.PluginOptimal, o2td.SOTD, o2td.DiagonalSOTD, o2td.BellmanResidual):
+    kinds = (o2td.PluginOptimal, o2td.SOTD, o2td.DiagonalSOTD, o2td.BellmanResidual, o2td.DantzigTD)
+    for kind in kinds:
         with pytest.raises(InputError, match="weighting"):
             kind(weighting="odd")
 
