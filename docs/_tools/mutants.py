@@ -1,7 +1,8 @@
 """What the study of mutants found: docs/data/mutation.json.
 
-`python docs/_tools/mutants.py RECORD [EARLIER ...]` takes it from the record of a study, and of earlier
-ones the counts. Verdicts on survivors are written there by hand, and kept where they still fit.
+`python docs/_tools/mutants.py RECORD ...` takes it from the records of studies; for each group the last
+that met it counts, and of earlier ones the numbers are kept. Verdicts on survivors are written there
+by hand, and kept where they still fit.
 """
 
 from __future__ import annotations
@@ -34,50 +35,39 @@ def totals(study: dict[str, Any]) -> tuple[int, int]:
 
 
 def figure() -> str:
-    """The study in one sentence.
-
-    >>> figure().startswith(f"{totals(kept())[0]} of {totals(kept())[1]} mutants")
-    True
-    """
+    """The study in one sentence."""
     study = kept()
     killed, met = totals(study)
     controls = study["controls"]
     return (
-        f"{killed} of {met} mutants ({killed / met:.1%}) killed, drawn with seed {study['seed']} from"
-        f" {study['possible']:,}; {controls['passed']} of {controls['met']} controls, forks without"
-        " a change, passed"
+        f"{killed} of {met} mutants ({killed / met:.1%}) killed; {controls['passed']} of"
+        f" {controls['met']} controls, forks without a change, passed"
     )
 
 
 def groups() -> str:
-    """A table of all studies, group by group."""
+    """A table of the groups, and of what was found before tests were added."""
     from _tools.blocks import table
 
     study = kept()
-    studies = [*study["earlier"], study]
     rows = []
-    for group in study["groups"]:
-        cells = [one["groups"].get(group) for one in studies]
-        rows.append([group, *map(_share, cells)])
-    rows.append(
-        [
-            "all",
-            *(_share(dict(zip(("killed", "met"), totals(one), strict=True))) for one in studies),
-        ]
-    )
-    return table(["group", *(f"seed {one['seed']}" for one in studies)], rows)
+    for group, counts in study["groups"].items():
+        before = "; ".join(_share(one) for one in study["earlier"] if one["group"] == group)
+        rows.append([group, str(counts["seed"]), _share(counts), before or "–"])
+    killed, met = totals(study)
+    rows.append(["all", "", _share({"killed": killed, "met": met}), ""])
+    return table(["group", "seed", "killed", "before tests were added"], rows)
 
 
-def _share(counts: dict[str, Any] | None) -> str:
-    if counts is None:
-        return "–"
+def _share(counts: dict[str, Any]) -> str:
     return f"{counts['killed']} of {counts['met']} ({counts['killed'] / counts['met']:.1%})"
 
 
 KINDS = {
     "Same numbers": "the change gives the same numbers",
     "Same answer": "the answer is the same up to rounding, by another way or in other time",
-    "Noticed compiled": "tests notice it that are too slow without compilation",
+    "Noticed elsewhere": "tests notice it that are not among those that it met",
+    "Noticed since": "it stands here because of it that a test was added, which notices it",
     "A gap": "no test notices it, and one should",
 }
 
@@ -104,11 +94,38 @@ def _lines(found: list[dict[str, Any]]) -> Iterator[str]:
             yield f"    - `{one['line']}`, {one['change']}. *{kind}*: {why}"
 
 
-def take(record: str, *earlier: str) -> dict[str, Any]:
-    """A record with the counts of earlier ones before it."""
-    found, *others = (json.loads(Path(name).read_text("utf-8")) for name in (record, *earlier))
-    counts = [{k: v for k, v in one.items() if k != "survivors"} for one in others]
-    return {**found, "earlier": counts}
+def take(*names: str) -> dict[str, Any]:
+    """Records put together, group by group, with the verdicts that are there already."""
+    judged = (
+        {_name(one): one["verdict"] for one in kept()["survivors"]} if MUTATION.exists() else {}
+    )
+    counts: dict[str, Any] = {}
+    earlier: list[dict[str, Any]] = []
+    survived: dict[str, Any] = {}
+    controls = Counter[str]()
+    for name in names:
+        record = json.loads(Path(name).read_text("utf-8"))
+        controls.update(record["controls"])
+        for group, found in record["groups"].items():
+            if group in counts:
+                earlier.append({"group": group, **counts[group]})
+            counts[group] = {"seed": record["seed"], **found}
+            survived[group] = [one for one in record["survivors"] if one["group"] == group]
+    survivors = [
+        {**one, "verdict": judged.get(_name(one), one["verdict"])}
+        for found in survived.values()
+        for one in found
+    ]
+    return {
+        "groups": counts,
+        "earlier": earlier,
+        "controls": dict(controls),
+        "survivors": survivors,
+    }
+
+
+def _name(one: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(one[key] for key in ("file", "function", "line", "change"))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ STREAMS = {
     "terminal only": short(6, discount=last(0)),
     "one row": short(1, seed=2),
     "no start": short(12, start=np.zeros_like),
+    "no discount": short(12, discount=np.ceil, start=np.zeros_like),
 }
 
 
