@@ -10,7 +10,20 @@ import pytest
 
 from o2td import metrics, sweep
 from o2td.emphasis import FollowOn, Omega
-from o2td.learners import ETD, GTD, GTD2, GTD2MP, HTD, O2TD, TD, TDC, TDRC, PowerDecay, group
+from o2td.learners import (
+    ETD,
+    GTD,
+    GTD2,
+    GTD2MP,
+    HTD,
+    O2TD,
+    TD,
+    TDC,
+    TDRC,
+    PowerDecay,
+    ResidualGradient,
+    group,
+)
 
 from . import reference
 from .conftest import LAYOUTS, as_dicts, as_rows, random_rows
@@ -261,3 +274,25 @@ def test_traces_and_second_weights_are_the_same_in_every_layout(learner):
             np.testing.assert_allclose(
                 other.arrays[name], dense.arrays[name], rtol=1e-11, atol=1e-300
             )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize(("step_size", "reward"), [(1e-200, 1e200), (1e200, 1.0)])
+def test_an_error_or_a_step_that_is_too_large_is_divergence(layout, double, step_size, reward):
+    """Either is enough: the error of the third row, or its step."""
+    table, batch = short(6, seed=2, reward=lambda x: np.where(np.arange(6) < 3, 0.0, reward))
+    batch |= {"target_prob": batch["behavior_prob"]}
+    learner = ResidualGradient(step_size, double=double)
+    learner.partial_fit(LAYOUTS[layout](table, batch))
+    assert (learner.status.kind, learner.status.step) == ("diverged", 3)
+    np.testing.assert_array_equal(learner.theta, 0.0)
+
+
+def test_lanes_side_by_side_leave_their_traces(monkeypatch):
+    lanes = [TD(A, 0.6), O2TD(A, trace=0.9), TD(0.01, 0.3)]
+    result = run_together(monkeypatch, lanes, None)
+    for lane, trained in zip(lanes, result.learners, strict=True):
+        alone = lane.clone().partial_fit(as_rows(*LONG))
+        np.testing.assert_allclose(trained.arrays["z"], alone.arrays["z"], rtol=1e-10)
+        assert trained.arrays["z"].any()
