@@ -129,12 +129,15 @@ def test_errors_of_columns(d):
     theta[3], theta[4] = 1e200, np.nan
     columns = theta.reshape(2, WIDTH, d).transpose(0, 2, 1).reshape(2, -1).copy()
     out = np.empty(2 * WIDTH)
-    errors(columns, R.ravel(), center, 0.25, aligned(2, d), out)
+    rows, found = theta.reshape(2, -1).copy(), np.empty(2 * WIDTH)
+    errors(columns, True, R.ravel(), center, 0.25, aligned(2, d), out)
+    errors(rows, False, R.ravel(), center, 0.25, aligned(2, d), found)
+    np.testing.assert_array_equal(found, out)
     theta[3:5] = 0.0
     expected = np.sqrt(np.square((theta - center) @ R.T).sum(axis=1) + 0.25)
     expected[3:5] = np.inf
     np.testing.assert_allclose(out, expected, rtol=1e-13)
-    errors(columns, R.ravel(), center, -1e9, aligned(2, d), out)
+    errors(columns, True, R.ravel(), center, -1e9, aligned(2, d), out)
     assert out[0] == 0.0  # a constant that rounding made too small
 
 

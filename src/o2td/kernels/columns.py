@@ -8,7 +8,7 @@ from numba import njit
 
 from o2td.kernels.vectors import WIDTH
 
-__all__ = ["note", "pack", "take_out", "turn", "unpack"]
+__all__ = ["pack", "take_out", "turn", "unpack"]
 
 
 @njit(cache=True, nogil=True)
@@ -27,15 +27,6 @@ def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
         if diverged[lane] < 0:
             for j in range(lanes.shape[1]):
                 lanes[lane, j] = groups[lane // WIDTH, j * WIDTH + lane % WIDTH]
-
-
-@njit(cache=True, nogil=True)
-def note(theta: Any, column: int, snapshots: Any) -> None:
-    """Lanes (lanes, d) into columns."""
-    for lane in range(len(theta)):
-        group, s = snapshots[(column + lane) // WIDTH], (column + lane) % WIDTH
-        for j in range(theta.shape[1]):
-            group[j * WIDTH + s] = theta[lane, j]
 
 
 @njit(cache=True, nogil=True)

@@ -14,11 +14,9 @@ import numpy.typing as npt
 from numba import njit
 from numba.extending import overload
 
-from o2td.kernels.columns import note
 from o2td.kernels.gradient import dense_lane as _gradient_dense
 from o2td.kernels.gradient_sparse import sparse_lane as _gradient_sparse
 from o2td.kernels.residual import run as _residual
-from o2td.kernels.vectors import WIDTH
 from o2td.kernels.weighted import dense_lane as _weighted_dense
 from o2td.kernels.weighted_sparse import sparse_lane as _weighted_sparse
 
@@ -169,13 +167,13 @@ def drive(
     first: int,
     every: int,
     snapshots: Any,
-    columns: int,
+    stride: int,
 ) -> None:
     """All lanes over n rows, the first of which is step `first` of the stream.
 
     `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a
-    multiple of `every` (none if every is 0) every theta becomes a column of `snapshots`, groups of
-    sixteen columns as in `vectors`, each step `columns` columns after the last, as many as fit.
+    multiple of `every` (none if every is 0) every theta becomes a row of `snapshots`, (rows, d), each
+    such step `stride` rows after the last, as many as fit.
     """
     at = 0
     lo = 0
@@ -187,7 +185,7 @@ def drive(
                 if done < hi:
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
-            if at + len(diverged) <= len(snapshots) * WIDTH:
-                note(lanes.theta, at, snapshots)
-            at += columns
+            if at + len(diverged) <= len(snapshots):
+                snapshots[at : at + len(diverged)] = lanes.theta
+            at += stride
         lo = hi

@@ -53,11 +53,12 @@ def drive_side(
     first: int,
     every: int,
     snapshots: Any,
-    columns: int,
+    stride: int,
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts; gradient ones without traces.
 
-    `columns` is a multiple of sixteen.
+    `stride` is a multiple of sixteen, and sixteen rows of `snapshots` hold a group as it is here: what
+    would be row s is its column s.
     """
     d = lanes.theta.shape[1]
     groups, most = -(-len(diverged) // WIDTH), min(n, CACHED_ROWS)
@@ -70,8 +71,8 @@ def drive_side(
         n,
         first,
         every,
-        snapshots,
-        columns // WIDTH,
+        snapshots.reshape(-1, WIDTH * d),
+        stride // WIDTH,
         aligned(groups, d),
         aligned(groups if not weighted or lanes.traced[0] else 1, d),
         Room(

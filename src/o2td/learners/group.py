@@ -64,10 +64,11 @@ class Group:
         first: int,
         every: int = 0,
         snapshots: Floats | None = None,
-    ) -> None:
+    ) -> bool:
         """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`.
 
-        `snapshots` gets theta every `every` steps: groups of sixteen columns, `columns` a record.
+        `snapshots` (rows, d) gets theta every `every` steps, `stride` rows a record. Whether sixteen of
+        them are turned, a column a lane, is returned.
         """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
@@ -76,7 +77,11 @@ class Group:
                 learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
                 learner.carried[STEPS] += block.n
         lanes = self._lanes(rows, block, seen)
-        self._driver(block, lanes)(
+        together = self._together(block, lanes)
+        driver: Any = drive
+        if together:
+            from o2td.kernels.side import drive_side as driver
+        driver(
             block.rows("phi"),
             block.rows("next_phi"),
             lanes,
@@ -84,13 +89,14 @@ class Group:
             block.n,
             first,
             every,
-            np.empty((0, WIDTH * block.d)) if snapshots is None else snapshots,
-            self.columns,
+            np.empty((0, block.d)) if snapshots is None else snapshots,
+            self.stride,
         )
+        return together
 
     @property
-    def columns(self) -> int:
-        """Columns of snapshots that a record takes: whole groups where lanes may be side by side."""
+    def stride(self) -> int:
+        """Rows of snapshots that a record takes: whole groups where lanes may be side by side."""
         lanes = len(self.learners)
         return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
 
@@ -118,19 +124,15 @@ class Group:
             }
         return {}
 
-    def _driver(self, block: Transitions, lanes: Any) -> Any:
+    def _together(self, block: Transitions, lanes: Any) -> bool:
         """Side by side where several lanes share dense rows and discounts, else lane by lane."""
-        if (
+        return not (
             self.family not in ("weighted", "gradient")
             or len(self.learners) < TOGETHER
             or block.sparse
             or not (lanes.discount == lanes.discount[0]).all()
             or (self.family == "gradient" and (lanes.traced.any() or lanes.mirror.any()))
-        ):
-            return drive
-        from o2td.kernels.side import drive_side
-
-        return drive_side
+        )
 
     def _lanes(
         self, rows: dict[str, Floats], block: Transitions, seen: Sequence[Transitions]

@@ -175,12 +175,12 @@ def _run(
 ) -> None:
     """One family over the stream; the errors of a stretch are worked out while the next is learned."""
     group = Group([trained[k] for k in members])
-    columns = group.columns
-    held = max(1, SNAPSHOTS // (columns * batch.d)) if metrics else LANE_ROWS
+    stride = group.stride
+    held = max(1, SNAPSHOTS // (stride * batch.d)) if metrics else LANE_ROWS
     streams = {id(seen[k]): seen[k] for k in members}
     spans = list(_spans(batch.n, every, min(LANE_ROWS // len(members), SPAN), held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
-    size = -(-most * columns // WIDTH)
+    size = -(-most * stride // WIDTH)
     taken = [aligned(size, batch.d) for _ in spans[:2]]
     with _Later(len(spans) > 1 and bool(metrics)) as later:
         for k, (low, high) in enumerate(spans):
@@ -189,8 +189,9 @@ def _run(
             snapshots = taken[k % 2]
             cut = {key: stream[rows] for key, stream in streams.items()}
             own = [cut[id(seen[k])] for k in members]
-            group.advance(batch[rows], own, low, every, snapshots)
-            later.do(_record, metrics, snapshots, columns, members, done, values)
+            room = snapshots.reshape(-1, batch.d)
+            turned = group.advance(batch[rows], own, low, every, room)
+            later.do(_record, metrics, snapshots, turned, stride, members, done, values)
     steps = every * np.arange(1, values.shape[2] + 1)
     late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
     values[members] = np.where(late[:, None], np.inf, values[members])
@@ -226,7 +227,8 @@ class _Later:
 def _record(
     metrics: list[Any],
     snapshots: Floats,
-    columns: int,
+    turned: bool,
+    stride: int,
     members: list[int],
     done: slice,
     values: Floats,
@@ -235,13 +237,14 @@ def _record(
     records = done.stop - done.start
     if records == 0:
         return
-    used = snapshots[: -(-records * columns // WIDTH)]
+    used = snapshots[: -(-records * stride // WIDTH)]
     d = snapshots.shape[1] // WIDTH
     room, out = aligned(2, d), np.empty(len(used) * WIDTH)
     for k, metric in enumerate(metrics):
         R = np.ascontiguousarray(metric.R, dtype=np.float64).reshape(-1)
-        errors(used, R, np.asarray(metric.center, dtype=np.float64), metric.constant, room, out)
-        found = out[: records * columns].reshape(records, columns)
+        center = np.asarray(metric.center, dtype=np.float64)
+        errors(used, turned, R, center, float(metric.constant), room, out)
+        found = out[: records * stride].reshape(records, stride)
         values[members, k, done] = found[:, : len(members)].T
 
 
