@@ -17,7 +17,13 @@ COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
+BOUNDS = ("HUGE", "HUGEST")  # whether a number of exactly this size counts as overflow is one
+HINTS = ("rolled",)  # compiles to nothing
 REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
+
+
+def named(node: Any, names: tuple[str, ...]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
 
 
 class Mutator(ast.NodeTransformer):
@@ -61,7 +67,7 @@ class Mutator(ast.NodeTransformer):
         return self.inside(node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
-        if isinstance(node.value, ast.Constant):
+        if isinstance(node.value, ast.Constant) or named(getattr(node.value, "func", None), HINTS):
             return node
         if isinstance(node.value, ast.Call) and self.place(node, "statement removed"):
             return ast.copy_location(ast.Pass(), node)
@@ -103,7 +109,8 @@ class Mutator(ast.NodeTransformer):
         return self.inside(node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        for table in (COMPARED, REVERSED):
+        bounded = any(named(one, BOUNDS) for one in node.comparators)
+        for table in (REVERSED,) if bounded else (COMPARED, REVERSED):
             other = table.get(type(node.ops[0]))
             if other and self.place(node, f"{type(node.ops[0]).__name__} to {other.__name__}"):
                 node.ops[0] = other()

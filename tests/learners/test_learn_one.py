@@ -44,6 +44,7 @@ def feed(learner, table, batch, rows, interest=False):
 def test_learn_one_is_partial_fit(learner):
     table, batch = random_rows(60, double=False)
     batch["interest"] = np.ones(60)
+    batch["discount"][::7] = 1.0
     expected = learner.clone().partial_fit(as_rows(table, batch)).theta
     one = learner.clone()
     feed(one, table, batch, range(60))
