@@ -296,3 +296,14 @@ def test_lanes_side_by_side_leave_their_traces(monkeypatch):
         alone = lane.clone().partial_fit(as_rows(*LONG))
         np.testing.assert_allclose(trained.arrays["z"], alone.arrays["z"], rtol=1e-10)
         assert trained.arrays["z"].any()
+
+
+@pytest.mark.parametrize("lane", [TD(A), TD(A, 0.5), GTD2(A)], ids=repr)
+def test_a_lane_that_stops_at_its_first_row_stays_out(lane, monkeypatch):
+    """Also where a later row, two blocks on, would stop it again."""
+    rewards = np.zeros(150)
+    rewards[[0, 140]] = 1e200
+    stream = short(150, seed=6, d=3, reward=lambda _: rewards)
+    result = run_together(monkeypatch, [lane, lane], None, stream)
+    assert result.diverged.tolist() == [0, 0]
+    np.testing.assert_array_equal(result.theta, 0.0)

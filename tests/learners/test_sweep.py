@@ -222,3 +222,14 @@ def test_a_metric_that_is_not_triangular_is_refused():
     assert result.values["turned"][0, 0] == pytest.approx(
         np.linalg.norm(full.R @ result.theta[:, 0])
     )
+
+
+def test_one_stream_takes_one_mapping_of_metrics():
+    batch = Transitions(np.eye(3), np.ones(3), np.eye(3), discount=0.5)
+    with pytest.raises(InputError, match="one stream takes one mapping"):
+        sweep([TD(0.1)], batch, [{}, {}])
+
+
+def test_a_learner_that_has_learned_nothing_predicts_nothing():
+    with pytest.raises(InputError, match="learned nothing yet"):
+        TD(0.1).predict(np.ones(3))
