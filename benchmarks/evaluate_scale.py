@@ -13,8 +13,9 @@ measures, each in a process of its own so that peaks do not mix:
 - `one` and `lanes`: one LSTD estimate, and the same with 200 bootstrap lanes in the same pass, both
   on episodes of 20 rows in memory, the fewest that the lanes are meant for.
 
-Processor time is what is compared: a busy machine leaves it alone. `evaluate` peaked at 653 MB with
-5 million rows and at 687 MB with 20 million, on a busy machine with two cores.
+Processor time is what is compared: a busy machine leaves it alone. `evaluate` peaked at 677 MB with
+5 million rows and at 675 MB with 20 million, on a machine with two cores (653 and 687 MB in an earlier
+run: which buffers are freed when depends on threads).
 """
 
 from __future__ import annotations
