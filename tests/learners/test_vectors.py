@@ -171,14 +171,18 @@ def test_spans_do_not_change_what_is_recorded(count, every, monkeypatch):
     ]
     once = sweep(learners, batch, error, every)
     monkeypatch.setattr(sweeping, "SPAN", 192)
+    inline = sweep(learners, batch, error, every)
+    monkeypatch.setattr(sweeping, "OVERLAP", -1)
     parts = sweep(learners, batch, error, every)
     for name in error:
         np.testing.assert_allclose(parts.values[name], once.values[name], rtol=1e-10)
+        np.testing.assert_array_equal(parts.values[name], inline.values[name])
     np.testing.assert_allclose(parts.theta, once.theta, rtol=1e-10)
 
 
 def test_what_fails_in_the_thread_is_not_lost(monkeypatch):
     monkeypatch.setattr(sweeping, "SPAN", 64)
+    monkeypatch.setattr(sweeping, "OVERLAP", -1)
     monkeypatch.setattr(sweeping, "errors", None)
     problem = garnet(seed=1)
     with pytest.raises(TypeError):

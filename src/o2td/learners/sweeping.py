@@ -21,6 +21,7 @@ from o2td.transitions import Transitions
 Floats = npt.NDArray[np.float64]
 LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time: a few spans, so that metrics overlap with learning
+OVERLAP = 1 << 26  # operations of metrics from which a thread of their own is worth its start
 SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
@@ -76,8 +77,8 @@ def sweep(
     """Run every learner over the same rows and record metrics every `every` steps.
 
     From twelve lanes on, those of one family that read the same dense rows go sixteen at a time through
-    the processor's vectors: what `partial_fit` would give, to rounding. Metrics are worked out in a
-    thread of their own while the next rows are learned.
+    the processor's vectors: what `partial_fit` would give, to rounding. Where metrics take
+    long they are worked out in a thread of their own while the next rows are learned.
 
     Parameters
     ----------
@@ -182,7 +183,8 @@ def _run(
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
     size = -(-most * stride // WIDTH)
     taken = [aligned(size, batch.d) for _ in spans[:2]]
-    with _Later(len(spans) > 1 and bool(metrics)) as later:
+    work = len(metrics) * (batch.n // every) * stride * batch.d**2
+    with _Later(len(spans) > 3 and work > OVERLAP) as later:
         for k, (low, high) in enumerate(spans):
             rows, done = slice(low, high), slice(low // every, high // every)
             later.wait(k - 2)  # until the memory that it read may be written again
