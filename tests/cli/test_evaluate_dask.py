@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dask_cluster import Cluster
 from o2td.cli.main import main
 
 pytest.importorskip("distributed")
@@ -24,32 +21,8 @@ AUTO = pytest.param(False, "auto", marks=pytest.mark.slow)
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    from distributed import Client
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
-    local = ["--host", "127.0.0.1", "--no-dashboard"]
-    commands = [["distributed.cli.dask_scheduler", *local, "--port", str(port)]]
-    commands += 2 * [["distributed.cli.dask_worker", address, *local, "--no-nanny"]]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", *command],
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for command in commands
-    ]
-    try:
-        with Client(address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
-        yield address
-    finally:
-        for process in reversed(processes):
-            process.kill()
-            process.wait()
+    with Cluster() as made:
+        yield made.address
 
 
 def write_parts(folder: Path, states: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from browser import WIDTHS, chromium, stumbles
+from o2td.cli.main import main
 
 HOSTILE = ("<script>document.title='taken'</script>`x|$y$", 'a"><img src=x onerror=alert(2)>')
 

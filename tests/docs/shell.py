@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from dask_cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -105,7 +105,7 @@ def run(text: str, where: str) -> str:
         if REPOSITORY in text:
             text = text.replace(REPOSITORY, str(repository(scratch / "repository")))
         if CLUSTER in text:
-            text = text.replace(CLUSTER, stack.enter_context(cluster()))
+            text = text.replace(CLUSTER, stack.enter_context(Cluster(1)).address)
         return shell(text, settings(scratch), where)
 
 
@@ -132,32 +132,3 @@ def repository(folder: Path) -> Path:
     for words in (["init", "-q"], ["add", "-A", "-f"], ["commit", "-q", "-m", "All files"]):
         subprocess.run(["git", *who, *words], cwd=folder, check=True)
     return folder
-
-
-@contextlib.contextmanager
-def cluster() -> Iterator[str]:
-    """A Dask scheduler and a worker on this machine, as processes of their own."""
-    from distributed import Client
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
-    local = ["--host", "127.0.0.1", "--no-dashboard"]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        for words in (
-            ["distributed.cli.dask_scheduler", *local, "--port", str(port)],
-            ["distributed.cli.dask_worker", address, *local, "--no-nanny"],
-        )
-    ]
-    try:
-        with Client(address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=60)
-        yield address
-    finally:
-        for process in reversed(processes):
-            process.kill()
-            process.wait()

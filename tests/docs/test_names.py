@@ -6,7 +6,6 @@ import ast
 import doctest
 import functools
 import inspect
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -16,8 +15,6 @@ import pytest
 import o2td
 
 from .blocks import ROOT, blocks
-
-sys.path.insert(0, str(ROOT / "docs"))
 
 MODULES = [m for m in o2td._MODULES.values() if (s := find_spec(m)) is not None and s.origin]
 

@@ -9,13 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from .blocks import ROOT
-from .test_names import public
-
-sys.path.insert(0, str(ROOT / "docs"))
-
 from _tools.words import SHARED, words
+
+from .test_names import public
 
 _HEAD = re.compile(r"^Parameters\n-+\n", re.M)
 _ITEM = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)( : [^\n]*)?$")

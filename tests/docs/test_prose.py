@@ -7,17 +7,13 @@ near", "far below", "unstable"). Each such claim is one line here.
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 import pytest
-
-from .blocks import ROOT
-
-sys.path.insert(0, str(ROOT / "docs"))
-
 from _tools import claims, measure, values
 from _tools.blocks import record
+
+from .blocks import ROOT
 
 
 @pytest.fixture(scope="module")

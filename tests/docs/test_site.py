@@ -9,14 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from _tools import check
+
+from browser import WIDTHS, chromium, stumbles
 
 from .blocks import ROOT
-
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "tests")]
-
-from _tools import check  # noqa: E402
-
-from browser import WIDTHS, chromium, stumbles  # noqa: E402
 
 SAMPLE = (
     *("index.html", "start.html", "book/oblique-projection.html", "book/paper.html"),

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from coverage_common import log_of
 
 from o2td.evaluation.blocks import Block, Log, joined, whole_episodes
 from o2td.sources import open_logs
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-from coverage_common import log_of
 
 __all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of"]
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
-import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import deadly
 import pytest
 
+from dask_cluster import Cluster
 from o2td.errors import O2TDError
 from o2td.experiments.pool import compute
 from o2td.experiments.running import run
@@ -25,50 +23,6 @@ from o2td.experiments.store import Store
 pytest.importorskip("distributed")
 Contents = Callable[[Path], dict[str, bytes]]
 
-WORKER_PATH = str(Path(__file__).parent)
-
-
-class Cluster:
-    """A scheduler and its workers."""
-
-    def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{self.port}"
-        self.scheduler = self._start(
-            "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port)
-        )
-        self.workers = [self.add_worker() for _ in range(2)]
-
-    def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
-        return self._start(
-            *("distributed.cli.dask_worker", self.address, "--nthreads", "1"),
-            *("--host", "127.0.0.1", "--no-nanny", *options),
-        )
-
-    def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        # The path lets a worker import `deadly` by name.
-        environment = {**os.environ, "PYTHONPATH": WORKER_PATH, "OPENBLAS_NUM_THREADS": "1"}
-        return subprocess.Popen(
-            [sys.executable, "-m", module, "--no-dashboard", *arguments],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def ready(self, workers: int = 2) -> None:
-        from distributed import Client
-
-        with Client(self.address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=60)
-
-    def close(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
@@ -76,8 +30,7 @@ def test_workers_and_scheduler_killed_half_way(
     small_text: Callable[..., str], tmp_path: Path, contents: Contents
 ) -> None:
     """A lost worker changes nothing; a lost scheduler is one sentence, and the store goes on."""
-    with contextlib.closing(Cluster()) as cluster:
-        cluster.ready()
+    with Cluster() as cluster:
         process = _o2td_run(small_text(runs=60, each=1), tmp_path / "store", cluster.address)
         _wait_for(20, tmp_path / "store")
         cluster.workers[0].send_signal(signal.SIGKILL)
@@ -117,26 +70,18 @@ def _wait_for(files: int, store: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_that_kills_every_worker_is_reported_and_the_rest_finished(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_task_that_kills_every_worker_is_reported_and_the_rest_finished() -> None:
     """The workers have nannies here, which start a killed one again."""
-    monkeypatch.syspath_prepend(WORKER_PATH)
-    deadly = importlib.import_module("deadly")
-    cluster = Cluster()
-    try:
-        for process in cluster.workers:
-            process.kill()
-            process.wait()
+    with Cluster(workers=0) as cluster:
         cluster.workers = [cluster.add_worker("--nanny") for _ in range(2)]
-        cluster.ready()
-        tasks = {f"good{k}": f"good{k}" for k in range(20)} | {"d": "deadly", "w": "wrong"}
-        found = {o.name: o for o in compute(deadly.task, tasks, 1, dask=cluster.address)}
-    finally:
-        for process in cluster.workers:
-            process.terminate()
-            process.wait()
-        cluster.close()
+        try:
+            cluster.ready(2)
+            tasks = {f"good{k}": f"good{k}" for k in range(20)} | {"d": "deadly", "w": "wrong"}
+            found = {o.name: o for o in compute(deadly.task, tasks, 1, dask=cluster.address)}
+        finally:
+            for process in cluster.workers:
+                process.terminate()  # so that a nanny ends what it started
+                process.wait()
     assert found.keys() == tasks.keys()
     assert {name for name, outcome in found.items() if outcome.data is None} == {"d", "w"}
     assert "its worker died" in str(found["d"].error)

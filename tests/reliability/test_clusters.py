@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import deadly
 import pytest
 
 from o2td.experiments.pool import TRIES, compute
@@ -21,22 +19,11 @@ from o2td.experiments.spec import load_spec
 from o2td.experiments.store import Store
 
 pytest.importorskip("distributed")
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-
-from test_dask import WORKER_PATH, Cluster
+from dask_cluster import Cluster
 
 from .test_writes import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-
-
-@contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
-    made = Cluster()
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def start(text: str, out: Path, address: str) -> subprocess.Popen[str]:
@@ -56,14 +43,9 @@ def stored(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_task_that_always_fails_is_reported_after_three_tries(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(WORKER_PATH)
-    deadly = importlib.import_module("deadly")
+def test_a_task_that_always_fails_is_reported_after_three_tries() -> None:
     tasks = {f"good{k}": f"good{k}" for k in range(12)} | {"w": "wrong"}
-    with cluster() as made:
-        made.ready()
+    with Cluster() as made:
         found = {one.name: one for one in compute(deadly.task, tasks, 1, dask=made.address)}
     assert found.keys() == tasks.keys()
     assert {name for name, one in found.items() if one.data is None} == {"w"}
@@ -79,8 +61,7 @@ def test_a_worker_killed_every_few_seconds(tmp_path: Path) -> None:
     text = SMALL.replace("steps = 100", "steps = 60000").replace("every = 5", "every = 6000")
     text = text.replace("runs = 12", "runs = 240")
     draw = random.Random(0)  # noqa: S311
-    with cluster() as made, Client(made.address, timeout=60, set_as_default=False) as client:
-        made.ready()
+    with Cluster() as made, Client(made.address, timeout=60, set_as_default=False) as client:
         process = start(text, tmp_path / "store", made.address)
         for files in range(40, 240, 40):
             until = time.monotonic() + 200
@@ -105,8 +86,7 @@ def test_a_scheduler_lost_and_started_again(tmp_path: Path) -> None:
     """The command ends with a sentence; the same command on a new cluster computes the rest only."""
     text = SMALL.replace("runs = 12", "runs = 400")
     out = tmp_path / "store"
-    with cluster() as made:
-        made.ready()
+    with Cluster() as made:
         process = start(text, out, made.address)
         until = time.monotonic() + 200
         while len(Store(out).ids()) < 30 and time.monotonic() < until:
@@ -118,8 +98,7 @@ def test_a_scheduler_lost_and_started_again(tmp_path: Path) -> None:
         assert len(said.splitlines()) == 1
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
     assert 30 <= len(before) < 400
-    with cluster() as made:
-        made.ready()
+    with Cluster() as made:
         process = start(text, out, made.address)
         said, complained = process.communicate(timeout=200)
     assert process.returncode == 0, complained

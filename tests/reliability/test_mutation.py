@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from _tools import mutants
+from _tools.blocks import blocks
+from _tools.values import fill
+from mutants import Mutator, parsed, places
+from mutation_record import LEAST, Outcome, record
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "benchmarks")]
-
-from _tools import mutants  # noqa: E402
-from _tools.blocks import blocks  # noqa: E402
-from _tools.values import fill  # noqa: E402
-from mutants import Mutator, parsed, places  # noqa: E402
-from mutation_record import LEAST, Outcome, record  # noqa: E402
-
 KEPT = mutants.kept()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from browser import chromium
 from o2td.cli.main import main
 from o2td.experiments import reproduce
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import canonical
 from o2td.experiments.store import Store
 from o2td.report import build
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from browser import chromium
 
 RUN = "window.canary=1"
 HOSTILE = {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from browser import WIDTHS, chromium, stumbles
 from o2td.report.page import (
     Badge,
     Callout,
@@ -21,10 +21,6 @@ from o2td.report.page import (
     Table,
     Text,
 )
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from browser import WIDTHS, chromium, stumbles
 
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 PIXEL = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from browser import WIDTHS, chromium, stumbles
 from o2td.errors import FormatError, InputError
 from o2td.experiments import reproduce
 from o2td.experiments.records import results, summary
 from o2td.report import Results, build
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from browser import WIDTHS, chromium, stumbles
 
 ASKED = ["fig-oblique", "fig-baird", "tab-boyan"]
 
