@@ -128,17 +128,29 @@ def test_errors_of_columns(d):
     theta = rng.normal(size=(2 * WIDTH, d))
     theta[3], theta[4] = 1e200, np.nan
     columns = theta.reshape(2, WIDTH, d).transpose(0, 2, 1).reshape(2, -1).copy()
-    out = np.empty(2 * WIDTH)
-    rows, found = theta.reshape(2, -1).copy(), np.empty(2 * WIDTH)
-    errors(columns, True, R.ravel(), center, 0.25, aligned(2, d), out)
-    errors(rows, False, R.ravel(), center, 0.25, aligned(2, d), found)
-    np.testing.assert_array_equal(found, out)
+    rows = theta.reshape(2, -1).copy()
+
+    def worked_out(groups, turned, constant, stride, lanes):
+        records = 2 * WIDTH // stride
+        values = np.full((WIDTH, 2, records + 1), -1.0)
+        room = aligned(2, d)
+        given = (groups, 1, records, turned, stride, np.array(lanes), R.ravel(), center, constant)
+        errors(*given, 1, values, room)
+        assert (values[:, 0] == -1.0).all()
+        assert (values[:, 1, 0] == -1.0).all()
+        return values[lanes, 1, 1:]
+
     theta[3:5] = 0.0
     expected = np.sqrt(np.square((theta - center) @ R.T).sum(axis=1) + 0.25)
     expected[3:5] = np.inf
-    np.testing.assert_allclose(out, expected, rtol=1e-13)
-    errors(columns, True, R.ravel(), center, -1e9, aligned(2, d), out)
-    assert out[0] == 0.0  # a constant that rounding made too small
+    one_lane = worked_out(rows, False, 0.25, 1, [0])
+    np.testing.assert_allclose(one_lane[0], expected, rtol=1e-13)
+    seven = worked_out(rows, False, 0.25, 7, [3, 0, 6])  # of seven rows a record, three are lanes
+    np.testing.assert_array_equal(seven, one_lane[0, :28].reshape(4, 7)[:, :3].T)
+    turned = worked_out(columns, True, 0.25, WIDTH, list(range(WIDTH)))
+    np.testing.assert_array_equal(turned, one_lane.reshape(2, WIDTH).T)
+    none_left = worked_out(columns, True, -1e9, WIDTH, [0])
+    assert none_left[0, 0] == 0.0  # a constant that rounding made too small
 
 
 def test_memory_begins_at_lines_of_the_cache():
@@ -183,7 +195,11 @@ def test_spans_do_not_change_what_is_recorded(count, every, monkeypatch):
 def test_what_fails_in_the_thread_is_not_lost(monkeypatch):
     monkeypatch.setattr(sweeping, "SPAN", 64)
     monkeypatch.setattr(sweeping, "OVERLAP", -1)
-    monkeypatch.setattr(sweeping, "errors", None)
     problem = garnet(seed=1)
-    with pytest.raises(TypeError):
+
+    def fails(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(sweeping, "errors", fails)
+    with pytest.raises(ZeroDivisionError):
         sweep([TD(0.1)], problem.sample(1000, seed=0), {"rmse": metrics.rmse(problem)}, 10)

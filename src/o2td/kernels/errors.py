@@ -14,17 +14,29 @@ HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
 
 @njit(cache=True, nogil=True)
 def errors(
-    snapshots: Any, turned: bool, R: Any, center: Any, constant: float, room: Any, out: Any
+    snapshots: Any,
+    first: int,
+    records: int,
+    turned: bool,
+    stride: int,
+    lanes: Any,
+    R: Any,
+    center: Any,
+    constant: float,
+    metric: int,
+    values: Any,
+    room: Any,
 ) -> None:
-    """`sqrt(|R (theta - center)|^2 + constant)` of every theta in `snapshots`, (groups, 16 d).
+    """`sqrt(|R (theta - center)|^2 + constant)` of every theta, to `values[lane, metric, record]`.
 
-    A group is sixteen theta one after the other, or a column each if they are `turned`. R (d, d), upper
-    triangular, is laid out flat; `room` (2, 16 d) is memory.
+    `snapshots` (groups, 16 d) holds `stride` theta of each record, of which the first are those of
+    `lanes`. A group is sixteen theta one after the other, or a column each if they are `turned`. R
+    (d, d), upper triangular, is laid out flat; `room` (2, 16 d) is memory.
     """
     d = len(center)
     shifted, total = room[0], room[1]
     across, along = (WIDTH, 1) if turned else (1, d)
-    for group in range(len(snapshots)):
+    for group in range(-(-records * stride // WIDTH)):
         theta = snapshots[group]
         for j in range(d):
             for s in range(WIDTH):
@@ -32,5 +44,7 @@ def errors(
         squares(R, shifted, total, d)
         for s in range(WIDTH):
             value = total[s] + constant
-            at = group * WIDTH + s
-            out[at] = np.sqrt(max(value, 0.0)) if value < HUGEST else np.inf
+            record, lane = divmod(group * WIDTH + s, stride)
+            if record < records and lane < len(lanes):
+                found = np.sqrt(max(value, 0.0)) if value < HUGEST else np.inf
+                values[lanes[lane], metric, first + record] = found

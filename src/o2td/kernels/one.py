@@ -2,14 +2,15 @@
 
 Most of a compiled call's cost is its arguments, so a learner's whole state is one packed array: the
 scalars of `kernels.packing`, then its vectors, d numbers each. Signatures are fixed: an argument
-of another type is refused (and converted by the caller) instead of compiled for anew.
+of another type is refused (and converted by the caller) instead of compiled for anew. `start` is 0 or
+1: the compiler finds the type of a whole number sooner than that of a bool.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import boolean, float64, int64, njit
+from numba import float64, int64, njit
 from numba.extending import register_jitable
 
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
@@ -30,7 +31,7 @@ from o2td.kernels.packing import (
 )
 from o2td.kernels.weighted import FASTMATH, HUGE, largest, moments_dense, quotient
 
-_ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, boolean)
+_ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, int64)
 
 
 @njit(int64(*_ROW), cache=True, nogil=True, fastmath=FASTMATH)
@@ -41,7 +42,7 @@ def one_weighted(
     reward: float,
     discount: float,
     rho: float,
-    start: bool,
+    start: int,
 ) -> int:
     """Weighted TD: vectors theta, z. Returns 1 if the row was applied; else nothing changed."""
     d = len(phi)
@@ -113,7 +114,7 @@ def one_gradient(
     reward: float,
     discount: float,
     rho: float,
-    start: bool,
+    start: int,
 ) -> int:
     """Gradient TD: vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
     d = len(phi)

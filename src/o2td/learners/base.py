@@ -28,7 +28,7 @@ from o2td.model import Model
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
-Step = Callable[[Floats, Any, Any, float, float, float, bool], int]
+Step = Callable[[Floats, Any, Any, float, float, float, int], int]
 LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
 BLOCK = 32_768  # rows prepared at a time: their row arrays stay in the processor's cache
 
@@ -106,7 +106,7 @@ class Learner:
             step = self._bind()
         if not fields:
             try:
-                if step(self._packed, phi, next_phi, reward, discount, rho, start) == 1:
+                if step(self._packed, phi, next_phi, reward, discount, rho, 1 if start else 0) == 1:
                     return self
             except TypeError:  # another dtype, read-only or not contiguous: to be converted
                 pass

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from o2td.kernels.lanes import CACHED_ROWS
 from o2td.kernels.vectors import WIDTH, aligned
 from o2td.learners.base import Learner
 from o2td.learners.group import Group, parts
+from o2td.learners.later import Later, spare
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
-SPAN = 1 << 15  # rows prepared at a time: a few spans, so that metrics overlap with learning
-OVERLAP = 1 << 26  # operations of metrics from which a thread of their own is worth its start
+SPAN = 1 << 15  # rows prepared at a time
+OVERLAP = 1 << 23  # operations of metrics from which it is worth while to work beside a thread
+PIECES = 4  # of the last stretch's metrics, which two threads share
 SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
@@ -179,75 +182,52 @@ def _run(
     stride = group.stride
     held = max(1, SNAPSHOTS // (stride * batch.d)) if metrics else LANE_ROWS
     streams = {id(seen[k]): seen[k] for k in members}
-    spans = list(_spans(batch.n, every, min(LANE_ROWS // len(members), SPAN), held))
+    work = len(metrics) * (batch.n // every) * stride * batch.d**2
+    beside = work > OVERLAP and spare() > 0
+    rows = min(LANE_ROWS // len(members), SPAN, -(-batch.n // 4) if beside else SPAN)
+    spans = list(_spans(batch.n, every, rows, held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
     size = -(-most * stride // WIDTH)
     taken = [aligned(size, batch.d) for _ in spans[:2]]
-    work = len(metrics) * (batch.n // every) * stride * batch.d**2
-    with _Later(len(spans) > 3 and work > OVERLAP) as later:
-        for k, (low, high) in enumerate(spans):
-            rows, done = slice(low, high), slice(low // every, high // every)
-            later.wait(k - 2)  # until the memory that it read may be written again
-            snapshots = taken[k % 2]
-            cut = {key: stream[rows] for key, stream in streams.items()}
-            own = [cut[id(seen[k])] for k in members]
-            room = snapshots.reshape(-1, batch.d)
-            turned = group.advance(batch[rows], own, low, every, room)
-            later.do(_record, metrics, snapshots, turned, stride, members, done, values)
+    lanes = np.array(members)
+    measured = [(*_prepared(metric), k, values) for k, metric in enumerate(metrics)]
+    jobs: list[list[Later]] = [[], []]
+    for k, (low, high) in enumerate(spans):
+        for job in jobs[k]:  # of the stretch before the last, in the memory that is written now
+            job.finish()
+        cut = {key: stream[low:high] for key, stream in streams.items()}
+        own = [cut[id(seen[k])] for k in members]
+        room = taken[k % 2].reshape(-1, batch.d)
+        turned = group.advance(batch[low:high], own, low, every, room)
+        pieces = _pieces(taken[k % 2], low // every, high // every, stride, high == batch.n)
+        jobs.append(
+            [
+                Later(beside, errors, *piece, turned, stride, lanes, *metric, aligned(2, batch.d))
+                for piece in pieces
+                for metric in measured
+            ]
+        )
+    for job in reversed([*jobs[-2], *jobs[-1]]):  # the thread comes from the other end
+        job.finish()
     steps = every * np.arange(1, values.shape[2] + 1)
     late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
     values[members] = np.where(late[:, None], np.inf, values[members])
 
 
-class _Later:
-    """Jobs done one after another in a thread, or at once where there is no other to wait for."""
-
-    def __init__(self, threaded: bool) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=1) if threaded else None
-        self._jobs: list[Future[None]] = []
-
-    def __enter__(self) -> _Later:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            for job in self._jobs:
-                job.result()
-
-    def do(self, function: Callable[..., None], *arguments: Any) -> None:
-        if self._pool is None:
-            function(*arguments)
-        else:
-            self._jobs.append(self._pool.submit(function, *arguments))
-
-    def wait(self, k: int) -> None:
-        if self._pool is not None and k >= 0:
-            self._jobs[k].result()
+def _prepared(metric: Any) -> tuple[Floats, Floats, float]:
+    """A metric as the kernel reads it."""
+    R, center = (np.ascontiguousarray(x, dtype=np.float64) for x in (metric.R, metric.center))
+    return R.reshape(-1), center, float(metric.constant)
 
 
-def _record(
-    metrics: list[Any],
-    snapshots: Floats,
-    turned: bool,
-    stride: int,
-    members: list[int],
-    done: slice,
-    values: Floats,
-) -> None:
-    """The metrics of a stretch's snapshots, to where they belong."""
-    records = done.stop - done.start
-    if records == 0:
-        return
-    used = snapshots[: -(-records * stride // WIDTH)]
-    d = snapshots.shape[1] // WIDTH
-    room, out = aligned(2, d), np.empty(len(used) * WIDTH)
-    for k, metric in enumerate(metrics):
-        R = np.ascontiguousarray(metric.R, dtype=np.float64).reshape(-1)
-        center = np.asarray(metric.center, dtype=np.float64)
-        errors(used, turned, R, center, float(metric.constant), room, out)
-        found = out[: records * stride].reshape(records, stride)
-        values[members, k, done] = found[:, : len(members)].T
+def _pieces(
+    snapshots: Floats, low: int, high: int, stride: int, last: bool
+) -> Iterator[tuple[Floats, int, int]]:
+    """The snapshots of records low:high, the first of each and how many; the last ones in pieces."""
+    unit = WIDTH // gcd(stride, WIDTH)  # records that are whole groups
+    size = max(1, -(-(high - low) // (unit * (PIECES if last else 1)))) * unit
+    for first in range(low, high, size):
+        yield snapshots[(first - low) * stride // WIDTH :], first, min(size, high - first)
 
 
 def _spans(n: int, every: int, rows: int, records: int) -> Iterator[tuple[int, int]]:
