@@ -101,6 +101,7 @@ class SimulatedProblem:
     features : transformer or callable
         Of `o2td.features`, scikit-learn, or a function from (n, k) observations to (n, d) features.
     discount : float
+        gamma, from 0 to 1.
     horizon : int, optional
         Episodes are truncated after so many steps. That is not termination: the discount stays, and
         the next row is a start.
@@ -116,7 +117,9 @@ class SimulatedProblem:
     bounds : (k, 2) array, optional
         Lowest and highest value of each observation variable.
     initial_theta : (d,) array, optional
+        Where experiments on it start.
     name, description : str
+        What listings and errors call it.
 
     Examples
     --------

@@ -110,6 +110,7 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or CSR
+            Features, one row a state.
         y : (n,) array
             Rewards.
         next_X : (n, d) array or CSR, optional

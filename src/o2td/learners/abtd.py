@@ -25,12 +25,14 @@ class ABTD(WeightedLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     zeta : float
         In [0, 1].
     psi_0, psi_max : float
         The values of psi at zeta = 1/2 and zeta = 1; for probabilities that differ between states,
         psi_0 = 1 / max_s max_a max(pi, b) and psi_max = 1 / min over (s, a) of the same are usual.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

@@ -23,11 +23,13 @@ class ETD(WeightedLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     trace : float
         lambda.
     decay : float, optional
         beta in the follow-on trace, in place of the discount.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

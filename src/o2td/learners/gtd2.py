@@ -25,14 +25,17 @@ class GTD2(GradientLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
     trace : float
         lambda.
     emphasis : Uniform() | FollowOn() | Omega()
+        The weight of a row; uniform if left out.
     form : "sampled" | "expanded"
         How the expected direction is sampled; "expanded" is for uniform emphasis only.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

@@ -25,11 +25,13 @@ class O2TD(WeightedLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     omega : "sample" | "printed" | "state" | "moments" | Omega
         How the paper's weight is read; "state" needs states in the transitions.
     trace : float
         lambda.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

@@ -34,9 +34,11 @@ class ResidualGradient(Learner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     double : bool, optional
         Use the second successor of double sampling; None: where the transitions carry one.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

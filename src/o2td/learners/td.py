@@ -22,10 +22,13 @@ class TD(WeightedLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     trace : float
         lambda.
     emphasis : Uniform() | FollowOn() | Omega()
+        The weight of a row; uniform if left out.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

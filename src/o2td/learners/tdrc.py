@@ -26,6 +26,7 @@ class TDRC(GradientLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
     trace : float
@@ -33,6 +34,7 @@ class TDRC(GradientLearner):
     regularizer : float
         kappa.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

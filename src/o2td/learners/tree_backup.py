@@ -20,9 +20,11 @@ class TreeBackup(WeightedLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     trace : float
         lambda.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------

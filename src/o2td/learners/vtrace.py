@@ -25,6 +25,7 @@ class VTrace(WeightedLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
+        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     trace : float
         lambda.
     clip : float
@@ -32,6 +33,7 @@ class VTrace(WeightedLearner):
     clip_update : bool
         Clip the ratio of the update too; this biases the limit.
     initial_theta : (d,) array, optional
+        Where learning starts; zero if left out.
 
     Examples
     --------
