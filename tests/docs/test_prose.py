@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from _tools import claims, measure, values
 from _tools.blocks import record
+
+import o2td
+from o2td import GTD2, TD, TDC, TDRC, Problem, domains, exact
+from o2td.registry import LEARNERS, SOLVERS
 
 from .blocks import ROOT
 
@@ -147,6 +152,36 @@ def test_tables_and_sentences_about_hard_problems(data: dict[str, Any]) -> None:
     assert collision["GTD2MP"]["rmse"] == pytest.approx(collision["TD"]["rmse"])
 
 
+def test_tdrc_minds_the_size_of_the_features() -> None:
+    """Stable on Baird's star, and not with features a tenth as large; TDC and GTD2 are on both."""
+    star = domains.baird()
+    pairs = star.pairs
+    P = np.zeros((star.n_states, star.n_actions, star.n_states))
+    P[pairs.state, pairs.action, pairs.next_state] = pairs.probability
+    for scale, survives in ((1.0, True), (0.1, False)):
+        features = scale * np.asarray(star.features)
+        problem = Problem(P, np.zeros(7), 0.99, star.behavior, star.target, features)
+        stable = {
+            learner: exact.fixed_point(problem, learner()).stable
+            for learner in (TD, TDRC, TDC, GTD2)
+        }
+        assert stable == {TD: False, TDRC: survives, TDC: True, GTD2: True}
+
+
+OWN = [name for kind in (LEARNERS, SOLVERS) for name in kind.names() if hasattr(o2td, name)]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_method_page_has_its_parts(name: str) -> None:
+    """And among "when to use it" it says when not."""
+    text = (ROOT / "docs" / "methods" / f"{name}.md").read_text("utf-8")
+    way = "Update" if name in LEARNERS.names() else "Estimate"
+    parts = ["Objective", way, "Limit", "Stability", "Cost", "When to use it", "Source"]
+    assert re.findall(r"^## (.+)$", text, re.M) == parts
+    when = text.partition("## When to use it")[2].partition("## Source")[0]
+    assert re.search(r"\b(no|not)\b", when)
+
+
 def test_a_number_that_does_not_exist_is_refused() -> None:
     with pytest.raises(KeyError, match="not one of"):
         values.fill("{{ nearness.NoSuchMethod.median }}", {"nearness": {"TD": 1}}, {})
@@ -167,10 +202,11 @@ def test_the_read_me_counts_and_draws_what_there_is(data: dict[str, Any]) -> Non
 
 
 def test_traces_at_the_end_of_the_figure(data: dict[str, Any]) -> None:
-    """At lambda = 1 TD and ETD are at the best; O2TD's sample reading is not."""
+    """At lambda = 1 TD and ETD are at the best; O2TD's readings are not."""
     limits = {name: values[-1] for name, values in data["by_lambda"]["limits"].items()}
     assert limits["TD"] == pytest.approx(1.0, abs=1e-6)
     assert limits["ETD"] == pytest.approx(1.0, abs=1e-6)
+    assert limits["O2TD (state)"] > 1.01
     assert limits["O2TD (sample)"] > 1.1
     for curve in data["by_lambda"]["limits"].values():
         assert curve == sorted(curve, reverse=True)
@@ -184,6 +220,12 @@ def test_valleys_below_the_limit(data: dict[str, Any]) -> None:
     found = data["curves"]["methods"]
     least = {n: min(v for v in found[n]["sensitivity"] if v != "inf") for n in ("TDC", "GTD2")}
     assert max(least.values()) < limit
+
+
+def test_what_is_above_the_figure_is_worse_than_zero() -> None:
+    """The sensitivity figures end at 0.7; predicting zero on the collision problem is below."""
+    problem = domains.collision(seed=0)
+    assert exact.rmse(problem, np.zeros(problem.d)) < 0.7
 
 
 def test_on_policy_long_traces_pay(data: dict[str, Any]) -> None:
