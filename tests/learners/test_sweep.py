@@ -211,6 +211,15 @@ def test_many_streams_are_the_streams_one_by_one():
         sweep(lanes, streams, measured[:2])
 
 
+@pytest.mark.parametrize(("rows", "numbers"), [(2, 3), (4, 4), (3, 2), (3, 4)])
+def test_a_metric_of_another_size_is_refused(rows, numbers):
+    """Compiled code would read beyond its end."""
+    other = metrics.Quadratic("other", np.eye(rows), np.zeros(numbers), 0.0)
+    batch = Transitions(np.eye(3), np.ones(3), np.eye(3), discount=0.5)
+    with pytest.raises(InputError, match=r"'other' has R .* for 3 features"):
+        sweep([TD(0.1)], batch, {"other": other})
+
+
 def test_a_metric_that_is_not_triangular_is_refused():
     """Half of such a matrix would not be read."""
     full = metrics.Quadratic("full", np.ones((3, 3)), np.zeros(3), 0.0)

@@ -48,3 +48,13 @@ def errors(
             if record < records and lane < len(lanes):
                 found = np.sqrt(max(value, 0.0)) if value < HUGEST else np.inf
                 values[lanes[lane], metric, first + record] = found
+
+
+@njit(cache=True, nogil=True)
+def is_upper(R: Any) -> bool:
+    """Whether a square matrix is zero below its diagonal."""
+    for i in range(1, len(R)):
+        for j in range(i):
+            if R[i, j] != 0.0:
+                return False
+    return True

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
-from o2td.kernels.errors import errors
+from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
 from o2td.kernels.vectors import WIDTH, aligned
 from o2td.learners.base import Learner
@@ -21,6 +21,7 @@ from o2td.learners.later import Later, spare
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
+Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
 LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
 OVERLAP = 1 << 23  # operations of metrics from which it is worth while to work beside a thread
@@ -174,58 +175,51 @@ def _run(
     seen: list[Transitions],
     batch: Transitions,
     every: int,
-    metrics: list[Any],
+    metrics: list[Measure],
     values: Floats,
 ) -> None:
     """One family over the stream; the errors of a stretch are worked out while the next is learned."""
     group = Group([trained[k] for k in members])
-    stride = group.stride
-    held = max(1, SNAPSHOTS // (stride * batch.d)) if metrics else LANE_ROWS
+    stride, d = group.stride, batch.d
+    held = max(1, SNAPSHOTS // (stride * d)) if metrics else LANE_ROWS
     streams = {id(seen[k]): seen[k] for k in members}
-    work = len(metrics) * (batch.n // every) * stride * batch.d**2
+    work = len(metrics) * (batch.n // every) * stride * d**2
     beside = work > OVERLAP and spare() > 0
     rows = min(LANE_ROWS // len(members), SPAN, -(-batch.n // 4) if beside else SPAN)
     spans = list(_spans(batch.n, every, rows, held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
     size = -(-most * stride // WIDTH)
-    taken = [aligned(size, batch.d) for _ in spans[:2]]
+    taken = [aligned(size, d) for _ in spans[:2]]
     lanes = np.array(members)
-    measured = [(*_prepared(metric), k, values) for k, metric in enumerate(metrics)]
     jobs: list[list[Later]] = [[], []]
     for k, (low, high) in enumerate(spans):
         for job in jobs[k]:  # of the stretch before the last, in the memory that is written now
             job.finish()
         cut = {key: stream[low:high] for key, stream in streams.items()}
         own = [cut[id(seen[k])] for k in members]
-        room = taken[k % 2].reshape(-1, batch.d)
-        turned = group.advance(batch[low:high], own, low, every, room)
-        pieces = _pieces(taken[k % 2], low // every, high // every, stride, high == batch.n)
+        thetas = taken[k % 2].reshape(-1, d)
+        turned = group.advance(batch[low:high], own, low, every, thetas)
+        records = (taken[k % 2], low // every, high // every, stride)
         jobs.append(
             [
-                Later(beside, errors, *piece, turned, stride, lanes, *metric, aligned(2, batch.d))
-                for piece in pieces
-                for metric in measured
+                Later(beside, errors, *piece, turned, stride, lanes, *metric, values, aligned(2, d))
+                for piece in _pieces(*records, PIECES if beside and high == batch.n else 1)
+                for metric in metrics
             ]
         )
     for job in reversed([*jobs[-2], *jobs[-1]]):  # the thread comes from the other end
         job.finish()
-    steps = every * np.arange(1, values.shape[2] + 1)
-    late = (group.diverged[:, None] >= 0) & (group.diverged[:, None] < steps)
-    values[members] = np.where(late[:, None], np.inf, values[members])
-
-
-def _prepared(metric: Any) -> tuple[Floats, Floats, float]:
-    """A metric as the kernel reads it."""
-    R, center = (np.ascontiguousarray(x, dtype=np.float64) for x in (metric.R, metric.center))
-    return R.reshape(-1), center, float(metric.constant)
+    for lane, step in zip(members, group.diverged, strict=True):
+        if step >= 0:
+            values[lane, :, step // every :] = np.inf
 
 
 def _pieces(
-    snapshots: Floats, low: int, high: int, stride: int, last: bool
+    snapshots: Floats, low: int, high: int, stride: int, count: int
 ) -> Iterator[tuple[Floats, int, int]]:
-    """The snapshots of records low:high, the first of each and how many; the last ones in pieces."""
+    """Records low:high in about so many pieces: snapshots, the first record and how many."""
     unit = WIDTH // gcd(stride, WIDTH)  # records that are whole groups
-    size = max(1, -(-(high - low) // (unit * (PIECES if last else 1)))) * unit
+    size = max(1, -(-(high - low) // (unit * count))) * unit
     for first in range(low, high, size):
         yield snapshots[(first - low) * stride // WIDTH :], first, min(size, high - first)
 
@@ -257,14 +251,21 @@ def _families(
     return [part for members in groups.values() for part in parts(members)]
 
 
-def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Any]:
+def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
+    """Every metric as the kernel reads it."""
+    measured: list[Measure] = []
     for name, metric in (metrics or {}).items():
         if not all(hasattr(metric, part) for part in ("R", "center", "constant")):
             raise InputError(f"metric {name!r} is {metric!r}; take one of o2td.metrics")
-        if np.shape(metric.R) != (d, d):
-            raise InputError(f"metric {name!r} is for {np.shape(metric.R)[-1]} features, not {d}")
-        if np.tril(metric.R, -1).any():
+        R, center = (np.ascontiguousarray(x, dtype=np.float64) for x in (metric.R, metric.center))
+        if R.shape != (d, d) or center.shape != (d,):
+            raise InputError(
+                f"metric {name!r} has R {R.shape} and center {center.shape}, for {d} features"
+                f" they must be {(d, d)} and {(d,)}"
+            )
+        if not is_upper(R):
             raise InputError(
                 f"R of metric {name!r} is not upper triangular: give numpy.linalg.qr(R)[1]"
             )
-    return list((metrics or {}).values())
+        measured.append((R.reshape(-1), center, float(metric.constant), len(measured)))
+    return measured
