@@ -9,6 +9,10 @@ from latex2mathml.converter import convert
 
 # What arithmatex (pymdownx) leaves on a page for `$...$` and `$$...$$`.
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.S)
+# A stop or a bracket must not begin the line after the formula that it belongs to.
+_ENDING = re.compile(
+    r'(\(?<math[^>]*display="inline"[^>]*>(?:(?!</math>).)*</math>[.,;:)?]+)', re.S
+)
 _UPRIGHT = re.compile(r"<mi>(&#x00(?:39[1-9A-F]|3A[0-9]);)</mi>")
 # Signs that latex2mathml writes in ways that browsers set with gaps, and how they are set well:
 # norm bars of one height, an asterisk and a transpose that are letters and not operators, a name
@@ -30,8 +34,13 @@ _BETTER = [
 
 
 def render(page: str) -> str:
-    """The page with every formula as MathML; a formula that cannot be read stops the build."""
-    return _FORMULA.sub(lambda match: formula(match[3], match[2] == "["), page)
+    r"""The page with every formula as MathML; a formula that cannot be read stops the build.
+
+    >>> render(r'for <span class="arithmatex">\(x\)</span>.').partition("</math>")[2]
+    '.</span>'
+    """
+    made = _FORMULA.sub(lambda match: formula(match[3], match[2] == "["), page)
+    return _ENDING.sub(r'<span class="unbroken">\1</span>', made)
 
 
 def formula(tex: str, block: bool = False) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -106,4 +108,17 @@ def test_sparse_successors_that_do_not_count_are_not_read() -> None:
     batch = Transitions(phi, [1.0, 1.0, 1.0], later, [0.9, 0.9, 0.0])
     expected = [2.71, 1.9, 1.0]
     for trace in (0.0, 0.7):
-        np.testing.assert_allclose(o2td.LSTD(trace=trace).fit(batch).theta, expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            o2td.o2td.LSTD(trace=trace).fit(batch).theta, expected, rtol=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("solver", "remedy"), [(o2td.LSTD(trace=0.5), "pass trace=0"), (o2td.LSETD(), "take LSTD")]
+)
+def test_sums_too_large_for_sparse_features_name_what_works(solver: Any, remedy: str) -> None:
+    phi = csr_array(([1.0], ([0], [0])), shape=(1, 5000))
+    batch = Transitions(phi, [1.0], phi, discount=0.5)
+    with pytest.raises(InputError, match=f"5000 sparse features.*{remedy}"):
+        solver.fit(batch)
+    assert o2td.LSTD().fit(batch).theta[0] == pytest.approx(2.0)

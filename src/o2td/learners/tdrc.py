@@ -3,8 +3,9 @@
     theta += alpha (delta z - gamma (1 - lambda) (z.w) phi')
     w     += alpha_w (delta z - (phi.w) phi - kappa w)
 
-kappa = 0 is TDC, large kappa is TD; kappa = 1 with alpha_w = alpha works without tuning. The limit is
-TD's, `X = Xi Phi` at lambda = 0.
+kappa = 0 is TDC, large kappa is TD; kappa = 1 with alpha_w = alpha is meant to need no tuning, for
+features of about length one: with ones a tenth as long, Baird's star is unstable, as with TD. The limit
+is TD's, `X = Xi Phi` at lambda = 0.
 
 Ghiassian et al. (2020), eqs. 8-9.
 """

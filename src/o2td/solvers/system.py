@@ -148,9 +148,10 @@ def traced(
     """`A = sum_t z_t Delta_t^T` with `z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`."""
     d, n = batch.d, batch.n
     if batch.sparse and d > SPARSE_FEATURES:
+        why, remedy = ("follow-on weights", "take LSTD") if emphatic else ("traces", "pass trace=0")
         raise InputError(
-            f"phi has {d} sparse features: traces fill a dense matrix of that size;"
-            f" pass trace=0, or at most {SPARSE_FEATURES} features"
+            f"phi has {d} sparse features: {why} fill a dense matrix of that size;"
+            f" {remedy}, or give at most {SPARSE_FEATURES} features"
         )
     p = 2 * d + 1 if emphatic else d + 1
     sums: Any = np.zeros((p, d + 1))
