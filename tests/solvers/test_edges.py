@@ -108,9 +108,7 @@ def test_sparse_successors_that_do_not_count_are_not_read() -> None:
     batch = Transitions(phi, [1.0, 1.0, 1.0], later, [0.9, 0.9, 0.0])
     expected = [2.71, 1.9, 1.0]
     for trace in (0.0, 0.7):
-        np.testing.assert_allclose(
-            o2td.o2td.LSTD(trace=trace).fit(batch).theta, expected, rtol=1e-12
-        )
+        np.testing.assert_allclose(o2td.LSTD(trace=trace).fit(batch).theta, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
