@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from _tools import claims, mutants
+from _tools import board, claims, mutants
 from _tools.measure import ROOT, family
 from _tools.values import number
 
@@ -20,6 +20,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
     """Every block by name."""
     return {
         "claims": claims.shown,
+        "leaderboard table": lambda: table(*board.rows()),
         "nearness table": lambda: _nearness(data),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),

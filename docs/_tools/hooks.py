@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from _tools import claims, mathml, outputs, pages, pictures
+from _tools import board, claims, mathml, outputs, pages, pictures
 from _tools.blocks import blocks, record
 from _tools.measure import numbers
 from _tools.values import fill
@@ -22,7 +22,12 @@ _made: dict[str, Any] = {}
 
 def on_config(config: Any) -> Any:
     """Measure (or take from the cache), and fill in the generated parts of the navigation."""
-    data = {**numbers(), "claims": claims.by_id(), "coverage": record()}
+    data = {
+        **numbers(),
+        "claims": claims.by_id(),
+        "coverage": record(),
+        "leaderboard": board.kept(),
+    }
     figures = pictures.pictures(data)
     generated = pages.generated(data, set(figures))
     _made.update(data=data, figures=figures, pages=generated, blocks=blocks(data))

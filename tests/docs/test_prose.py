@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _tools import claims, measure, values
+from _tools import board, claims, measure, values
 from _tools.blocks import record
 
 import o2td
@@ -268,6 +268,30 @@ def test_what_stands_and_what_does_not() -> None:
     assert kept["8"]["high"] < 1.0
     assert kept["10"]["high"] < 1.0
     assert kept["13"]["high"] < 1.2
+
+
+def test_what_the_leaderboard_says() -> None:
+    kept = board.kept()
+    ratio = {name: one["ratio"] for name, one in kept["methods"].items()}
+    cut = ["ABTD zeta 0.5", "VTrace lambda 0.9", "TreeBackup lambda 0.9"]
+    learners = [name for name, one in kept["methods"].items() if not one["solver"]]
+    assert set(learners[:3]) == set(cut)
+    assert {name for name in ratio if ratio[name] < ratio[learners[0]]} & set(learners) == set()
+    assert sum(ratio[name] < ratio[learners[0]] for name in ratio) >= 3
+    assert ratio[learners[0]] < ratio["TD"] < ratio["TDRC"] < ratio["GTD2"]
+    for name in ("O2TD sample", "O2TD moments", "O2TD state"):
+        assert ratio[name] > ratio["TD"]
+    plain, long = (kept["methods"][name]["median"] for name in ("TD", "TD lambda 0.9"))
+    assert [d for d in kept["domains"] if long[d] > plain[d]] == ["garnets"]
+    assert long["garnets"] > 2.0 * plain["garnets"]
+    assert kept["runs"] >= 200
+
+
+def test_methods_that_cut_traces_diverge_more_often_than_tdrc(data: dict[str, Any]) -> None:
+    star = data["landings"]["Baird's star"]["methods"]
+    assert star["TDRC"]["stable"]
+    for name in ("ABTD", "VTrace(trace=0.9)", "TreeBackup(trace=0.9)", "TD"):
+        assert not star[name]["stable"]
 
 
 def test_claims_are_shown_one_by_one() -> None:
