@@ -167,6 +167,15 @@ class MistakesTables(TD):
         return super().partial_fit(transitions)
 
 
+class KeepsListsOfTraces(TD):
+    def __init__(self, step_size: Any = 0.05, trace: float = 0.8) -> None:
+        super().__init__(step_size, trace)
+
+    def forget_sparse(self) -> None:
+        if "active" not in self.arrays:
+            super().forget_sparse()
+
+
 class ForgetsBetweenCalls(TD):
     def partial_fit(self, transitions: Any) -> Any:
         super().partial_fit(transitions)
@@ -209,6 +218,7 @@ LEARNERS = [
     (RewardsExtra, "linear_in_rewards"),
     (KnowsOneScale, "scale_free"),
     (MistakesTables, "layouts"),
+    (KeepsListsOfTraces, "layouts_in_turn"),
     (ForgetsBetweenCalls, "splits"),
     (UsesRewardsOfOthers, "zero_ratio_ignores_reward"),
 ]

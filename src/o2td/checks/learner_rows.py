@@ -86,9 +86,7 @@ def splits(learner: Learner) -> None:
 @promise("learners", "learn_one on every field of each row gives what partial_fit gives")
 def learn_one(learner: Learner) -> None:
     """Fields of the row go by name."""
-    fields = stream(40)
-    names = FIELDS + (("next_phi_2", "discount_2", "rho_2") if needs_second(learner) else ())
-    _one_by_one(learner, fields, names, {})
+    _one_by_one(learner, stream(40), _names(learner), {})
 
 
 @promise(
@@ -105,6 +103,16 @@ def learn_one_plain(learner: Learner) -> None:
     _one_by_one(learner, stream(40), (), plain)
 
 
+def _names(learner: Learner) -> tuple[str, ...]:
+    """Fields that `learn_one` is given by name."""
+    return FIELDS + (("next_phi_2", "discount_2", "rho_2") if needs_second(learner) else ())
+
+
+def _row(given: Fields, t: int, names: tuple[str, ...]) -> dict[str, Any]:
+    own = ("phi", "reward", "next_phi", "discount", "rho", "start")
+    return {name: given[name][t] for name in (*own, *names)}
+
+
 def _one_by_one(
     learner: Learner, fields: Fields, names: tuple[str, ...], changes: dict[str, Any]
 ) -> None:
@@ -114,9 +122,7 @@ def _one_by_one(
         single = made(learner, step_size=size)
         given = dense_fields(fields)
         for t in range(rows.n):
-            own = ("phi", "reward", "next_phi", "discount", "rho", "start")
-            row: dict[str, Any] = {name: given[name][t] for name in (*own, *names)}
-            single.learn_one(**row)
+            single.learn_one(**_row(given, t, names))
         expect_close(weights(single), weights(whole), f"weights with step_size={size}")
         expect(single.status.step == whole.status.step, "another number of steps")
 
@@ -135,6 +141,22 @@ def layouts(learner: Learner) -> None:
     for k, layout in enumerate(("dense", "csr", "table", "csr", "dense")):
         mixed.partial_fit(rows_for(learner, select(fields, slice(18 * k, 18 * k + 18)), layout))
     expect_close(weights(mixed), results["dense"], "weights of mixed layouts", 1e-10)
+
+
+@promise("learners", "CSR rows, dense ones and learn_one in turn give what dense rows give")
+def layouts_in_turn(learner: Learner) -> None:
+    """Row by row, on features that are one in one state each: traces have zeros to be filled."""
+    fields = stream(60)
+    fields["table"] = np.eye(len(fields["table"]))
+    whole = constant(learner).partial_fit(rows_for(learner, fields))
+    mixed, given = constant(learner), dense_fields(fields)
+    for t in range(60):
+        kind = ("csr", "csr", "dense", "one", "csr", "one", "table")[t % 7]
+        if kind == "one":
+            mixed.learn_one(**_row(given, t, _names(learner)))
+        else:
+            mixed.partial_fit(rows_for(learner, select(fields, slice(t, t + 1)), kind))
+    expect_close(weights(mixed), weights(whole), "weights of layouts in turn", 1e-10)
 
 
 @promise("learners", "a start cuts the trace: what follows it does not depend on what came before")

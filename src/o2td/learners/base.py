@@ -139,6 +139,7 @@ class Learner:
         if step is None:
             self._packed = np.empty(0)
             return _refuse_row
+        self.forget_sparse()
         d = self.arrays["theta"].shape[1]
         packed = np.zeros(HEAD + d * len(self.vectors))
         packed[:CARRIED] = self.carried
@@ -194,6 +195,8 @@ class Learner:
                 self.allocate(batch.d)
             if batch.sparse and self.arrays["active"].shape[1] == 0:
                 self.allocate_sparse()
+            elif not batch.sparse:
+                self.forget_sparse()
         except MemoryError:
             self.arrays = before
             raise InputError(
@@ -207,11 +210,16 @@ class Learner:
         self.arrays = {name: np.zeros((1, d)) for name in self.vectors}
         self.arrays["theta"][0] = theta
         self.arrays["size"] = np.zeros((1, 2), dtype=np.int64)
+        self.forget_sparse()
+
+    def forget_sparse(self) -> None:
+        """Empty the lists that `allocate_sparse` makes: dense rows change traces beside them."""
         for name in ("active", "active_b"):
             self.arrays[name] = np.zeros((1, 0), dtype=np.int32)
 
     def allocate_sparse(self) -> None:
         """Lists of the indices where each trace is not zero, for CSR rows."""
+        self.unbind()
         d = self.arrays["theta"].shape[1]
         for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
             if trace in self.arrays:

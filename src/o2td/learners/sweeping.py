@@ -24,8 +24,9 @@ Floats = npt.NDArray[np.float64]
 Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
 LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
-OVERLAP = 1 << 23  # operations of metrics from which it is worth while to work beside a thread
-PIECES = 4  # of the last stretch's metrics, which two threads share
+OVERLAP = 1 << 24  # operations of metrics from which it is worth while to work beside a thread
+STRETCHES = 2  # at least so many where metrics are worked out beside
+PIECES = 2  # of the last stretch's metrics, which two threads share
 SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
 
 
@@ -185,7 +186,9 @@ def _run(
     streams = {id(seen[k]): seen[k] for k in members}
     work = len(metrics) * (batch.n // every) * stride * d**2
     beside = work > OVERLAP and spare() > 0
-    rows = min(LANE_ROWS // len(members), SPAN, -(-batch.n // 4) if beside else SPAN)
+    rows = min(LANE_ROWS // len(members), SPAN)
+    if beside:  # a few stretches, not one more for what rounding leaves over
+        rows = min(rows, -(-batch.n // STRETCHES) + every + CACHED_ROWS)
     spans = list(_spans(batch.n, every, rows, held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
     size = -(-most * stride // WIDTH)
