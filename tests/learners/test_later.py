@@ -126,3 +126,29 @@ def test_a_forked_process_starts_threads_of_its_own():
         timeout=120,
     )
     assert ended.stdout == "True\nTrue\n", ended.stderr
+
+
+ENDING = """
+import atexit, threading, time
+from o2td.learners.later import Later
+
+done = []
+atexit.register(lambda: print(*done))
+Later(True, done.append, "while it runs").finish()
+atexit.register(lambda: Later(True, done.append, "at its end").finish())
+
+def late():
+    threading.main_thread().join()
+    Later(True, done.append, "in a thread that outlives the script").finish()
+
+threading.Thread(target=late).start()
+"""
+
+
+def test_what_comes_when_the_interpreter_ends_is_done_at_once():
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60
+    )
+    assert ended.stderr == ""
+    said = "while it runs in a thread that outlives the script at its end\n"
+    assert ended.stdout == said

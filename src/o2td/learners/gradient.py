@@ -79,9 +79,9 @@ class GradientLearner(Learner):
 
     def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         """Fill both gains, weight and decays for the rows of the block."""
-        largest = largest_norms(self, block)
-        fill(self.step_size, self.steps, largest, out["gain"])
-        fill(self._second(), self.steps, largest, out["second_gain"])
+        scale, second_scale = self.auto_scales(largest_norms(self, block))
+        fill(self.step_size, self.steps, scale, out["gain"])
+        fill(self._second(), self.steps, second_scale, out["second_gain"])
         self._weigh(block, out["weight"])
         out["weight"] *= block.rho
         if self.traced:
@@ -91,6 +91,13 @@ class GradientLearner(Learner):
             into[block.start] = 0.0
             np.multiply(into, block.rho, out=out["decay"])
         self.carried[DISCOUNT] = block.discount[-1]
+
+    def auto_scales(self, largest: Floats) -> tuple[Floats, Floats]:
+        """What "auto" divides 0.1 by for theta and for w, from the largest `|phi|^2` so far.
+
+        Where w loses kappa of itself in every step, alpha_w must stay below 2 / kappa.
+        """
+        return largest, np.maximum(largest, self.member().kappa)
 
     def one_row(self) -> Step | None:
         """The compiled step, where the emphasis is uniform and step sizes are numbers."""

@@ -10,6 +10,9 @@ Sutton, Szepesvari & Maei (2008), eqs. 9-10.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
 
@@ -20,9 +23,10 @@ class GTD(GradientLearner):
     Parameters
     ----------
     step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
+        alpha; "auto" is 0.1 over the fourth power of the largest norm of features so far: w is as large
+        as the features here, and so predictions do not depend on their scale.
     second_step_size : optional
-        alpha_w; None means the same as `step_size`.
+        alpha_w; None means the same as `step_size`, and "auto" is 0.1.
     trace : float
         lambda.
     initial_theta : (d,) array, optional
@@ -36,6 +40,12 @@ class GTD(GradientLearner):
     >>> learner.status.kind
     'ok'
     """
+
+    def auto_scales(
+        self, largest: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """`|phi|^4` and 1: w follows `delta z`, whatever the size of the features."""
+        return np.square(largest), np.ones_like(largest)
 
     def member(self) -> Member:
         """`(z.w) dphi` and `delta z - w`."""

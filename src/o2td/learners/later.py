@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -34,8 +35,9 @@ class Later:
         self._call = partial(function, *arguments)
         self._future: Future[None] | None = None
         if beside:
-            self._future = _threads().submit(self._call)
-        else:
+            with suppress(RuntimeError):  # the interpreter is about to end: no more threads
+                self._future = _threads().submit(self._call)
+        if self._future is None:
             self._call()
 
     def finish(self) -> None:

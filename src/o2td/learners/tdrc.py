@@ -29,7 +29,7 @@ class TDRC(GradientLearner):
     step_size : float, PowerDecay or "auto"
         alpha; "auto" is 0.1 over the largest squared norm of features so far.
     second_step_size : optional
-        alpha_w; None means the same as `step_size`.
+        alpha_w; None means the same as `step_size`, and "auto" divides by kappa where that is larger.
     trace : float
         lambda.
     regularizer : float
