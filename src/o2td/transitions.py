@@ -291,6 +291,10 @@ class Transitions:
     def retargeted(self, rho: Any = None, reward: Any = None, discount: Any = None) -> Transitions:
         """The same stream under another target: its own ratios, rewards or discounts.
 
+        With `rho` the target's probabilities become `rho behavior_prob`, and are left out where that is
+        not known or above 1. With `rho` or `discount` a second successor is left out: its own ratio and
+        discount were those of the target before.
+
         >>> import numpy as np
         >>> batch = Transitions(np.ones((2, 1)), 0.0, np.ones((2, 1)), 0.9)
         >>> batch.retargeted(reward=1.0).reward
@@ -299,6 +303,9 @@ class Transitions:
         other = self[:]
         if rho is not None:
             other.rho = vector("rho", rho, self.n, 0.0, np.inf)
+            other.target_prob = self._implied(other.rho)
+        if rho is not None or discount is not None:
+            other._next_phi_2 = other.next_state_2 = other.discount_2 = other.rho_2 = None
         if reward is not None:
             other.reward = vector("reward", reward, self.n)
         if discount is not None:
@@ -403,6 +410,13 @@ class Transitions:
             ratio = self.target_prob / self.behavior_prob
         refuse("rho", ratio, ~np.isfinite(ratio), "target_prob / behavior_prob overflows")
         return freeze(ratio)
+
+    def _implied(self, rho: Floats) -> Floats | None:
+        """The target's probabilities that give these ratios, where there are such."""
+        if self.behavior_prob is None:
+            return None
+        target = rho * self.behavior_prob
+        return None if (target > 1.0 + 1e-9).any() else freeze(np.minimum(target, 1.0))
 
     def _successor(self, name: str, rows: Any, discount: Floats) -> Any:
         rows = as_rows(name, rows)

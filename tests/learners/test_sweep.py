@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from o2td.domains import garnet
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
 from o2td.learners import (
+    ABTD,
     ETD,
     GTD,
     GTD2,
@@ -20,6 +22,7 @@ from o2td.learners import (
     TDC,
     TDRC,
     ResidualGradient,
+    TreeBackup,
     VTrace,
 )
 
@@ -209,6 +212,87 @@ def test_many_streams_are_the_streams_one_by_one():
         sweep(lanes, [streams[0], streams[1][:100]])
     with pytest.raises(InputError, match="one mapping"):
         sweep(lanes, streams, measured[:2])
+
+
+def logged(seed, policy):
+    """Rows of one behaviour, seen under one of two targets."""
+    rng = np.random.default_rng(seed)
+    phi, behavior = rng.normal(size=(301, 4)), rng.uniform(0.3, 1.0, 300)
+    target = rng.uniform(0.05, 1.0, (2, 300))[policy]
+    return Transitions(
+        phi[:-1], 1.0, phi[1:], 0.9, target_prob=target, behavior_prob=behavior,
+        start=np.arange(300) % 50 == 0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [TD(0.01, 0.8), TreeBackup(0.01, 0.8), ABTD(0.01, 0.8), VTrace(0.01, 0.8), GTD2(0.01)],
+)
+def test_a_lane_of_another_target_is_a_learner_of_that_target(learner):
+    """The trace too: tree backup and ABTD read the target's probabilities."""
+    stream, wanted = logged(0, 0), logged(0, 1)
+    lane = sweep([Lane(learner, rho=wanted.rho)], stream)
+    expected = learner.clone().partial_fit(wanted).theta
+    np.testing.assert_allclose(lane.theta[:, 0], expected, rtol=1e-12)
+
+
+def test_probabilities_of_another_target_are_left_out_where_they_are_not_known():
+    stream = logged(0, 0)
+    np.testing.assert_array_equal(stream.retargeted(reward=1.0).target_prob, stream.target_prob)
+    np.testing.assert_allclose(stream.retargeted(rho=0.5).target_prob, stream.behavior_prob / 2)
+    assert stream.retargeted(rho=1.0 / stream.behavior_prob).target_prob.max() == 1.0
+    for lane in (Lane(TreeBackup(0.1), rho=5.0), Lane(ABTD(0.1), rho=5.0)):
+        with pytest.raises(InputError, match="needs target_prob"):
+            sweep([lane], stream)
+
+
+def test_lanes_have_a_target_of_their_own_on_every_stream():
+    streams, wanted = ([logged(seed, policy) for seed in (0, 1, 2)] for policy in (0, 1))
+    rho = [rows.rho for rows in wanted]
+    for given in (rho, np.array(rho)):
+        found = sweep([Lane(TD(0.01, 0.5), rho=given, reward=2.0), TD(0.01)], streams)
+        for k, rows in enumerate(wanted):
+            own = TD(0.01, 0.5).partial_fit(rows.retargeted(reward=2.0))
+            np.testing.assert_allclose(found.theta[k][:, 0], own.theta, rtol=1e-12)
+    with pytest.raises(InputError, match=r"rho of shape \(300,\), and there are 3 streams"):
+        sweep([Lane(TD(0.01), rho=rho[0])], streams)
+    one = sweep([Lane(TD(0.01), rho=rho[0])], streams[:1])
+    np.testing.assert_allclose(one.theta[0][:, 0], TD(0.01).partial_fit(wanted[0]).theta)
+
+
+def test_a_lane_that_doubles_cannot_have_its_own_target():
+    """The second successor's ratio and discount are the stream's."""
+    rng = np.random.default_rng(0)
+    phi, after, second = rng.normal(size=(3, 50, 2))
+    stream = Transitions(phi, 1.0, after, 0.9, next_phi_2=second, rho_2=rng.random(50))
+    for lane in (Lane(ResidualGradient(0.01), rho=0.5), Lane(ResidualGradient(0.01), discount=0.5)):
+        with pytest.raises(InputError, match="second successor"):
+            sweep([lane], stream)
+    sweep([Lane(ResidualGradient(0.01), reward=0.5), Lane(TD(0.01), rho=0.5)], stream)
+    assert stream.retargeted(discount=0.5).next_phi_2 is None
+    assert stream.retargeted(reward=0.5).next_phi_2 is not None
+
+
+def test_what_a_sweep_cannot_read_is_said():
+    problem = garnet(seed=1)
+    batch, error = problem.sample(100, seed=0), metrics.rmse(problem)
+    wider = Transitions(np.ones((100, 2)), 1.0, np.ones((100, 2)), 0.9)
+    with pytest.raises(InputError, match="same names"):
+        sweep([TD(0.1)], [batch, batch], [{"a": error}, {"b": error}])
+    with pytest.raises(InputError, match="features"):
+        sweep([TD(0.1)], [batch, wider])
+    for wrong in (error, 5, "rmse"):
+        with pytest.raises(InputError, match="mapping"):
+            sweep([TD(0.1)], batch, wrong)
+    for part in (
+        {"center": np.full(8, np.nan)},
+        {"constant": np.inf},
+        {"R": np.full((8, 8), np.nan)},
+    ):
+        with pytest.raises(InputError, match="not finite"):
+            sweep([TD(0.1)], batch, {"rmse": replace(error, **part)})
+    assert sweep([TD(0.1)], batch, {"rmse": error}, every=10**20).values["rmse"].shape == (1, 0)
 
 
 @pytest.mark.parametrize(("rows", "numbers"), [(2, 3), (4, 4), (3, 2), (3, 4)])

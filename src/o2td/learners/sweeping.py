@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -39,7 +40,7 @@ class Lane:
     learner : Learner
         What learns.
     rho, reward, discount : (n,) array, optional
-        In place of the stream's own.
+        In place of the stream's own; with several streams (streams, n), or a number for all.
     """
 
     learner: Learner
@@ -47,10 +48,32 @@ class Lane:
     reward: Any = None
     discount: Any = None
 
+    def of(self, stream: int, streams: int) -> Lane:
+        """The lane on one of several streams: that stream's numbers of each field."""
+        own: dict[str, Any] = {}
+        for name in ("rho", "reward", "discount"):
+            value = getattr(self, name)
+            if value is None or np.ndim(value) == 0 or (streams == 1 and np.ndim(value) == 1):
+                own[name] = value
+            elif np.ndim(value) == 2 and len(value) == streams:
+                own[name] = value[stream]
+            else:
+                raise InputError(
+                    f"a lane has {name} of shape {np.shape(value)}, and there are {streams} streams:"
+                    " give one row of numbers a stream, or one number for all"
+                )
+        return Lane(self.learner, **own)
+
     def seen(self, batch: Transitions) -> Transitions:
         """The stream as this lane sees it."""
         if self.rho is None and self.reward is None and self.discount is None:
             return batch
+        second = getattr(self.learner, "second_successor", lambda _: ("", ""))(batch)
+        if second[0] == "next_phi_2" and (self.rho is not None or self.discount is not None):
+            raise InputError(
+                f"{self.learner!r} uses a second successor, whose ratio and discount are the stream's:"
+                " a lane cannot have its own; give it transitions of its own, or double=False"
+            )
         return batch.retargeted(rho=self.rho, reward=self.reward, discount=self.discount)
 
 
@@ -118,13 +141,18 @@ def sweep(
     if not isinstance(workers, int) or workers < 1:
         raise InputError(f"workers must be a whole number from 1, got {workers!r}")
     measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
-    if not batch or len(measured) != len(batch) or len({len(b) for b in batch}) != 1:
+    if not batch or len(measured) != len(batch) or len({(len(b), b.d) for b in batch}) != 1:
         raise InputError(
             f"sweep takes streams of one length and one mapping of metrics each; got {len(batch)}"
-            f" streams of {sorted({len(b) for b in batch})} rows, {len(measured)} mappings"
+            f" streams of {sorted({len(b) for b in batch})} rows and {sorted({b.d for b in batch})}"
+            f" features, {len(measured)} mappings"
         )
+    if len({tuple(one or ()) for one in measured}) != 1:
+        raise InputError("the mappings of metrics must have the same names for every stream")
+    count = len(batch)
+    own = [[lane.of(k, count) for lane in lanes] for k in range(count)]
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        parts = list(pool.map(lambda b, m: _one_stream(lanes, b, m, every), batch, measured))
+        parts = list(pool.map(partial(_one_stream, every=every), own, batch, measured))
     first = parts[0]
     return SweepResult(
         [part.learners for part in parts],
@@ -152,8 +180,9 @@ def _one_stream(
     every = max(batch.n, 1) if every is None else every
     if not isinstance(every, (int, np.integer)) or every < 1:
         raise InputError(f"every must be a whole number from 1, got {every!r}")
-    names = tuple(metrics or ())
+    every = min(int(every), batch.n + 1)
     measured = _checked(metrics, batch.d)
+    names = tuple(metrics or ())
     trained = [lane.learner.clone() for lane in lanes]
     seen = [lane.seen(batch) for lane in lanes]
     steps = np.arange(every, batch.n + 1, every)
@@ -257,6 +286,8 @@ def _families(
 def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
     """Every metric as the kernel reads it."""
     measured: list[Measure] = []
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise InputError(f'metrics are a mapping such as {{"rmse": metric}}, not {metrics!r}')
     for name, metric in (metrics or {}).items():
         if not all(hasattr(metric, part) for part in ("R", "center", "constant")):
             raise InputError(f"metric {name!r} is {metric!r}; take one of o2td.metrics")
@@ -266,6 +297,8 @@ def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
                 f"metric {name!r} has R {R.shape} and center {center.shape}, for {d} features"
                 f" they must be {(d, d)} and {(d,)}"
             )
+        if not (np.isfinite(R).all() and np.isfinite([*center, metric.constant]).all()):
+            raise InputError(f"metric {name!r} has numbers that are not finite")
         if not is_upper(R):
             raise InputError(
                 f"R of metric {name!r} is not upper triangular: give numpy.linalg.qr(R)[1]"
