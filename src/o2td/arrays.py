@@ -194,7 +194,7 @@ def states(
     array = as_array(name, value)
     if array.shape != (n,):
         raise InputError(f"{name} must have shape ({n},), got {array.shape}")
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and n:
         raise InputError(f"{name} has dtype {array.dtype}; states are integers from 0")
     array = np.ascontiguousarray(array, dtype=np.int64)
     if n and array.min() < 0:

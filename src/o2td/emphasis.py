@@ -160,7 +160,8 @@ class Omega(Emphasis):
     ) -> None:
         if reading not in READINGS:
             raise InputError(f"omega must be one of {', '.join(READINGS)}; got {reading!r}")
-        if not 0.0 < step_size <= 1.0 or not 0.0 < floor <= 1.0:
+        numbers = all(isinstance(x, (int, float, np.number)) for x in (step_size, floor))
+        if not numbers or not 0.0 < step_size <= 1.0 or not 0.0 < floor <= 1.0:
             raise InputError(
                 f"omega's step_size and floor must be in (0, 1], got {step_size!r} and {floor!r}"
             )
@@ -173,12 +174,15 @@ class Omega(Emphasis):
 
     def check(self, batch: Transitions, memory: Memory) -> None:
         """States where they are needed, and room for them."""
-        if self.reading == "state":
+        if self.reading in ("state", "moments") and (
+            self.reading == "state" or batch.state is not None
+        ):
+            each = batch.d if self.reading == "state" else 2
             size = int(states_of(batch).max(initial=-1)) + 1
-            if size * batch.d > _STATE_LIMIT:
+            if size * each > _STATE_LIMIT:
                 raise InputError(
-                    f"omega='state' keeps a mean for each of {size} states times {batch.d} features,"
-                    " too many to hold; use omega='moments'"
+                    f"omega={self.reading!r} keeps {each} numbers for each of {size} states, too many to"
+                    " hold: number states from 0 without gaps, or use omega='moments' without state"
                 )
         if batch.state is None and "omega_above" in memory:
             raise InputError("omega='moments' began with states; this batch has none: pass state")

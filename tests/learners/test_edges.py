@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
 import o2td
-from o2td import Problem, domains, exact, metrics
+from o2td import Problem, Transitions, domains, exact, metrics
 from o2td.emphasis import Omega
 from o2td.errors import InputError
 from o2td.learners import PowerDecay
@@ -110,3 +112,94 @@ def test_a_state_that_is_never_visited_does_not_spoil_the_mean(learner: o2td.Lea
 def test_a_trace_is_a_share(trace: object) -> None:
     with pytest.raises(InputError, match="trace"):
         o2td.TD(0.1, trace)  # type: ignore[arg-type]
+
+
+def rows_of(n=6):
+    rng = np.random.default_rng(3)
+    return Transitions(rng.normal(size=(n, 2)), rng.normal(size=n), rng.normal(size=(n, 2)), 0.9)
+
+
+@pytest.mark.parametrize(
+    ("learner", "change"),
+    [
+        (o2td.VTrace(0.01, trace=0.5), {"clip": 0.2, "trace": 7.0}),
+        (o2td.GTD2(0.01), {"step_size": 0.5, "form": "bad"}),
+        (o2td.TD(0.01), {"trace": 0.3, "emphasis": "odd"}),
+    ],
+)
+def test_parameters_change_all_or_not_at_all(learner, change):
+    learner = learner.clone().partial_fit(rows_of())
+    before, theta = learner.get_params(), learner.theta
+    with pytest.raises(InputError):
+        learner.set_params(**change)
+    assert learner.get_params() == before
+    np.testing.assert_array_equal(learner.theta, theta)
+    assert learner.status.step == 6
+
+
+@pytest.mark.parametrize("kind", [o2td.TD, o2td.GTD2])
+def test_what_was_handed_out_stays_as_it_was(kind):
+    rows = rows_of()
+    learner, seen, second = kind(0.1), [], []
+    for t in range(rows.n):
+        learner.learn_one(rows.phi[t].copy(), rows.reward[t], rows.next_phi[t].copy(), 0.9)
+        seen.append(learner.theta)
+        second.append(getattr(learner, "w", learner.theta))
+    for t in range(rows.n):
+        other = kind(0.1).partial_fit(rows[: t + 1])
+        np.testing.assert_allclose(seen[t], other.theta, rtol=1e-12)
+        np.testing.assert_allclose(second[t], getattr(other, "w", other.theta), rtol=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        learner.theta[0] = 1.0
+
+
+def test_a_copy_learns_by_itself():
+    rows = rows_of()
+    learner = o2td.TD(0.1, 0.5).partial_fit(rows)
+    other = copy.copy(learner)
+    theta = learner.theta
+    other.partial_fit(rows)
+    np.testing.assert_array_equal(learner.theta, theta)
+    assert (other.status.step, learner.status.step) == (12, 6)
+    np.testing.assert_allclose(other.theta, learner.partial_fit(rows).theta, rtol=1e-14)
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path):
+    learner = o2td.ETD(0.1, decay=np.float32(0.5)).partial_fit(rows_of())
+    learner.save(tmp_path / "etd.npz")
+    assert o2td.Learner.load(tmp_path / "etd.npz").decay == 0.5
+
+
+@pytest.mark.parametrize("start", ["no", float("nan"), 2, None])
+def test_marks_of_a_row_are_true_or_false(start):
+    rows = rows_of()
+    learner = o2td.TD(0.1, 0.5).partial_fit(rows)
+    given = (rows.phi[0].copy(), 1.0, rows.next_phi[0].copy(), 0.9)
+    with pytest.raises(InputError, match="start"):
+        learner.learn_one(*given, start=start)
+    assert learner.status.step == 6
+    for good in (True, np.True_, 1, np.array([True]), 1.0):
+        learner.learn_one(*given, start=good)
+    assert learner.status.step == 11
+
+
+def test_texts_are_not_numbers():
+    for wrong in (lambda: PowerDecay("a", 1), lambda: PowerDecay(1, None)):
+        with pytest.raises(InputError, match="PowerDecay needs"):
+            wrong()
+    with pytest.raises(InputError, match="step_size and floor"):
+        Omega("moments", step_size="a")
+
+
+@pytest.mark.parametrize("reading", ["state", "moments"])
+def test_states_with_huge_numbers_are_refused_before_memory_is(reading):
+    state = np.array([0, 1, 10**12])
+    rows = Transitions(np.ones((3, 2)), 1.0, np.ones((3, 2)), 0.9, state=state, next_state=state)
+    with pytest.raises(InputError, match="without gaps"):
+        o2td.O2TD(0.1, omega=reading).partial_fit(rows)
+
+
+def test_no_rows_of_a_table():
+    rows = Transitions.from_table(np.eye(2), [], [], [], 0.9)
+    assert len(rows) == 0
+    assert o2td.TD(0.1).partial_fit(rows).status.kind == "new"

@@ -7,6 +7,7 @@ A learner is a lane. It carries only what the next row needs: `arrays` (theta, t
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
-from o2td.arrays import as_numbers, points
+from o2td.arrays import as_numbers, freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import CARRIED, HEAD, STEPS
@@ -30,6 +31,7 @@ from o2td.transitions import Transitions
 Floats = npt.NDArray[np.float64]
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]
 LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
+_MARKS = {False: 0, True: 1}  # NumPy's booleans too
 BLOCK = 32_768  # rows prepared at a time: their row arrays stay in the processor's cache
 
 
@@ -106,9 +108,12 @@ class Learner:
             step = self._bind()
         if not fields:
             try:
-                if step(self._packed, phi, next_phi, reward, discount, rho, 1 if start else 0) == 1:
+                if step(self._packed, phi, next_phi, reward, discount, rho, _MARKS[start]) == 1:
                     return self
-            except TypeError:  # another dtype, read-only or not contiguous: to be converted
+            except (
+                KeyError,
+                TypeError,
+            ):  # another dtype, read-only, not contiguous: to be converted
                 pass
         return self._learn_row(phi, reward, next_phi, discount, rho, start, fields)
 
@@ -130,7 +135,7 @@ class Learner:
             if not hasattr(value, "tocsr"):
                 widen = np.atleast_2d if "phi" in name else np.atleast_1d
                 given[name] = widen(np.asarray(value))
-        row = Transitions(reward=reward, discount=discount, start=[bool(start)], **given)
+        row = Transitions(reward=reward, discount=discount, start=np.atleast_1d(start), **given)
         return self.partial_fit(row)
 
     def _bind(self) -> Step:
@@ -162,6 +167,9 @@ class Learner:
 
     def pack(self, packed: Floats) -> None:
         """Put the parameters that `one_row` reads where `kernels.packing` says."""
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # a shallow one would learn into the same arrays
 
     def __getstate__(self) -> dict[str, Any]:
         state = {k: v for k, v in self.__dict__.items() if k != "_packed"}
@@ -243,10 +251,8 @@ class Learner:
 
     @property
     def theta(self) -> Floats:
-        """The weights, read-only (empty before the first row, when d is not known)."""
-        view = self.arrays["theta"][0].view() if self.arrays else np.empty(0)
-        view.flags.writeable = False
-        return view
+        """The weights as they are now, read-only (empty before the first row, when d is not known)."""
+        return freeze(self.arrays["theta"][0].copy() if self.arrays else np.empty(0))
 
     @property
     def status(self) -> Status:
@@ -268,8 +274,9 @@ class Learner:
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
             )
-        rows, single = points(phi, len(self.theta))
-        values = np.asarray(rows @ self.theta)
+        theta = self.arrays["theta"][0]
+        rows, single = points(phi, len(theta))
+        values = np.asarray(rows @ theta)
         return values[0] if single else values
 
     def mean_dynamics(self, model: Model) -> Any:
@@ -292,7 +299,9 @@ class Learner:
         unknown = set(parameters) - set(self.parameters())
         if unknown:
             raise InputError(f"{type(self).__name__} has no parameter {sorted(unknown)[0]!r}")
-        type(self).__init__(self, **{**self.get_params(), **parameters})
+        changed = {**self.get_params(), **parameters}
+        type(self)(**changed)  # refuses what is wrong before anything changes
+        type(self).__init__(self, **changed)
         return self
 
     def clone(self, **parameters: Any) -> Self:
@@ -392,7 +401,7 @@ def _to_json(value: Any) -> Any:
         return {"power_decay": [value.c, value.p]}
     if isinstance(value, Emphasis):
         return {"emphasis": type(value).__name__, "with": dict(value.__dict__)}
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _from_json(value: Any) -> Any:

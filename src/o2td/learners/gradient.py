@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import freeze
 from o2td.emphasis import Emphasis, Uniform, as_emphasis
 from o2td.kernels.gradient import Member
 from o2td.kernels.packing import ALPHA, DISCOUNT, HEAD, MEMBER, MIRROR, SECOND, TRACE
@@ -72,10 +73,8 @@ class GradientLearner(Learner):
 
     @property
     def w(self) -> Floats:
-        """The second weights."""
-        view = self.arrays["w"][0].view() if self.arrays else np.empty(0)
-        view.flags.writeable = False
-        return view
+        """The second weights as they are now, read-only."""
+        return freeze(self.arrays["w"][0].copy() if self.arrays else np.empty(0))
 
     def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         """Fill both gains, weight and decays for the rows of the block."""

@@ -31,9 +31,10 @@ class PowerDecay:
     """
 
     def __init__(self, c: float, p: float) -> None:
-        if not (math.isfinite(c) and c > 0.0 and math.isfinite(p) and p >= 0.0):
+        first, power = _number(c), _number(p)
+        if not (math.isfinite(first) and first > 0.0 and math.isfinite(power) and power >= 0.0):
             raise InputError(f"PowerDecay needs c > 0 and p >= 0, got c={c!r}, p={p!r}")
-        self.c, self.p = float(c), float(p)
+        self.c, self.p = first, power
 
     def at(self, t: Floats) -> Floats:
         """The step sizes of steps t."""
@@ -55,13 +56,20 @@ def as_step_size(name: str, value: Any) -> float | str | PowerDecay:
         return value
     if isinstance(value, dict) and set(value) == {"c", "p"}:
         return PowerDecay(value["c"], value["p"])
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, (bool, str)) or not (math.isfinite(number) and number >= 0.0):
+    number = _number(value)
+    if not (math.isfinite(number) and number >= 0.0):
         raise InputError(f'{name} must be a number >= 0, PowerDecay(c, p) or "auto"; got {value!r}')
     return number
+
+
+def _number(value: Any) -> float:
+    """A float, or NaN for what is none: truth values and texts are not."""
+    if isinstance(value, (bool, str)):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def fill(value: Any, first: int, largest: Floats, out: Floats) -> None:
