@@ -108,7 +108,8 @@ class Learner:
             step = self._bind()
         if not fields:
             try:
-                if step(self._packed, phi, next_phi, reward, discount, rho, _MARKS[start]) == 1:
+                mark = 0 if start is False else _MARKS[start]
+                if step(self._packed, phi, next_phi, reward, discount, rho, mark) == 1:
                     return self
             except (
                 KeyError,
