@@ -101,7 +101,7 @@ def _learner(problem: Problem, name: str, learner: Any, finder: _Amplification) 
     if not hasattr(learner, "mean_dynamics"):
         return Landing(name, "learner", reason="it gives no mean dynamics")
     mean = learner.mean_dynamics(finder.model)
-    dynamics = LinearDynamics(mean.A)
+    dynamics = LinearDynamics(mean.A, finder.system.scale)
     point = land(problem, learner, dynamics, mean.b)
     if point.theta is None:
         reason = "its mean dynamics have no fixed point"

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
+from o2td.exact.graded import Deflated, sizes, spectrum
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.system import Floats
+from o2td.exact.system import Floats, system
 from o2td.exact.truth import model
+from o2td.learners.base import initial
 from o2td.problem import Problem
 
 __all__ = ["FixedPoint", "LinearDynamics", "fixed_point", "land"]
@@ -58,7 +60,7 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
     if isinstance(learner, type) or not hasattr(learner, "mean_dynamics"):
         raise InputError(f"{learner!r} is not a learner; pass one such as o2td.TD(step_size=0.1)")
     dynamics = learner.mean_dynamics(model(problem))
-    return land(problem, learner, LinearDynamics(dynamics.A), dynamics.b)
+    return land(problem, learner, LinearDynamics(dynamics.A, system(problem).scale), dynamics.b)
 
 
 def land(problem: Problem, learner: Any, dynamics: LinearDynamics, b: Any) -> FixedPoint:
@@ -76,41 +78,51 @@ def land(problem: Problem, learner: Any, dynamics: LinearDynamics, b: Any) -> Fi
 
 
 class LinearDynamics:
-    """`x += alpha (b - A x)`, A factored once for many `b`."""
+    """`x += alpha (b - A x)`, A factored once for many `b`.
 
-    def __init__(self, A: Any) -> None:
+    `scale` holds the sizes of the features; what is decided here does not depend on their units.
+    """
+
+    def __init__(self, A: Any, scale: Floats | None = None) -> None:
         A = np.asarray(A, dtype=np.float64)
-        U, size, Vt = np.linalg.svd(A)
-        rank = int((size > size[0] * len(A) * 16 * np.finfo(np.float64).eps).sum())
-        self._inverse = (Vt[:rank].T / size[:rank]) @ U[:, :rank].T
-        self._left, self._right = U[:, rank:], Vt[rank:].T
-        self._overlap = self._left.T @ self._right
-        self._semisimple = rank == len(A) or bool(np.linalg.cond(self._overlap) < 1e8)
-        eigenvalues = np.linalg.eigvals(A).astype(np.complex128)
-        self.eigenvalues = eigenvalues[np.argsort(-np.abs(eigenvalues))]
-        moving = self.eigenvalues[:rank]
-        floor = 1e-13 * float(np.abs(eigenvalues).max(initial=0.0))
-        self.stable = bool(self._semisimple and (moving.real > floor).all())
+        self._size = s = sizes(A, scale)
+        self._M = M = A / s / s[:, None]
+        self._parts = parts = Deflated(M, s, len(A) if scale is None else len(scale))
+        self._core = parts.core / parts.row[parts.kept, None]
+        groups = spectrum(parts.core, s[parts.kept]) if parts.semisimple else spectrum(M, s)
+        found = np.concatenate([*groups, np.zeros(len(A) - sum(map(len, groups)))])
+        self.eigenvalues = found[np.argsort(-np.abs(found), kind="stable")].astype(np.complex128)
+        floors = [1e-13 * np.abs(group).max() for group in groups]
+        pulled = all((g.real > floor).all() for g, floor in zip(groups, floors, strict=True))
+        self.stable = bool(parts.semisimple and pulled)
         self.max_step_size = 0.0
         if self.stable:
-            bounds = 2.0 * moving.real / np.abs(moving) ** 2
-            self.max_step_size = float(bounds.min(initial=np.inf))
+            bounds = [2.0 * (g.real / np.abs(g) / np.abs(g)).min() for g in groups]
+            self.max_step_size = float(min(bounds, default=np.inf))
 
     def limit(self, b: Floats, start: Floats) -> Floats | None:
         """Where `start` is led, or the fixed point it is driven from; None where there is none."""
-        if np.linalg.norm(self._left.T @ b) > 1e-9 * np.linalg.norm(b):
+        parts, s = self._parts, self._size
+        if not parts.solvable(b / s):
             return None
-        x = self._inverse @ b
-        if self._semisimple and len(self._overlap):
-            # What lies in the null space is never moved, so it stays where it started.
-            stays = np.linalg.solve(self._overlap, self._left.T @ (start - x))
-            x = x + self._right @ stays
-        return np.asarray(x)
+        if parts.rank == len(s) or not parts.semisimple:
+            return self._shortest(parts.solution(b / s) / s)
+        # `Y^T x`, Y the left null space, is never moved, so it stays what it was at the start.
+        p, q = parts.kept, parts.dropped
+        carry = s[q, None] * parts.ratio / s[p]
+        stays = start[q] - carry @ start[p]
+        push = b[p] / s[p] - self._M[np.ix_(p, q)] @ (s[q] * stays)
+        x = np.empty(len(s))
+        x[p] = np.linalg.solve(self._core, push / parts.row[p]) / s[p]
+        x[q] = carry @ x[p] + stays
+        return x
+
+    def _shortest(self, x: Floats) -> Floats:
+        """The solution of minimum norm among those that differ by the null space of A."""
+        null = self._parts.right / self._size[:, None]
+        return np.asarray(x - null @ np.linalg.lstsq(null, x, rcond=None)[0])
 
 
-def _initial_theta(problem: Problem, learner: Any) -> Any:
-    for owner in (learner, problem):
-        theta = getattr(owner, "initial_theta", None)
-        if theta is not None:
-            return np.asarray(theta, dtype=np.float64)
-    return 0.0
+def _initial_theta(problem: Problem, learner: Any) -> Floats:
+    theta = getattr(learner, "initial_theta", None)
+    return initial(problem.initial_theta if theta is None else theta, problem.d)

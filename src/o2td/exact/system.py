@@ -53,6 +53,11 @@ class System:
         return self.phi - self.P_gamma @ self.phi
 
     @cached_property
+    def scale(self) -> Floats:
+        """The root mean square of each feature over the visited states: its size."""
+        return column_sizes(self.phi, self.visits)
+
+    @cached_property
     def best(self) -> Compressed:
         """The weighted regression of V on the features."""
         return compress(self.phi, self.value, self.weight)
@@ -108,6 +113,19 @@ def orthonormalizer(rows: Any, weight: Floats | None = None) -> Floats:
     if size[0] == 0.0:
         raise NoAnswerError("the features are zero in every state that counts; give others")
     return np.asarray(vectors[kept].T / size[kept])
+
+
+def column_sizes(rows: Any, weight: Floats | None = None) -> Floats:
+    """`sqrt(sum_s weight(s) rows(s)^2)` of each column, without overflow."""
+    largest = dense(abs(rows).max(axis=0)).ravel()
+    unit = np.where(largest > 0.0, largest, 1.0)
+    weight = np.ones(rows.shape[0]) if weight is None else weight
+    if isinstance(rows, np.ndarray):
+        return np.asarray(unit * np.sqrt(weight @ (rows / unit) ** 2))
+    from scipy.sparse import diags_array
+
+    share = rows @ diags_array(1.0 / unit)
+    return np.asarray(unit * np.sqrt(weight @ share.power(2)))
 
 
 def dense(rows: Any) -> Floats:

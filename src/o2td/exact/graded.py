@@ -1,0 +1,143 @@
+"""Linear algebra for `A = S M S`: S the sizes of the coordinates, M with entries of like size.
+
+Features in different units make A graded: its eigenvalues span the square of what the units span.
+Ranks are decided and systems solved on M, where units do not show. The eigenvalues must be those of
+A, which scaling does not keep but similarity does: coordinates of large and of small size are
+decoupled first, since otherwise rounding of the large eigenvalues drowns the small ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Deflated", "sizes", "spectrum"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Complexes = npt.NDArray[np.complex128]
+
+_RANK = 16.0 * float(np.finfo(np.float64).eps)
+_NOISE = 1e-13  # entries of a null vector below this share of the largest are rounding
+_SEMISIMPLE = 1e-8
+_WIDE = 100.0  # how far apart the sizes may be where eigenvalues are computed together
+_SWEEPS = 120
+
+
+def sizes(A: Floats, scale: Floats | None) -> Floats:
+    """The sizes of the coordinates, as powers of two, so that `S^-1 A S^-1` is free of rounding.
+
+    `scale` holds the sizes of theta. What is stacked below theta (w) repeats them, but where its
+    own diagonal is larger (a regulariser has no unit) that decides.
+    """
+    n = len(A)
+    if scale is None or not (scale > 0.0).any():
+        return np.ones(n)
+    d = len(scale)
+    s = _power_of_two(np.where(scale > 0.0, scale, scale[scale > 0.0].min()))
+    s = np.concatenate([np.tile(s, n // d), np.ones(n % d)])
+    M = np.abs(A / s / s[:, None])
+    own = M.diagonal()[d:].copy()
+    M[np.arange(d, n), np.arange(d, n)] = 0.0
+    others = M.max(initial=0.0)
+    if others > 0.0:
+        s[d:] *= _power_of_two(np.sqrt(np.maximum(1.0, own / others)))
+    return s
+
+
+class Deflated:
+    """M without its left null space: `M[dropped] = ratio M[kept]`.
+
+    On the range of A, `x[dropped] = S[dropped] ratio S[kept]^-1 x[kept]`, and there A acts on
+    `x[kept]` as `S[kept] core S[kept]`. The eigenvalue 0 of A has as many eigenvectors as its
+    multiplicity (`semisimple`) if and only if `core` is regular.
+    """
+
+    def __init__(self, M: Floats, s: Floats, d: int) -> None:
+        n = len(M)
+        # The rows of w carry another step size than those of theta.
+        blocks = [np.abs(M[low : low + d]).max(initial=0.0) for low in range(0, n, d)]
+        self.row = np.repeat(np.where(np.array(blocks) > 0.0, blocks, 1.0), d)[:n]
+        U, size, Vt = np.linalg.svd(M / self.row[:, None])
+        self.rank = rank = int((size > size[0] * n * _RANK).sum())
+        self._inverse = (Vt[:rank].T / size[:rank]) @ U[:, :rank].T
+        self.left, self.right = U[:, rank:], Vt[rank:].T
+        self.kept, self.dropped, self.ratio = _pivots(self.left / self.row[:, None], s)
+        p, q = self.kept, self.dropped
+        carried = self.ratio * (s[q, None] / s[p]) ** 2
+        self.core = M[np.ix_(p, p)] + M[np.ix_(p, q)] @ carried
+        self.semisimple = True
+        if 0 < rank < n:
+            least = np.linalg.svd(self.core / self.row[p, None], compute_uv=False)[-1]
+            self.semisimple = bool(least > _SEMISIMPLE * size[rank - 1])
+
+    def solvable(self, b: Floats) -> bool:
+        """Whether `M z = b` has a solution."""
+        b = b / self.row
+        return bool(np.linalg.norm(self.left.T @ b) <= 1e-9 * np.linalg.norm(b))
+
+    def solution(self, b: Floats) -> Floats:
+        """The solution of `M z = b` of minimum norm."""
+        return np.asarray(self._inverse @ (b / self.row))
+
+
+def spectrum(M: Floats, s: Floats) -> list[Complexes]:
+    """The eigenvalues of `S M S` in groups of like size, each accurate to the size of its group."""
+    if len(s) == 0:
+        return []
+    order = np.argsort(-s, kind="stable")
+    M, s = M[np.ix_(order, order)], s[order]
+    if s[0] > _WIDE * s[-1]:
+        cut = int(np.argmax(s[:-1] / s[1:])) + 1
+        halves = _decoupled(M, s, cut)
+        if halves is not None:
+            return spectrum(halves[0], s[:cut]) + spectrum(halves[1], s[cut:])
+    return [np.linalg.eigvals(M * s * s[:, None]).astype(np.complex128)]
+
+
+def _decoupled(M: Floats, s: Floats, cut: int) -> tuple[Floats, Floats] | None:
+    """The two parts of M after a similarity that leaves nothing below its first `cut` columns.
+
+    With `A[i, j] = S_i M_ij S_j` and the similarity `[[I, 0], [S_2 Q S_1^-1, I]]`, Q must satisfy
+    `Q (M_11 + M_12 X) = M_21 + M_22 X`, `X = S_2^2 Q S_1^-2`. Repeated substitution contracts by the
+    ratio of the eigenvalues; None where that is too slow or the first part is singular.
+    """
+    one, two = slice(0, cut), slice(cut, None)
+    shrink = (s[two, None] / s[one]) ** 2
+    Q: Floats = np.zeros(shrink.shape)
+    before = np.inf
+    for _ in range(_SWEEPS):
+        X = Q * shrink
+        lead = M[one, one] + M[one, two] @ X
+        try:
+            found = np.linalg.solve(lead.T, (M[two, one] + M[two, two] @ X).T).T
+        except np.linalg.LinAlgError:
+            return None
+        change, size = np.abs(found - Q).max(), np.abs(found).max()
+        Q = np.asarray(found, dtype=np.float64)
+        if not size < 1e8:
+            return None
+        if change <= 1e-14 * size or 0.9 * before < change <= 1e-8 * size:
+            # Converged, or as near as the condition of the first part lets it come.
+            return M[one, one] + M[one, two] @ (Q * shrink), M[two, two] - Q @ M[one, two]
+        before = change
+    return None
+
+
+def _pivots(left: Floats, s: Floats) -> tuple[Ints, Ints, Floats]:
+    """Which coordinates to keep and to drop, small ones first, and the ratio of their rows."""
+    n, m = left.shape
+    if m == 0:
+        return np.arange(n), np.arange(0), np.zeros((0, n))
+    from scipy.linalg import qr
+
+    left = np.where(np.abs(left) > _NOISE * np.abs(left).max(), left, 0.0)
+    chosen = qr((left / s[:, None]).T, mode="r", pivoting=True)[1][:m]
+    dropped: Ints = np.sort(chosen).astype(np.intp)
+    kept = np.delete(np.arange(n), dropped)
+    ratio = -np.linalg.solve(left[dropped].T, left[kept].T)
+    return kept, dropped, np.where(np.abs(ratio) > _NOISE, ratio, 0.0)
+
+
+def _power_of_two(x: Floats) -> Floats:
+    return np.asarray(np.exp2(np.round(np.log2(x))))

@@ -1,0 +1,220 @@
+"""Features in other units: the same limits in value space, and the stability of A itself.
+
+The second way is exact arithmetic: the entries of A and b are rational numbers, so that limits come
+from elimination, stability from Routh's table of the characteristic polynomial, and the largest step
+size from that of `2 A^-1 / alpha - I`, whose eigenvalues have positive real parts if and only if
+those of `I - alpha A` lie inside the unit circle.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import o2td
+from o2td import Problem, domains, exact
+from o2td.errors import InputError
+from o2td.exact.dynamics import LinearDynamics
+from o2td.exact.graded import spectrum
+
+from .conftest import make_problem
+
+UNITS = (1e-8, 1e-7, 1e-4, 1.0, 1e3, 1e6, 1e7, 1e8)
+LEARNERS = [
+    o2td.TD(0.1),
+    o2td.TD(0.1, trace=0.9),
+    o2td.ETD(0.1),
+    o2td.O2TD(0.1, omega="state"),
+    o2td.O2TD(0.1, omega="moments"),
+    o2td.GTD2(0.1),
+    o2td.GTD2(0.1, second_step_size=0.001),
+    o2td.TDC(0.1),
+    o2td.TDRC(0.1),
+    o2td.HTD(0.1),
+    o2td.GTD2MP(0.1),
+]
+
+
+def rational(array: Any) -> Any:
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=np.float64))
+
+
+def eliminate(A: Any, B: Any) -> Any:
+    """`A^-1 B` in rational numbers."""
+    n = len(A)
+    rows = np.hstack([A, B.reshape(n, -1)])
+    for i in range(n):
+        k = next(r for r in range(i, n) if rows[r, i] != 0)
+        rows[[i, k]] = rows[[k, i]]
+        rows[i] = rows[i] / rows[i, i]
+        for r in range(n):
+            if r != i:
+                rows[r] = rows[r] - rows[r, i] * rows[i]
+    return rows[:, n:].reshape(B.shape)
+
+
+def characteristic(A: Any) -> list[Fraction]:
+    """Coefficients of `det(x I - A)`, the leading one first (Faddeev and LeVerrier)."""
+    n, unit = len(A), rational(np.eye(len(A)))
+    M, found = 0 * unit, [Fraction(1)]
+    for k in range(1, n + 1):
+        M = A @ M + found[-1] * unit
+        found.append(-np.trace(A @ M) / k)
+    return found
+
+
+def all_positive(A: Any) -> bool:
+    """Whether every eigenvalue has a positive real part: Routh's table of `det(x I + A)`."""
+    c = [x * (-1) ** k for k, x in enumerate(characteristic(A))]
+    upper, lower = c[0::2], c[1::2]
+    while lower:
+        if upper[0] <= 0 or lower[0] <= 0:
+            return False
+        ratio, padded = upper[0] / lower[0], [*lower, Fraction(0)]
+        upper, lower = lower, [u - ratio * v for u, v in zip(upper[1:], padded[1:], strict=False)]
+    return True
+
+
+def coefficients(eigenvalues: Any) -> Any:
+    found = np.ones(1, dtype=complex)
+    for value in eigenvalues:
+        found = np.append(found, 0.0) - value * np.append(0.0, found)
+    return found
+
+
+@pytest.mark.parametrize("k", UNITS)
+def test_td_on_a_chain(k: float) -> None:
+    """On-policy TD is stable (Tsitsiklis & Van Roy 1997), whatever the unit of x."""
+    P = np.zeros((5, 1, 5))
+    for s in range(5):
+        P[s, 0, s] = P[s, 0, (s + 1) % 5] = 0.5
+    x, one = np.arange(1.0, 6.0), np.ones((5, 1))
+    features = np.column_stack([np.ones(5), k * x])
+    problem = Problem(P, x - 1.0, 0.9, one, one, features)
+    point = exact.fixed_point(problem, o2td.TD(0.1))
+    assert point.stable
+    np.testing.assert_allclose(point.theta * [1.0, k], [160 / 11, 20 / 11], rtol=1e-12)
+    assert point.rmse == pytest.approx(1.7778238159987765, rel=1e-12)
+    assert point.rmspbe == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", UNITS)
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_against_exact_arithmetic(learner: Any, k: float) -> None:
+    unit = np.array([1.0, k, np.sqrt(k)])
+    features = np.random.default_rng(3).standard_normal((8, 3)) * unit
+    problem = make_problem(seed=3, states=8, features=features)
+    mean, point = learner.mean_dynamics(exact.model(problem)), exact.fixed_point(problem, learner)
+    A, b = rational(mean.A), rational(mean.b)
+    theta = eliminate(A, b)[:3].astype(float)
+    np.testing.assert_allclose(
+        point.theta * unit, theta * unit, atol=1e-9 * abs(theta * unit).max()
+    )
+    assert point.stable == all_positive(A)
+    expected = np.array([float(c) for c in characteristic(A)])
+    np.testing.assert_allclose(coefficients(point.eigenvalues), expected, rtol=1e-7)
+    if not point.stable:
+        assert point.max_step_size == 0.0
+        return
+    inverse, still = eliminate(A, rational(np.eye(len(A)))), rational(np.eye(len(A)))
+    for share, converges in ((0.999999, True), (1.000001, False)):
+        step = Fraction(share * point.max_step_size)
+        assert all_positive(2 / step * inverse - still) == converges
+
+
+@pytest.mark.parametrize("k", [1e-8, 1e-6, 1e6, 1e8])
+def test_unstable_by_the_small_eigenvalue_alone(k: float) -> None:
+    """`D [[1, 2], [2, 1]] D` has a negative determinant, so one negative eigenvalue."""
+    scale = np.array([1.0, k])
+    dynamics = LinearDynamics(np.array([[1.0, 2.0], [2.0, 1.0]]) * scale * scale[:, None], scale)
+    assert not dynamics.stable
+    small, large = np.sort(np.abs(dynamics.eigenvalues.real))
+    assert dynamics.eigenvalues.real.min() == pytest.approx(-small)
+    assert small * large == pytest.approx(3.0 * k**2, rel=1e-12)
+
+
+FEATURES = np.random.default_rng(0).standard_normal((12, 3))
+DEPENDENT = {
+    "twice": lambda k: np.column_stack([FEATURES, k * FEATURES[:, 0]]),
+    "sum": lambda k: np.column_stack([FEATURES, k * (FEATURES[:, 0] + FEATURES[:, 1])]),
+    "apart": lambda k: np.column_stack(
+        [FEATURES[:, :2], FEATURES[:, 0] + FEATURES[:, 1], k * FEATURES[:, 2]]
+    ),
+    "both": lambda k: np.column_stack(
+        [FEATURES[:, [0, 0]], k * FEATURES[:, [1, 1]], FEATURES[:, 2]]
+    ),
+}
+
+
+@pytest.mark.parametrize("k", [1e-8, 1e-6, 1.0, 1e6, 1e8])
+@pytest.mark.parametrize("kind", DEPENDENT)
+@pytest.mark.parametrize("build", [o2td.TD, o2td.ETD, o2td.GTD2, o2td.TDC, o2td.TDRC, o2td.HTD])
+def test_dependent_features_in_other_units(build: Any, kind: str, k: float) -> None:
+    """The limit is that of independent features; what no row moves stays at the start."""
+    features = DEPENDENT[kind](k)
+    start = np.random.default_rng(1).standard_normal(features.shape[1])
+    point = exact.fixed_point(make_problem(seed=1, features=features), build(initial_theta=start))
+    plain = exact.fixed_point(make_problem(seed=1, features=FEATURES), build())
+    assert point.stable == plain.stable
+    assert point.rmse == pytest.approx(plain.rmse, rel=1e-7)
+    assert point.theta is not None
+    still = {
+        "twice": [[k, 0.0, 0.0, -1.0]],
+        "sum": [[k, k, 0.0, -1.0]],
+        "apart": [[1.0, 1.0, -1.0, 0.0]],
+        "both": [[1.0, -1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0, 0.0]],
+    }[kind]
+    for direction in np.array(still):
+        size = np.abs(direction) @ (np.abs(start) + np.abs(point.theta))
+        assert direction @ point.theta == pytest.approx(direction @ start, abs=1e-7 * size)
+
+
+def test_what_only_drifts_is_not_stable_in_any_unit() -> None:
+    for k in (1e-8, 1.0, 1e8):
+        scale = np.array([1.0, k])
+        for A in ([[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]):
+            dynamics = LinearDynamics(np.array(A) * scale * scale[:, None], scale)
+            assert not dynamics.stable
+            assert dynamics.max_step_size == 0.0
+
+
+def test_rounding_is_not_taken_for_a_feature() -> None:
+    """A row of A that cancels to rounding is none, though as a small unit it would be one."""
+    dynamics = LinearDynamics(np.array([[1.0, 0.5], [1e-17, 3e-17]]), np.ones(2))
+    x = dynamics.limit(np.array([1.0, 0.0]), np.array([5.0, 4.0]))
+    np.testing.assert_allclose(x, [-1.0, 4.0], atol=1e-12)
+    assert dynamics.stable
+
+
+def test_a_leading_part_that_is_singular() -> None:
+    """The eigenvalues of a graded matrix need not follow its sizes."""
+    s = np.array([1e4, 1.0])
+    M = np.array([[0.0, 1.0], [1.0, 0.0]])
+    (found,) = spectrum(M, s)
+    np.testing.assert_allclose(np.sort(found.real), [-1e4, 1e4], rtol=1e-12)
+
+
+def test_groups_of_eigenvalues() -> None:
+    """Triangular up to a similarity by the grading: `S M S` with M lower triangular."""
+    s = np.array([1e-6, 1e6, 1.0, 1e3])
+    M = np.tril(np.random.default_rng(0).standard_normal((4, 4))) + 3.0 * np.eye(4)
+    order = np.argsort(s)
+    graded = np.empty((4, 4))
+    graded[np.ix_(order, order)] = M
+    found = np.sort(np.concatenate(spectrum(graded, s)).real)
+    np.testing.assert_allclose(found, np.sort(M.diagonal() * s[order] ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [np.ones(9), np.ones((1, 8)), [np.nan] * 8])
+def test_a_start_that_is_not_one_number_a_feature(wrong: Any) -> None:
+    with pytest.raises(InputError, match="initial_theta must be 8 finite numbers"):
+        exact.fixed_point(domains.baird(), o2td.TD(initial_theta=wrong))
+
+
+def test_one_number_starts_every_weight() -> None:
+    one = exact.fixed_point(domains.baird(), o2td.ETD(initial_theta=2.0)).theta
+    same = exact.fixed_point(domains.baird(), o2td.ETD(initial_theta=np.full(8, 2.0))).theta
+    np.testing.assert_array_equal(one, same)
