@@ -18,7 +18,8 @@ from o2td.emphasis import READINGS
 from o2td.errors import O2TDError
 from o2td.exact.dynamics import LinearDynamics, land
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.oblique import amplification, directions, solve_direction
+from o2td.exact.oblique import amplification, recipes, solve_direction
+from o2td.exact.shared import SharedModel
 from o2td.exact.system import Floats, dense, system
 from o2td.exact.truth import model
 from o2td.problem import Problem
@@ -134,7 +135,7 @@ class _Amplification:
     """
 
     def __init__(self, problem: Problem, traces: tuple[float, ...]) -> None:
-        self.problem, self.model = problem, model(problem)
+        self.problem, self.model = problem, SharedModel.of(model(problem))
         self.system = s = system(problem)
         self._seen = np.flatnonzero(s.weight > 0.0)
         self._root = np.sqrt(s.weight[self._seen])
@@ -143,9 +144,12 @@ class _Amplification:
         self._reward = rng.standard_normal(problem.n_states)
         self._coefficients = rng.standard_normal(problem.d)
         self._known: list[tuple[Floats, float]] = []
+        made: set[str] = set()
         for trace in traces:
-            for X in directions(problem, trace).values():
-                self._known.append(self._land(X))
+            for name, build in recipes(problem, trace).items():
+                if name not in made:
+                    made.add(name)
+                    self._known.append(self._land(build()))
 
     def __call__(self, land: Callable[[Floats], Floats | None]) -> tuple[float | None, str]:
         landed = land(self._reward)

@@ -7,6 +7,7 @@ best direction is `X* = L^-T Xi Phi` (Lemma 2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,10 @@ def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
 
 def solve_direction(s: System, X: Floats, reward: Floats) -> Floats:
     """`(X^T L Phi)^-1 X^T reward`, for the rewards of the problem or for others."""
-    counts = (s.weight > 0.0) | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
-    basis = orthonormalizer(s.phi, counts.astype(np.float64))
+    seen = s.weight > 0.0
+    counts = seen | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
+    same = np.array_equal(counts, seen)
+    basis = s.unweighted if same else orthonormalizer(s.phi, counts.astype(np.float64))
     Y = X @ orthonormalizer(X)
     N = Y.T @ dense(s.delta @ basis)
     return np.asarray(basis @ _solve_angles(N, Y.T @ reward))
@@ -147,24 +150,31 @@ def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
     O2TD(0.9), moments 1.1577
     best 1.0
     """
+    return {name: build() for name, build in recipes(problem, trace).items()}
+
+
+def recipes(problem: Problem, trace: float) -> dict[str, Callable[[], Floats]]:
+    """How to make each of `directions`, for whoever needs them one at a time."""
     s = system(problem)
     xi, interested = s.weight, s.weight * problem.interest
     followon = chain.solve_transposed(s.P_gamma, interested)
-    traced = trace * s.P_gamma
     state, moments = _omegas(problem, s)
+
+    def along(weight: Floats) -> Floats:
+        return chain.solve_transposed(trace * s.P_gamma, _weighted(s.phi, weight))
+
+    emphasis = trace * interested + (1.0 - trace) * followon
     return {
-        "TD(0)": _weighted(s.phi, xi),
-        f"TD({trace:g})": chain.solve_transposed(traced, _weighted(s.phi, xi)),
-        "ETD(0)": _weighted(s.phi, followon),
-        f"ETD({trace:g})": chain.solve_transposed(
-            traced, _weighted(s.phi, trace * interested + (1.0 - trace) * followon)
-        ),
-        "residual gradient": _weighted(s.delta, xi),
-        "O2TD(0), state": _weighted(s.phi, state * xi),
-        f"O2TD({trace:g}), state": chain.solve_transposed(traced, _weighted(s.phi, state * xi)),
-        "O2TD(0), moments": _weighted(s.phi, moments * xi),
-        f"O2TD({trace:g}), moments": chain.solve_transposed(traced, _weighted(s.phi, moments * xi)),
-        "best": optimal_direction(problem),
+        "TD(0)": lambda: _weighted(s.phi, xi),
+        f"TD({trace:g})": lambda: along(xi),
+        "ETD(0)": lambda: _weighted(s.phi, followon),
+        f"ETD({trace:g})": lambda: along(emphasis),
+        "residual gradient": lambda: _weighted(s.delta, xi),
+        "O2TD(0), state": lambda: _weighted(s.phi, state * xi),
+        f"O2TD({trace:g}), state": lambda: along(state * xi),
+        "O2TD(0), moments": lambda: _weighted(s.phi, moments * xi),
+        f"O2TD({trace:g}), moments": lambda: along(moments * xi),
+        "best": lambda: optimal_direction(problem),
     }
 
 

@@ -67,6 +67,11 @@ class System:
         """`B` (d, r) such that the columns of `Phi B` are orthonormal in the weighted norm."""
         return orthonormalizer(self.phi, self.weight)
 
+    @cached_property
+    def unweighted(self) -> Floats:
+        """As `basis`, with every state that counts weighted by one."""
+        return orthonormalizer(self.phi, (self.weight > 0.0).astype(np.float64))
+
 
 def finite(problem: Problem) -> Problem:
     """Refuse whatever is not a finite problem."""

@@ -1,0 +1,81 @@
+"""Sums over time that are kept for the next method."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import o2td
+from o2td import chain, exact
+from o2td.exact import analysis, shared
+from o2td.exact.shared import SharedModel
+
+from .conftest import make_problem
+
+
+@pytest.fixture
+def solves(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The shapes of what was solved for."""
+    made, original = [], chain.solve_transposed
+
+    def counted(K: Any, B: Any) -> Any:
+        made.append(B.shape)
+        return original(K, B)
+
+    monkeypatch.setattr(chain, "solve_transposed", counted)
+    return made
+
+
+def test_a_sum_is_computed_once_for_learners_and_rewards(solves: list[Any]) -> None:
+    plain = exact.model(make_problem(seed=5))
+    kept = SharedModel.of(plain)
+    solves.clear()
+    learners = (o2td.TD(trace=0.5), o2td.GTD2(trace=0.5), o2td.TDC(trace=0.5))
+    other = replace(kept, reward=np.arange(len(kept.reward), dtype=np.float64))
+    found = [learner.mean_dynamics(m) for learner in learners for m in (kept, other)]
+    assert len(solves) == 2  # with the ratio, and without it
+    expected = [learner.mean_dynamics(plain) for learner in learners]
+    for one, two in zip(found[::2], expected, strict=True):
+        np.testing.assert_array_equal(one.A, two.A)
+        np.testing.assert_array_equal(one.b, two.b)
+    for one, two in zip(found[::2], found[1::2], strict=True):
+        np.testing.assert_array_equal(one.A, two.A)
+        assert not np.array_equal(one.b, two.b)
+
+
+def test_sums_that_differ_are_told_apart(solves: list[Any]) -> None:
+    kept = SharedModel.of(exact.model(make_problem(seed=5)))
+    one, factor = np.ones(kept.n_states), 0.5 * kept.discount
+    solves.clear()
+    first = kept.traced(one, factor)
+    for inflow, coefficient in ((2.0 * one, factor), (one, 0.5 * factor), (one[:, None], factor)):
+        assert not np.array_equal(kept.traced(inflow, coefficient), first)
+    assert len(solves) == 4
+    assert not first.flags.writeable
+
+
+def test_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch, solves: list[Any]) -> None:
+    kept = SharedModel.of(exact.model(make_problem(seed=5)))
+    monkeypatch.setattr(shared, "_ROOM", 2 * 8 * kept.n_states)
+    one, two, three = (np.full(kept.n_states, x) for x in (1.0, 2.0, 3.0))
+    solves.clear()
+    for inflow in (one, two, one, three, one):
+        kept.traced(inflow, 0.5 * kept.discount)
+    assert len(solves) == 3
+    kept.traced(two, 0.5 * kept.discount)
+    assert len(solves) == 4
+
+
+def test_each_direction_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    original = analysis.amplification
+    monkeypatch.setattr(
+        analysis, "amplification", lambda p, X: made.append(X.sum()) or original(p, X)
+    )
+    problem = make_problem(seed=2)
+    exact.analyze(problem, (0.0, 0.9))
+    names = {*exact.directions(problem, 0.0), *exact.directions(problem, 0.9)}
+    assert len(made) == len(names)
