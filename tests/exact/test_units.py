@@ -19,6 +19,8 @@ from o2td import Problem, domains, exact
 from o2td.errors import InputError
 from o2td.exact.dynamics import LinearDynamics
 from o2td.exact.graded import spectrum
+from o2td.exact.objectives import quadratic
+from o2td.exact.system import orthonormalizer
 
 from .conftest import make_problem
 
@@ -206,6 +208,77 @@ def test_groups_of_eigenvalues() -> None:
     graded[np.ix_(order, order)] = M
     found = np.sort(np.concatenate(spectrum(graded, s)).real)
     np.testing.assert_allclose(found, np.sort(M.diagonal() * s[order] ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1e-8, 1e-4, 1e4, 1e8])
+def test_projections_and_errors_in_other_units(k: float) -> None:
+    unit = np.array([1.0, k, 1.0 / k])
+    plain = make_problem(seed=6, features=FEATURES)
+    other = make_problem(seed=6, features=FEATURES * unit)
+    best = exact.best_approximation(plain)
+    np.testing.assert_allclose(exact.best_approximation(other) * unit, best, rtol=1e-10)
+    theta = np.array([1.0, -2.0, 0.5])
+    for error in (exact.rmse, exact.rmsbe, exact.rmspbe):
+        assert error(other, theta / unit) == pytest.approx(error(plain, theta), rel=1e-10)
+    one, two = exact.directions(plain), exact.directions(other)
+    for name in ("TD(0)", "TD(0.9)", "ETD(0.9)", "residual gradient", "best"):
+        found = exact.oblique_fixed_point(other, two[name]) * unit
+        np.testing.assert_allclose(found, exact.oblique_fixed_point(plain, one[name]), rtol=1e-9)
+        expected = exact.amplification(plain, one[name])
+        assert exact.amplification(other, two[name]) == pytest.approx(expected, rel=1e-9)
+    for objective in ("mse", "msbe", "mspbe"):
+        centers = [quadratic(p, objective).center for p in (plain, other)]
+        np.testing.assert_allclose(centers[1] * unit, centers[0], rtol=1e-8)
+
+
+def test_the_table_of_methods_in_other_units() -> None:
+    unit = np.array([1.0, 1e-8, 1e7])
+    plain, other = (
+        {row.method: row for row in exact.analyze(make_problem(seed=6, features=x))}
+        for x in (FEATURES, FEATURES * unit)
+    )
+    for method in ("TD", "TD(trace=0.9)", "ETD", "ETD(trace=0.9)", "GTD2", "TDC", "HTD", "TDRC"):
+        one, two = plain[method], other[method]
+        assert two.rmse == pytest.approx(one.rmse, rel=1e-8)
+        assert two.suboptimality == pytest.approx(one.suboptimality, rel=1e-8)
+        assert two.rmspbe == pytest.approx(one.rmspbe, rel=1e-8, abs=1e-10)
+        assert two.amplification == pytest.approx(one.amplification, rel=1e-8)
+
+
+def test_minimum_norm_where_features_differ_in_size() -> None:
+    features = np.column_stack([FEATURES, 30.0 * FEATURES[:, 0], FEATURES @ [0.0, 0.01, 0.02]])
+    problem = make_problem(seed=6, features=features)
+    root = np.sqrt(exact.state_distribution(problem))[:, None]
+    expected = np.linalg.pinv(root * features) @ (root[:, 0] * exact.value(problem))
+    np.testing.assert_allclose(exact.best_approximation(problem), expected, rtol=1e-9)
+    X = exact.directions(problem)["TD(0)"]
+    A = X.T @ (features - problem.discounted_matrix(problem.target) @ features)
+    b = X.T @ problem.expected_reward(problem.target)
+    expected = np.linalg.pinv(A, rcond=1e-12) @ b
+    np.testing.assert_allclose(exact.oblique_fixed_point(problem, X), expected, rtol=1e-7)
+
+
+def test_a_column_of_rounding_adds_no_dimension() -> None:
+    rows = np.column_stack([FEATURES, 1e-17 * FEATURES[:, 0] ** 2])
+    assert orthonormalizer(rows).shape == (4, 4)  # a feature in a small unit
+    assert orthonormalizer(rows, scale=np.ones(4)).shape == (4, 3)  # what is left of differences
+
+
+def test_a_state_with_small_features_has_its_omega() -> None:
+    """Directions and learners agree also where one state's only feature is small."""
+    unit = np.ones(6)
+    unit[2] = 1e-8
+    P = np.zeros((6, 1, 6))
+    P[np.arange(6), 0, np.arange(6)] = P[np.arange(6), 0, (np.arange(6) + 1) % 6] = 0.5
+    P[1], P[2] = 0.0, 0.0
+    P[1, 0, [2, 3]], P[2, 0, 2], P[2, 0, 3] = 0.5, 0.75, 0.25
+    discount = np.where(np.arange(6)[None, None, :] == 3, 0.0, 0.5) * np.ones((6, 1, 6))
+    one = np.ones((6, 1))
+    problem = Problem(P, np.arange(6.0), discount, one, one, np.diag(unit))
+    X = exact.directions(problem)["O2TD(0), state"]
+    theta = exact.fixed_point(problem, o2td.O2TD(omega="state")).theta
+    assert X[2, 2] > 0.0
+    np.testing.assert_allclose(theta, exact.oblique_fixed_point(problem, X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(9), np.ones((1, 8)), [np.nan] * 8])

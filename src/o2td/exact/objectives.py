@@ -152,12 +152,12 @@ def quadratic(problem: Problem, objective: str, form: str = "target") -> Compres
         return s.best
     rows, value = _bellman(problem, form)
     if objective == "msbe":
-        return compress(rows, value, s.weight)
+        return compress(rows, value, s.weight, s.scale)
     if form == "dann":
         U_rows, U_value = _target_weighted(problem, rows, value)
-        return compress(s.phi @ U_rows, s.phi @ U_value, s.weight)
+        return compress(s.phi @ U_rows, s.phi @ U_value, s.weight, s.scale)
     left = s.basis.T @ dense(s.phi.T @ _scaled(rows, s.weight))
-    return compress(left, s.basis.T @ (s.phi.T @ (s.weight * value)))
+    return compress(left, s.basis.T @ (s.phi.T @ (s.weight * value)), scale=s.scale)
 
 
 def _bellman(problem: Problem, form: str) -> tuple[Any, Floats]:

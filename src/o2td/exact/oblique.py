@@ -94,7 +94,7 @@ def solve_direction(s: System, X: Floats, reward: Floats) -> Floats:
     counts = seen | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
     same = np.array_equal(counts, seen)
     basis = s.unweighted if same else orthonormalizer(s.phi, counts.astype(np.float64))
-    Y = X @ orthonormalizer(X)
+    Y = X @ orthonormalizer(X, scale=s.scale)
     N = Y.T @ dense(s.delta @ basis)
     return np.asarray(basis @ _solve_angles(N, Y.T @ reward))
 
@@ -121,7 +121,7 @@ def amplification(problem: Problem, X: Any) -> float:
         return float("inf")
     root = np.sqrt(s.weight[seen])[:, None]
     Z = Z[seen] / root
-    Z = Z @ orthonormalizer(Z)
+    Z = Z @ orthonormalizer(Z, scale=s.scale)
     F = dense(s.phi[np.flatnonzero(seen)] @ s.basis) * root
     _check_ranks(Z.T @ F)
     cosine = float(np.linalg.svd(Z.T @ F, compute_uv=False)[-1])
@@ -189,11 +189,13 @@ def _omegas(problem: Problem, s: System) -> tuple[Floats, Floats]:
     )
     # E|phi - gamma phi'|^2 = |phi|^2 - 2 E[gamma phi.phi'] + E|gamma phi'|^2
     second = square - 2.0 * (square - along) + entered
-    return _ratio(along, _row_dots(s.delta, s.delta)), _ratio(along, second)
+    size = square + entered
+    return _ratio(along, _row_dots(s.delta, s.delta), size), _ratio(along, second, size)
 
 
-def _ratio(top: Floats, bottom: Floats) -> Floats:
-    some = bottom > 1e-14 * bottom.max(initial=0.0)
+def _ratio(top: Floats, bottom: Floats, size: Floats) -> Floats:
+    """`top / bottom`, 0 where bottom is a difference of terms of `size` that cancel."""
+    some = bottom > 1e-14 * size
     return np.where(some, top / np.where(some, bottom, 1.0), 0.0)
 
 

@@ -60,7 +60,7 @@ class System:
     @cached_property
     def best(self) -> Compressed:
         """The weighted regression of V on the features."""
-        return compress(self.phi, self.value, self.weight)
+        return compress(self.phi, self.value, self.weight, self.scale)
 
     @cached_property
     def basis(self) -> Floats:
@@ -100,24 +100,57 @@ class Compressed:
     constant: float
 
 
-def compress(rows: Any, value: Floats, weight: Floats | None = None) -> Compressed:
-    """A least-squares problem in d rows: `R` upper triangular, `center` of minimum norm."""
+def compress(
+    rows: Any, value: Floats, weight: Floats | None = None, scale: Floats | None = None
+) -> Compressed:
+    """A least-squares problem in d rows: `R` upper triangular, `center` of minimum norm.
+
+    `scale` holds the sizes of the columns, where these are known to differ in their units.
+    """
     d = rows.shape[1]
     triangle = _triangle(rows, weight, value)
     R, target = np.ascontiguousarray(triangle[:d, :d]), triangle[:d, d]
-    center = np.asarray(np.linalg.lstsq(R, target, rcond=None)[0], dtype=np.float64)
+    unit = np.ones(d) if scale is None else np.where(scale > 0.0, scale, 1.0)
+    U, size, vectors, null = _decomposed(R, unit, max(R.shape))
+    center = _shortest(vectors @ ((U.T @ target) / size), null)
     # Where R is singular, part of the target stays out of its reach.
     rest = float(np.sum((target - R @ center) ** 2))
     return Compressed(R, center, float(triangle[d, d] ** 2) + rest)
 
 
-def orthonormalizer(rows: Any, weight: Floats | None = None) -> Floats:
-    """`B` (d, r), r the rank, such that `rows B` has orthonormal columns in the weighted norm."""
-    _, size, vectors = np.linalg.svd(_triangle(rows, weight)[: rows.shape[1]])
-    kept = size > size[0] * max(rows.shape) * np.finfo(np.float64).eps
-    if size[0] == 0.0:
+def orthonormalizer(rows: Any, weight: Floats | None = None, scale: Floats | None = None) -> Floats:
+    """`B` (d, r), r the rank, such that `rows B` has orthonormal columns in the weighted norm.
+
+    Columns may have any units. Where they are differences of features of size `scale`, one that is
+    smaller by 1e12 is rounding, and no column.
+    """
+    R = _triangle(rows, weight)[: rows.shape[1]]
+    unit = column_sizes(R)
+    if scale is not None and len(scale) == len(unit):
+        unit = np.where(unit > 1e-12 * scale, unit, scale)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    _, size, vectors, null = _decomposed(R, unit, max(rows.shape))
+    if not len(size):
         raise NoAnswerError("the features are zero in every state that counts; give others")
-    return np.asarray(vectors[kept].T / size[kept])
+    return _shortest(vectors / size, null)
+
+
+def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """`U`, sizes and `vectors` with `R vectors = U sizes`, and a basis of what R sends to 0.
+
+    The rank is that of R with its columns divided by `unit`.
+    """
+    U, size, Vt = np.linalg.svd(R / unit)
+    kept = size > size[0] * longest * np.finfo(np.float64).eps
+    vectors = Vt.T / unit[:, None]
+    return U[:, kept], size[kept], vectors[:, kept], vectors[:, ~kept]
+
+
+def _shortest(x: Floats, null: Floats) -> Floats:
+    """`x`, or its columns, without what lies in the span of `null`."""
+    if not null.shape[1]:
+        return x
+    return np.asarray(x - null @ np.linalg.lstsq(null, x, rcond=None)[0])
 
 
 def column_sizes(rows: Any, weight: Floats | None = None) -> Floats:
