@@ -50,6 +50,17 @@ def test_unstable_methods_come_last(capsys: pytest.CaptureFixture[str]) -> None:
     assert " no " in lines[stable["TD"]]
 
 
+def test_a_terminal_sees_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out, err = run(capsys, "collision", "--trace", "0", "--json")
+    total = len(json.loads(out)["methods"])
+    assert code == 0
+    assert f"/{total}" in err
+
+
 @pytest.mark.parametrize("domain", ["collision", "baird"])
 def test_the_plot_is_a_picture(
     domain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,27 @@ def test_methods_without_a_direction_say_so() -> None:
     assert "no direction X" in rows["O2TD"].reason
     assert rows["Averager"].rmse is None
     assert rows["Averager"].reason
+
+
+def test_large_problems_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There a third look at where a method lands would change the reason alone."""
+    looks = []
+
+    class Counted(o2td.O2TD):
+        def mean_dynamics(self, model: Any) -> Any:
+            looks.append(model)
+            return super().mean_dynamics(model)
+
+    mine, empty = Registry("learners"), Registry("solvers")
+    mine.register("Counted", Counted)
+    monkeypatch.setattr(analysis, "LEARNERS", mine)
+    monkeypatch.setattr(analysis, "SOLVERS", empty)
+    monkeypatch.setattr(analysis, "_PROBED", 5)
+    monkeypatch.setattr(analysis, "_CHOICES", {})
+    (row,) = exact.analyze(make_problem(seed=3), (0.0,))
+    assert row.amplification is None
+    assert "over 5 states not searched" in row.reason
+    assert len(looks) == 2
 
 
 def test_methods_of_others_join_by_registration(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,17 +39,10 @@ def command(
     """Show each method's limit on a domain: its error, its stability, its distance from best."""
     # Matrices of a few hundred rows: more threads wait for each other, longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    problem = build(domain, param or [])
-    from o2td.problem import Problem
-
-    if not isinstance(problem, Problem):
-        raise InputError(
-            f"{domain} is simulated and has no exact answers; analyze needs a finite domain"
-        )
     traces = trace or [0.0, 0.9]
     if any(not 0.0 <= value <= 1.0 for value in traces):
         raise InputError(f"--trace must be in [0, 1], got {', '.join(map(str, traces))}")
-    rows = _with_progress(problem, traces)
+    problem, rows = _with_progress(domain, param or [], traces)
     about = _about(problem, domain)
     if plot is not None:
         draw(rows, about, plot)
@@ -89,16 +82,45 @@ def build(domain: str, params: list[str]) -> Any:
     return factory(**settings)
 
 
-def _with_progress(problem: Problem, traces: list[float]) -> list[Landing]:
+def _with_progress(
+    domain: str, params: list[str], traces: list[float]
+) -> tuple[Problem, list[Landing]]:
+    """The problem and its table; a bar on stderr counts the methods and names the present one."""
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     from o2td.exact import analyze
+    from o2td.exact.analysis import methods
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    shown = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (SpinnerColumn(), *shown, TextColumn("{task.description}"))
+    names = methods(traces)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
-        return analyze(problem, traces, lambda name: bar.update(task, description=name))
+        task = bar.add_task("the problem", total=len(names))
+        problem = _finite(domain, build(domain, params))
+        bar.update(task, description="directions of the known methods")
+
+        def hear(name: str) -> None:
+            bar.update(task, description=name, completed=names.index(name))
+
+        return problem, analyze(problem, traces, hear)
+
+
+def _finite(domain: str, problem: Any) -> Problem:
+    from o2td.problem import Problem
+
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"{domain} is simulated and has no exact answers; analyze needs a finite domain"
+        )
+    return problem
 
 
 def _about(problem: Problem, domain: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from o2td.exact.truth import model
 from o2td.problem import Problem
 from o2td.registry import LEARNERS, SOLVERS, Registry
 
-__all__ = ["Landing", "analyze", "variants"]
+__all__ = ["Landing", "analyze", "methods", "variants"]
 
 _CHOICES = {"omega": READINGS, "start": ("zero", "td")}  # options that change where a method lands
 _PROBED = 128  # states up to which a direction is found by rewarding one state after the other
@@ -67,7 +67,7 @@ def analyze(
     >>> rows["TD"].suboptimality > rows["TD(trace=0.9)"].suboptimality > 1.0
     True
     """
-    traces = tuple(dict.fromkeys(float(trace) for trace in traces))
+    traces = _distinct(traces)
     finder = _Amplification(problem, traces)
     found = []
     for registry, look in ((LEARNERS, _learner), (SOLVERS, _solver)):
@@ -79,6 +79,16 @@ def analyze(
             except O2TDError as error:
                 found.append(Landing(name, kind, reason=str(error)))
     return found
+
+
+def methods(traces: Iterable[float]) -> list[str]:
+    """What `analyze` will look at, in its order."""
+    once = _distinct(traces)
+    return [name for registry in (LEARNERS, SOLVERS) for name, _ in variants(registry, once)]
+
+
+def _distinct(traces: Iterable[float]) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(float(trace) for trace in traces))
 
 
 def variants(
@@ -158,12 +168,12 @@ class _Amplification:
         for known, worst in self._known:
             if _near(self._phi @ landed, known):
                 return worst, ""
+        if len(self._seen) > _PROBED:
+            return None, f"its direction X is not tabulated, and over {_PROBED} states not searched"
         expected = self._phi @ self._coefficients
         there = land(np.asarray(self.system.delta @ self._coefficients))
         if there is None or not _near(self._phi @ there, expected):
             return None, "it has no direction X: it misses values that the features can express"
-        if len(self._seen) > _PROBED:
-            return None, f"its direction X is not tabulated, and over {_PROBED} states not searched"
         return self._probe(land), ""
 
     def rewarded(self, reward: Floats) -> Any:
