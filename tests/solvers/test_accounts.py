@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +275,15 @@ def test_a_singular_sparse_system_counts_its_iterations() -> None:
 def test_a_solver_that_has_seen_no_row_can_be_stored(solver: Any, tmp_path: Path) -> None:
     solver.clone().update(rows(n=0)).save(tmp_path / "model.npz")
     nothing(type(solver).load(tmp_path / "model.npz"))
+
+
+@pytest.mark.parametrize("solver", [*BY_STATE, *OTHERS], ids=repr)
+def test_what_is_handed_out_cannot_be_changed(solver: Any) -> None:
+    fitted = solver.clone().fit(rows(n=6))
+    for one in (fitted, copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):  # noqa: S301
+        before = one.theta.copy()
+        for array in (one.theta, one.solution.theta, getattr(one, "omega", one.theta)):
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 0.0
+        np.testing.assert_array_equal(one.theta, before)
+        assert one.solution.message == fitted.solution.message

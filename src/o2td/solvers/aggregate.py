@@ -8,7 +8,7 @@ they estimate `R_s` and `Delta_s = (L Phi)_s`. Nothing here is larger than state
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from o2td.arrays import Ints, freeze
 from o2td.errors import InputError
 from o2td.solvers import kernels
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
-from o2td.solvers.linear import Floats
+from o2td.solvers.linear import Floats, top
 from o2td.solvers.system import scale_rows
 from o2td.transitions import Transitions
 
@@ -28,7 +28,8 @@ _BLOCK = 1 << 20  # numbers in a block of rows that is made dense at a time
 class StateSums(Statistics):
     """Sums by state; `state` is sorted, all else in its order.
 
-    `phi` holds the sum of the features over visits, or is None where `table` has each state's own.
+    `phi` holds the mean of the features over visits, or is None where `table` has each state's own.
+    Means are taken of what differs from the first visit: rows that agree give exactly their row.
     """
 
     state: Ints
@@ -49,7 +50,7 @@ class StateSums(Statistics):
         """Mean features of each state over its visits: its own where they never differ."""
         if self.table is not None:
             return self.table[self.state]
-        return divide_rows(self.phi, self.visits)
+        return self.phi
 
     def then(self, other: Self) -> Self:
         """Sums over both."""
@@ -73,8 +74,10 @@ class StateSums(Statistics):
         table = _common_table(self, other)
         if table is not None:
             return None, table
-        one, two = (scale_features(part) for part in (self, other))
-        return _sum_rows(one, mine, two, others, size), None
+        visits = _place(self.visits, mine, size), _place(other.visits, others, size)
+        one, two = _alike(self.features(), other.features())
+        one, two = _place_rows(one, mine, size), _place_rows(two, others, size)
+        return one + scaled(two - one, visits[1] / (visits[0] + visits[1])), None
 
     def arrays(self, features: bool = True) -> Arrays:
         """All sums by name; sparse ones as their three arrays."""
@@ -88,7 +91,7 @@ class StateSums(Statistics):
             **_parts("delta", self.delta),
         }
         if features:
-            arrays.update(_parts("phi", self.phi if self.table is None else self.features()))
+            arrays.update(_parts("features", self.features()))
             arrays["own"] = np.asarray(self.table is not None)
         return arrays
 
@@ -103,7 +106,7 @@ class StateSums(Statistics):
             raise ValueError("sums have the wrong shape")
         if any(part.size and part.min() < 0 for part in (state, visits, rho)):
             raise ValueError("states, visits or ratios are negative")
-        delta, phi = (_whole(name, arrays, (len(state), d)) for name in ("delta", "phi"))
+        delta, phi = (_whole(name, arrays, (len(state), d)) for name in ("delta", "features"))
         own = bool(arrays["own"])
         table = HeldRows(state, phi) if own else None
         phi = None if own else phi
@@ -172,14 +175,14 @@ def collect(batch: Transitions, weight: Floats | None = None, who: str = "SOTD")
             " or of its cell if states are continuous) to Transitions, or use Transitions.from_table"
         )
     weight = np.ones(batch.n) if weight is None else weight
-    state, where = np.unique(batch.state, return_inverse=True)
+    state, first, where = np.unique(batch.state, return_index=True, return_inverse=True)
     size, each = len(state), weight * batch.rho
     visits, rho, reward = (
         _by_group(where, value, size) for value in (weight, each, each * batch.reward)
     )
     table = batch.table if batch.layout == "table" else None
-    delta = _summed(batch, where, each, batch.discount, size)
-    phi = None if table is not None else _summed(batch, where, weight, None, size)
+    delta = _differences(batch, where, each, size)
+    phi = None if table is not None else _means(batch, where, weight, first, visits)
     return StateSums(state, visits, rho, reward, delta, phi, table, batch.n)
 
 
@@ -207,6 +210,14 @@ class Aggregate:
         for low in range(0, self.shape[0], size):
             part = slice(low, low + size)
             yield part, np.column_stack([_dense(self.delta[part]), self.reward[part]])
+
+    def in_units(self) -> tuple[Aggregate, int, int]:
+        """Features over `2^k` and rewards over `2^m`, the largest near one; then k and m."""
+        k, m = max(top(_values(rows)) for rows in (self.phi, self.delta)), top(self.reward)
+        phi, delta, reward = (
+            _shifted(rows, by) for rows, by in ((self.phi, -k), (self.delta, -k), (self.reward, -m))
+        )
+        return replace(self, phi=phi, delta=delta, reward=reward), k, m
 
     def gram(self) -> Floats:
         """`C = Phi^T Xi Phi`."""
@@ -259,30 +270,69 @@ def scaled(rows: Any, weight: Floats) -> Any:
     return rows * weight[:, None] if isinstance(rows, np.ndarray) else scale_rows(rows, weight)
 
 
-def scale_features(sums: StateSums) -> Any:
-    """The sum of the features over visits."""
-    return sums.phi if sums.table is None else scaled(sums.table[sums.state], sums.visits)
+def row_norms(rows: Any) -> Floats:
+    """The length of each row."""
+    return np.asarray(np.sqrt(np.asarray((rows * rows).sum(axis=1)).ravel()))
 
 
-def _summed(batch: Transitions, where: Ints, weight: Floats, step: Floats | None, size: int) -> Any:
-    """`out[where_t] += weight_t (phi_t - step_t phi'_t)`, sparse where the features are."""
-    if not batch.sparse:
-        out = np.zeros((size, batch.d))
-        phi = batch.rows("phi")
-        later = phi if step is None else batch.rows("next_phi")
-        each = np.zeros(batch.n) if step is None else step
-        vectors = (freeze(where), freeze(weight), freeze(each))
-        kernels.aggregate(*phi, *later, *vectors, out)
-        return out
+def _values(rows: Any) -> Floats:
+    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.data)
+
+
+def _shifted(rows: Any, k: int) -> Any:
+    if isinstance(rows, np.ndarray):
+        return np.ldexp(rows, k)
     from scipy.sparse import csr_array
 
-    position = (where, np.arange(batch.n))
-    shape = (size, batch.n)
-    total = csr_array((weight, position), shape=shape) @ batch.phi
-    if step is not None:
-        ahead = scale_rows(batch.next_phi, weight * step)
-        total = total - csr_array((np.ones(batch.n), position), shape=shape) @ ahead
-    return _canonical(total)
+    return csr_array((np.ldexp(rows.data, k), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _differences(batch: Transitions, where: Ints, weight: Floats, size: int) -> Any:
+    """`out[where_t] += weight_t (phi_t - gamma_t phi'_t)`, sparse where the features are.
+
+    Rows are added up in blocks, as many as rows in a block fall on a state: rounding errors of a
+    long running sum would pass for a rank.
+    """
+    block = max(1, int(np.sqrt(batch.n * size)))
+    total: Any = None
+    for low in range(0, batch.n, block):
+        part = slice(low, low + block)
+        one = _added(batch[part], where[part], weight[part], size)
+        total = one if total is None else total + one
+    return _added(batch, where, weight, size) if total is None else total
+
+
+def _added(batch: Transitions, where: Ints, weight: Floats, size: int) -> Any:
+    if not batch.sparse:
+        out = np.zeros((size, batch.d))
+        vectors = (freeze(where), freeze(weight), batch.discount)
+        kernels.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, out)
+        return out
+    ahead = scale_rows(batch.next_phi, weight * batch.discount)
+    return _canonical(
+        _grouping(where, weight, size) @ batch.phi
+        - _grouping(where, np.ones(batch.n), size) @ ahead
+    )
+
+
+def _means(batch: Transitions, where: Ints, weight: Floats, first: Ints, visits: Floats) -> Any:
+    """`phi_first + sum_t weight_t (phi_t - phi_first) / visits` by state."""
+    own, size = batch.phi[first], len(first)
+    if batch.sparse:
+        change = _grouping(where, weight, size) @ (batch.phi - own[where])
+        return _canonical(own + divide_rows(change, visits))
+    out, phi = np.zeros((size, batch.d)), batch.rows("phi")
+    vectors = (freeze(where), freeze(weight), freeze(np.ones(batch.n)))
+    kernels.aggregate(*phi, freeze(own), freeze(where), *vectors, out)
+    return own + out / visits[:, None]
+
+
+def _grouping(where: Ints, weight: Floats, size: int) -> Any:
+    """The matrix that adds up rows by group."""
+    from scipy.sparse import csr_array
+
+    n = len(where)
+    return csr_array((weight, (where, np.arange(n))), shape=(size, n))
 
 
 def _by_group(where: Ints, value: Floats, size: int) -> Floats:
@@ -296,21 +346,32 @@ def _place(values: Floats, position: Ints, size: int) -> Floats:
 
 
 def _sum_rows(one: Any, position: Ints, two: Any, position_2: Ints, size: int) -> Any:
+    one, two = _alike(one, two)
+    total = _place_rows(one, position, size) + _place_rows(two, position_2, size)
+    return total if isinstance(total, np.ndarray) else _canonical(total)
+
+
+def _alike(one: Any, two: Any) -> tuple[Any, Any]:
+    """Both dense, or both sparse where one is."""
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        # Where no state is new the sum could be taken in place; a copy keeps failures harmless.
-        out = np.zeros((size, one.shape[1]))
-        out[position] = one
-        out[position_2] += two
+        return one, two
+    from scipy.sparse import csr_array
+
+    return csr_array(one), csr_array(two)
+
+
+def _place_rows(rows: Any, position: Ints, size: int) -> Any:
+    """`rows` at `position` (ascending) among `size`, the others zero."""
+    if isinstance(rows, np.ndarray):
+        out = np.zeros((size, rows.shape[1]))
+        out[position] = rows
         return out
     from scipy.sparse import csr_array
 
-    total: Any = csr_array((size, one.shape[1]))
-    for rows, where in ((csr_array(one), position), (csr_array(two), position_2)):
-        length = np.zeros(size, dtype=np.int64)
-        length[where] = np.diff(rows.indptr)
-        indptr = np.concatenate([[0], np.cumsum(length)])
-        total = total + csr_array((rows.data, rows.indices, indptr), shape=total.shape)
-    return _canonical(total)
+    length = np.zeros(size, dtype=np.int64)
+    length[position] = np.diff(rows.indptr)
+    indptr = np.concatenate([[0], np.cumsum(length)])
+    return csr_array((rows.data, rows.indices, indptr), shape=(size, rows.shape[1]))
 
 
 def _canonical(rows: Any) -> Any:

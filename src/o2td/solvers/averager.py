@@ -67,7 +67,8 @@ class Averager(Solver):
             from scipy.sparse import diags_array
 
             A = A + diags_array(diagonal)
-        return solve(A, sums.b, 0.0, {"features never touched": int((~seen).sum())})
+        counts = {"features never touched": int((~seen).sum())}
+        return solve(A, sums.b, 0.0, counts, rows=sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         return self._solve(self._weighted(*model_rows(model)))

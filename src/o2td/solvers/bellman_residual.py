@@ -120,7 +120,7 @@ class BellmanResidual(Solver):
                 raise InputError(
                     "rows with and without a second successor were merged; fit them apart"
                 )
-            return solve(sums.A, sums.b, self.ridge)
+            return solve(sums.A, sums.b, self.ridge, rows=sums.rows)
         assert isinstance(sums, StateSums)  # noqa: S101
         return self._aggregated(sums)
 
@@ -133,7 +133,7 @@ class BellmanResidual(Solver):
         weighted = (root[part, None] * block for part, block in data.blocks())
         shrink = [np.sqrt(self.ridge) * np.eye(d, d + 1)] if self.ridge else []
         R = triangle(chain(weighted, shrink), d + 1)[:d]
-        return solve(R[:, :d], R[:, d], 0.0, counts, triangular=True)
+        return solve(R[:, :d], R[:, d], 0.0, counts, triangular=True, rows=sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         batch, probability = model_rows(model)
@@ -141,5 +141,5 @@ class BellmanResidual(Solver):
             ones = np.ones(batch.n)
             left = Side(probability * batch.rho, 1.0, batch.discount)
             sums = product(batch, left, Side(ones, 1.0, batch.discount), batch.reward)
-            return solve(sums.A, sums.b)
+            return solve(sums.A, sums.b, rows=sums.rows)
         return self._aggregated(collect(batch, probability))

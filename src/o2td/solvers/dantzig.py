@@ -14,7 +14,15 @@ import numpy as np
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect, estimates
 from o2td.solvers.base import Solver, Statistics, check_choice, check_number, model_rows
-from o2td.solvers.linear import Floats, Solution, backward_error, conclude, pseudo_inverse, triangle
+from o2td.solvers.linear import (
+    Floats,
+    Solution,
+    backward_error,
+    conclude,
+    pseudo_inverse,
+    rank_of,
+    triangle,
+)
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
 
@@ -74,37 +82,45 @@ class DantzigTD(Solver):
     def _solve(self, sums: Statistics) -> Solution:
         if isinstance(sums, System):
             A = sums.A if isinstance(sums.A, np.ndarray) else sums.A.toarray()
-            return select(A / sums.extra[0], sums.b / sums.extra[0], self.epsilon)
+            A, b = A / sums.extra[0], sums.b / sums.extra[0]
+            return select(A, b, self.epsilon, rows=sums.rows)
         assert isinstance(sums, StateSums)  # noqa: S101
         data, d = estimates(sums, self.weighting), sums.d
         counts = {"states left out, all their ratios are zero": data.left_out}
         if data.shape[0] == 0:
             return conclude(np.zeros(d), "no data", 0, np.inf, 0.0, 0, counts)
         R = triangle((block for _, block in data.blocks()), d + 1)
-        U, W = pseudo_inverse(R[:, :d], self.ridge)
+        U, W = pseudo_inverse(R[:, :d], self.ridge, sums.rows)
         system = W @ (U.T @ R)  # M^T [Delta, R]
-        return select(system[:, :d], system[:, d], self.epsilon, counts)
+        return select(system[:, :d], system[:, d], self.epsilon, counts, sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         return self._solve(self._sums_of(*model_rows(model)))
 
 
-def select(A: Floats, b: Floats, epsilon: float, counts: dict[str, int] | None = None) -> Solution:
-    """`min ||theta||_1` subject to `||A theta - b||_inf <= epsilon`.
+def select(
+    A: Floats,
+    b: Floats,
+    epsilon: float,
+    counts: dict[str, int] | None = None,
+    rows: int = 0,
+) -> Solution:
+    """`min ||theta||_1` subject to `||A theta - b||_inf <= epsilon`, `A` a sum over `rows`.
 
-    Where no theta satisfies that, the one of the smallest error, with status "infeasible".
+    Where no theta satisfies that, the one of the smallest error, with status "infeasible". Where `A`
+    is singular others may have the same norm, and the status is "minimum norm".
     """
     d = A.shape[1]
-    rank = int(np.linalg.matrix_rank(A))
-    condition = float(np.linalg.cond(A)) if rank == d else np.inf
     size = float(np.abs(A).max(initial=0.0))
     unit = float(np.abs(b).max(initial=0.0))
     if size == 0.0:
         return conclude(np.zeros(d), "no data", 0, np.inf, float(unit > 0.0), 0, counts)
+    rank, condition = rank_of(A, rows)
     scale = unit / size if unit > 0.0 else 1.0
     # In units where A and b are about one, which the solver's absolute tolerances expect.
     A_1, b_1, level = A / size, b / (unit or 1.0), epsilon / (unit or 1.0)
-    theta, steps, status = _program(A_1, b_1, level), 0, "ok"
+    theta, steps = _program(A_1, b_1, level), 0
+    status = "ok" if rank == d else "minimum norm"
     if theta is None:
         theta, status = _nearest(A_1, b_1), "infeasible"
     theta = theta * scale

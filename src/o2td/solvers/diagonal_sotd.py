@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import freeze
 from o2td.model import Model
-from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates, scaled
+from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates, row_norms, scaled
 from o2td.solvers.base import Solver, check_choice, check_count, check_number, model_rows
-from o2td.solvers.linear import Floats, Solution, conclude, solve
+from o2td.solvers.linear import Floats, Solution, conclude, shifted, solve
 from o2td.transitions import Transitions
+
+_CONVERGED = (0, 1, 2, 4, 5)  # of LSMR's reasons to stop; 3, 6: near singular, 7: too many steps
 
 
 class DiagonalSOTD(Solver):
@@ -65,7 +68,7 @@ class DiagonalSOTD(Solver):
         """The weights of the states, solved anew after new rows."""
         if self._solution is None or self._omega is None:
             self.solve()
-        return np.zeros(0) if self._omega is None else self._omega
+        return freeze(np.zeros(0) if self._omega is None else self._omega)
 
     @property
     def omega_state(self) -> Any:
@@ -81,7 +84,7 @@ class DiagonalSOTD(Solver):
         return answer
 
     def _answer(self, sums: StateSums) -> tuple[Solution, Floats]:
-        data = estimates(sums, self.weighting)
+        data, unit, reward = estimates(sums, self.weighting).in_units()
         counts = {"states left out, all their ratios are zero": data.left_out}
         if data.shape[0] == 0:
             nothing = conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0, 0, counts)
@@ -93,24 +96,27 @@ class DiagonalSOTD(Solver):
         left = scaled(data.phi, omega * data.xi)
         A, b = left.T @ data.delta, left.T @ data.reward
         A = A.toarray() if hasattr(A, "toarray") else A
-        answer = solve(A, b, 0.0, counts)
+        answer = solve(A, b, 0.0, counts, rows=sums.rows)
         status = answer.status if done else "not converged"
         numbers = (answer.rank, answer.condition, answer.residual)
-        return conclude(answer.theta, status, *numbers, steps, counts), omega
+        theta = shifted(answer.theta, reward - unit)
+        return conclude(theta, status, *numbers, steps, counts), omega
 
     def _least_squares(self, operator: _Diagonal, gap: Floats) -> tuple[Floats, int, bool]:
         from scipy.sparse.linalg import LinearOperator, lsmr
 
         S, d = operator.data.shape
+        # The search takes a map much smaller than one for a singular one: its norm is made one.
+        size = operator.norm() or 1.0
         linear = LinearOperator(
             (d * d, S),
-            matvec=lambda omega: operator.apply(omega).ravel(),
-            rmatvec=lambda y: operator.adjoint(y.reshape(d, d)),
+            matvec=lambda omega: operator.apply(omega).ravel() / size,
+            rmatvec=lambda y: operator.adjoint(y.reshape(d, d)) / size,
             dtype=np.float64,
         )
         tol, most = self.tolerance, self.max_iterations
-        found = lsmr(linear, gap.ravel(), atol=tol, btol=tol, conlim=0.0, maxiter=most)
-        return 1.0 + found[0], int(found[2]), found[1] != 7
+        found = lsmr(linear, gap.ravel() / size, atol=tol, btol=tol, conlim=0.0, maxiter=most)
+        return 1.0 + found[0], int(found[2]), found[1] in _CONVERGED
 
     def _projected(self, operator: _Diagonal, gap: Floats) -> tuple[Floats, int, bool]:
         omega = np.ones(operator.data.shape[0])
@@ -162,6 +168,11 @@ class _Diagonal:
             else:
                 out[part] = np.asarray(phi.multiply(pulled).sum(axis=1)).ravel()
         return out * data.xi
+
+    def norm(self) -> float:
+        """The Frobenius norm: column s of the map is `xi_s Delta_s phi_s^T`."""
+        data = self.data
+        return float(np.linalg.norm(data.xi * row_norms(data.delta) * row_norms(data.phi)))
 
     def largest(self) -> float:
         """The largest squared singular value, rounded up, by the Lanczos method."""

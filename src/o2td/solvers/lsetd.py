@@ -54,7 +54,7 @@ class LSETD(Solver):
         return traced(batch, self.trace, emphatic=True, decay=self.decay)
 
     def _solve(self, sums: System) -> Solution:
-        return solve(sums.A, sums.b, self.ridge)
+        return solve(sums.A, sums.b, self.ridge, rows=sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         interest = model.visits * model.interest

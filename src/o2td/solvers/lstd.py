@@ -71,11 +71,11 @@ class LSTD(Solver):
         return product(batch, Side(weight * rho), right, batch.reward)
 
     def _solve(self, sums: System) -> Solution:
-        return solve(sums.A, sums.b, self.ridge)
+        return solve(sums.A, sums.b, self.ridge, rows=sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         if self.trace > 0.0:
             sums = expected(model, model.visits, self.trace)
         else:
             sums = self._untraced(*model_rows(model))
-        return solve(sums.A, sums.b)
+        return solve(sums.A, sums.b, rows=sums.rows)

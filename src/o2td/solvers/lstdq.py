@@ -84,7 +84,7 @@ class LSTDQ(Solver):
         return product(batch, Side(ones), Side(ones, 1.0, batch.discount), batch.reward)
 
     def _solve(self, sums: System) -> Solution:
-        return solve(sums.A, sums.b, self.ridge)
+        return solve(sums.A, sums.b, self.ridge, rows=sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         raise NoAnswerError(

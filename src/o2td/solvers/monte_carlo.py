@@ -221,7 +221,7 @@ class MonteCarlo(Solver):
         counts = {kept if sums.keep else dropped: cut}
         if not sums.keep and not sums.counts[0]:
             return conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0, 0, counts)
-        return solve(sums.A, sums.b, self.ridge, counts)
+        return solve(sums.A, sums.b, self.ridge, counts, rows=sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         seen = np.where(model.visits > 0.0, model.visits, 1.0)

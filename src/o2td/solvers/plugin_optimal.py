@@ -122,8 +122,9 @@ class PluginOptimal(Solver):
                 weight[outside] * guess(sums.pair[1][np.isin(sums.pair[0], state)][outside]),
                 minlength=len(state),
             )
-        value, status = _values(source[~outside], there[~outside], weight[~outside], reward)
-        answer = regress(phi, value, here.visits[kept], counts)
+        inside = (source[~outside], there[~outside], weight[~outside])
+        value, status = _values(*inside, reward, sums.rows)
+        answer = regress(phi, value, here.visits[kept], counts, sums.rows)
         if status != "ok" and answer.status == "ok":
             numbers = (answer.rank, answer.condition, answer.residual)
             return conclude(answer.theta, status, *numbers, 0, counts)
@@ -141,7 +142,7 @@ class PluginOptimal(Solver):
     def _predicted(self, sums: ModelSums, phi: Any, kept: Ints) -> Any:
         A = phi.T @ sums.here.delta[kept]
         A = A.toarray() if hasattr(A, "toarray") else A
-        theta = solve(A, np.asarray(phi.T @ sums.here.reward[kept])).theta
+        theta = solve(A, np.asarray(phi.T @ sums.here.reward[kept]), rows=sums.rows).theta
         value = np.asarray(sums.ahead.features() @ theta)
         return lambda states: value[np.searchsorted(sums.ahead.state, states)]
 
@@ -167,11 +168,7 @@ def _successors(batch: Transitions, alive: Ints) -> StateSums:
     assert batch.next_state is not None  # noqa: S101
     state, first, count = np.unique(batch.next_state[alive], return_index=True, return_counts=True)
     nothing, visits = np.zeros(len(state)), count.astype(np.float64)
-    phi = None
-    if batch.layout != "table":
-        from o2td.solvers.aggregate import scaled
-
-        phi = scaled(batch.next_phi[alive[first]], visits)
+    phi = None if batch.layout == "table" else batch.next_phi[alive[first]]
     from scipy.sparse import csr_array
 
     empty = csr_array((len(state), batch.d))
@@ -187,7 +184,9 @@ def _unique_pairs(pair: Ints, weight: Floats) -> tuple[Ints, Floats]:
     return pair[:, new], total.astype(np.float64, copy=False)
 
 
-def _values(source: Ints, there: Ints, weight: Floats, reward: Floats) -> tuple[Floats, str]:
+def _values(
+    source: Ints, there: Ints, weight: Floats, reward: Floats, rows: int
+) -> tuple[Floats, str]:
     from scipy.sparse import csr_array, eye_array
 
     n = len(reward)
@@ -197,5 +196,5 @@ def _values(source: Ints, there: Ints, weight: Floats, reward: Floats) -> tuple[
     except NoAnswerError:
         # A closed set without discount, or ratios that add up to more than one.
         L: Any = csr_array(eye_array(n) - K)
-        answer = solve(L.toarray() if n <= chain.DENSE_LIMIT else L, reward)
+        answer = solve(L.toarray() if n <= chain.DENSE_LIMIT else L, reward, rows=rows)
         return answer.theta, answer.status

@@ -11,16 +11,21 @@ from o2td.solvers.linear import Floats, Solution, solve, triangle
 
 
 def regress(
-    phi: Any, value: Floats, weight: Floats, counts: Mapping[str, int] | None = None
+    phi: Any,
+    value: Floats,
+    weight: Floats,
+    counts: Mapping[str, int] | None = None,
+    rows: int = 0,
 ) -> Solution:
-    """`argmin_theta sum_s weight_s (value_s - phi_s·theta)^2`.
+    """`argmin_theta sum_s weight_s (value_s - phi_s·theta)^2`; `phi` are means over `rows` rows.
 
     >>> regress(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), np.array([0.5, 0.5])).theta
     array([1.])
     """
     d = phi.shape[1]
     R = triangle(_blocks(phi, value, np.sqrt(weight)), d + 1)[:d]
-    return solve(R[:, :d], R[:, d], 0.0, counts, triangular=True)
+    rows = max(rows, phi.shape[0])
+    return solve(R[:, :d], R[:, d], 0.0, counts, triangular=True, rows=rows)
 
 
 def _blocks(phi: Any, value: Floats, root: Floats) -> Iterator[Floats]:

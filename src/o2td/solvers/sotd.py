@@ -26,12 +26,14 @@ from o2td.solvers.linear import (
     conclude,
     condition_of,
     pseudo_inverse,
+    shifted,
     solve,
     triangle,
 )
 from o2td.transitions import Transitions
 
 _CHECK_EVERY = 10
+_HUGE = 1e200
 
 
 class SOTD(Solver):
@@ -88,7 +90,9 @@ class SOTD(Solver):
         return collect(batch, who="SOTD")
 
     def _solve(self, sums: StateSums) -> Solution:
-        data = estimates(sums, self.weighting)
+        data, unit, reward = estimates(sums, self.weighting).in_units()
+        # ridge in the same unit; where it outweighs all else its size no longer matters
+        ridge = min(float(shifted(np.array(self.ridge), -2 * unit)), _HUGE)
         counts = {"states left out, all their ratios are zero": data.left_out}
         if data.shape[0] == 0:
             return conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0, 0, counts)
@@ -101,43 +105,44 @@ class SOTD(Solver):
         gap = data.gram() - first[:, :-1].T
         condition = 1.0
         if self.solver == "direct":
-            change, condition = self._direct(data, gap)
+            change, condition = self._direct(data, gap, ridge, sums.rows)
             steps, done = 0, True
         else:
-            change, steps, done = self._iterate(data, gap)
+            change, steps, done = self._iterate(data, gap, ridge)
         system = first + change
-        answer = solve(system[:, :-1], system[:, -1], 0.0, counts)
+        answer = solve(system[:, :-1], system[:, -1], 0.0, counts, rows=sums.rows)
         status = answer.status if done else "not converged"
         if status == "ok" and condition * POOR > 1.0:
             status = "ill-conditioned"  # both stages count, and the second may hide the first
         condition = max(answer.condition, condition)
-        return conclude(
-            answer.theta, status, answer.rank, condition, answer.residual, steps, counts
-        )
+        theta = shifted(answer.theta, reward - unit)
+        return conclude(theta, status, answer.rank, condition, answer.residual, steps, counts)
 
-    def _direct(self, data: Aggregate, gap: Floats) -> tuple[Floats, float]:
+    def _direct(
+        self, data: Aggregate, gap: Floats, ridge: float, rows: int
+    ) -> tuple[Floats, float]:
         """`(X - X_0)^T [Delta, R]` for `X - X_0 = (Delta Delta^T + ridge)^+ Delta gap`."""
         d = data.shape[1]
         R = triangle((block for _, block in data.blocks()), d + 1)
-        U, W = pseudo_inverse(R[:, :d], self.ridge)
-        condition = 1.0 if self.ridge else condition_of(R[:, :d])
+        U, W = pseudo_inverse(R[:, :d], ridge, rows)
+        condition = 1.0 if ridge else condition_of(R[:, :d], rows)
         return gap.T @ (W @ (U.T @ R)), condition
 
-    def _iterate(self, data: Aggregate, gap: Floats) -> tuple[Floats, int, bool]:
+    def _iterate(self, data: Aggregate, gap: Floats, ridge: float) -> tuple[Floats, int, bool]:
         """The same by `X <- X - eta Delta (Delta^T X - gap)`, from zero."""
         states, d = data.shape
         if states > d:
             # X = Delta M: descend in M, with the products Delta^T [Delta, R] taken once
             both = sum(np.asarray(block[:, :d].T @ block) for _, block in data.blocks())
             gram = np.asarray(both)[:, :d]
-            M, steps, done = self._descend(gram, gap, gram)
+            M, steps, done = self._descend(gram, gap, gram, ridge)
             return M.T @ both, steps, done
         delta = data.delta if isinstance(data.delta, np.ndarray) else data.delta.toarray()
-        X, steps, done = self._descend(delta @ delta.T, delta @ gap, None)
+        X, steps, done = self._descend(delta @ delta.T, delta @ gap, None, ridge)
         return X.T @ np.column_stack([delta, data.reward]), steps, done
 
     def _descend(
-        self, curvature: Floats, target: Floats, metric: Floats | None
+        self, curvature: Floats, target: Floats, metric: Floats | None, ridge: float
     ) -> tuple[Floats, int, bool]:
         """Solve `(curvature + ridge) X = target` by descent, from zero.
 
@@ -151,10 +156,10 @@ class SOTD(Solver):
 
         X = np.zeros_like(target)
         Y, momentum = X, 1.0
-        largest = float(np.linalg.eigvalsh(curvature)[-1]) + self.ridge
+        largest = float(np.linalg.eigvalsh(curvature)[-1]) + ridge
         limit = self.tolerance * size(target)
         for step in range(self.max_iterations):
-            slope = curvature @ Y + self.ridge * Y - target
+            slope = curvature @ Y + ridge * Y - target
             if step % _CHECK_EVERY == 0 and size(slope) <= limit:
                 return Y, step, True
             later = Y - slope / largest

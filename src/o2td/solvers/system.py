@@ -27,6 +27,7 @@ from o2td.transitions import DenseRows, Transitions
 
 SPARSE_FEATURES = 4096  # sparse features beyond this number give a sparse A
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
+_RUN = 1 << 12  # rows that a sparse product adds up one by one
 _REPEATS = 4  # rows a state from which a table's transitions are summed up first
 
 
@@ -234,18 +235,23 @@ def _fill(part: Transitions, side: Side, low: int, out: Floats) -> None:
 
 
 def _by_products(batch: Transitions, left: Side, right: Side, reward: Floats) -> tuple[Any, Floats]:
-    """Sparse rows: one sparse product a block; `A` stays sparse where it is large."""
-    A: Any = 0.0
-    b = np.zeros(batch.d)
-    for low in range(0, batch.n, _BLOCK):
-        part = batch[low : low + _BLOCK]
-        Z, D = (sparse_rows(part, side, low) for side in (left, right))
-        A = A + (Z.T @ D)
-        b += Z.T @ reward[low : low + part.n]
-    if batch.n == 0:
-        from scipy.sparse import csr_array
+    """Sparse rows: one sparse product a block; `A` stays sparse where it is large.
 
-        A = csr_array((batch.d, batch.d))
+    A sparse product adds row by row. Blocks are short, and added in pairs, so that its rounding
+    errors stay small.
+    """
+    size = max(_RUN, min(batch.d, _BLOCK))
+
+    def total(low: int, high: int) -> tuple[Any, Floats]:
+        if high - low > size:
+            middle = low + (high - low) // 2
+            (A, b), (A_2, b_2) = total(low, middle), total(middle, high)
+            return A + A_2, b + b_2
+        part = batch[low:high]
+        Z, D = (sparse_rows(part, side, low) for side in (left, right))
+        return Z.T @ D, Z.T @ reward[low:high]
+
+    A, b = total(0, batch.n)
     return (A.tocsr() if batch.d > SPARSE_FEATURES else A.toarray(order="C")), b
 
 
