@@ -127,6 +127,18 @@ def test_against_exact_arithmetic(learner: Any, k: float) -> None:
         assert all_positive(2 / step * inverse - still) == converges
 
 
+@pytest.mark.parametrize("k", UNITS)
+@pytest.mark.parametrize("second", [0.1, 1e-4, 100.0])
+def test_the_limit_of_gtd(k: float, second: float) -> None:
+    """Its w is pulled to 0 by a term without unit; theta lands where that of TD does."""
+    features = np.random.default_rng(3).standard_normal((8, 3)) * [1.0, k, np.sqrt(k)]
+    problem = make_problem(seed=3, states=8, features=features)
+    point = exact.fixed_point(problem, o2td.GTD(0.1, second_step_size=second))
+    expected = exact.fixed_point(problem, o2td.TD(0.1))
+    np.testing.assert_allclose(point.theta, expected.theta, rtol=1e-9)
+    assert point.rmse == pytest.approx(expected.rmse, rel=1e-9)
+
+
 @pytest.mark.parametrize("k", [1e-8, 1e-6, 1e6, 1e8])
 def test_unstable_by_the_small_eigenvalue_alone(k: float) -> None:
     """`D [[1, 2], [2, 1]] D` has a negative determinant, so one negative eigenvalue."""

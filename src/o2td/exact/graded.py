@@ -58,9 +58,12 @@ class Deflated:
         # The rows of w carry another step size than those of theta.
         blocks = [np.abs(M[low : low + d]).max(initial=0.0) for low in range(0, n, d)]
         self.row = np.repeat(np.where(np.array(blocks) > 0.0, blocks, 1.0), d)[:n]
+        self._saddle = _Saddle.found(M, s, d)
         U, size, Vt = np.linalg.svd(M / self.row[:, None])
-        self.rank = rank = int((size > size[0] * n * _RANK).sum())
-        self._inverse = (Vt[:rank].T / size[:rank]) @ U[:, :rank].T
+        rank = n if self._saddle else int((size > size[0] * n * _RANK).sum())
+        self.rank = rank
+        if not self._saddle:
+            self._inverse = (Vt[:rank].T / size[:rank]) @ U[:, :rank].T
         self.left, self.right = U[:, rank:], Vt[rank:].T
         self.kept, self.dropped, self.ratio = _pivots(self.left / self.row[:, None], s)
         p, q = self.kept, self.dropped
@@ -78,7 +81,40 @@ class Deflated:
 
     def solution(self, b: Floats) -> Floats:
         """The solution of `M z = b` of minimum norm."""
+        if self._saddle:
+            return self._saddle.solution(b)
         return np.asarray(self._inverse @ (b / self.row))
+
+
+class _Saddle:
+    """`[[0, B], [C, G]]`, B and C regular: so is the whole, however large G is beside them.
+
+    Gradient learners whose theta follows w alone are of this form. Where G has no unit and a
+    feature is small, singular values of the whole would tell nothing.
+    """
+
+    def __init__(self, B: Floats, C: Floats, G: Floats, ratio: Floats) -> None:
+        self._B, self._C, self._G, self._ratio = B, C, G, ratio
+
+    @classmethod
+    def found(cls, M: Floats, s: Floats, d: int) -> _Saddle | None:
+        """M in this form; None where it is not."""
+        if len(M) != 2 * d or M[:d, :d].any():
+            return None
+        ratio = s[d:] / s[:d]
+        B, C = M[:d, d:] * ratio, M[d:, :d] * ratio[:, None]
+        for part in (B, C):
+            size = np.linalg.svd(part, compute_uv=False)
+            if size[-1] <= size[0] * len(M) * _RANK:
+                return None
+        return cls(B, C, M[d:, d:], ratio)
+
+    def solution(self, b: Floats) -> Floats:
+        """`B w = b_1`, then `C theta = b_2 - G w`."""
+        d = len(self._ratio)
+        w = self._ratio * np.linalg.solve(self._B, b[:d])
+        theta = np.linalg.solve(self._C, self._ratio * (b[d:] - self._G @ w))
+        return np.concatenate([theta, w])
 
 
 def spectrum(M: Floats, s: Floats) -> list[Complexes]:
