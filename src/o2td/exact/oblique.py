@@ -161,7 +161,8 @@ def recipes(problem: Problem, trace: float) -> dict[str, Callable[[], Floats]]:
     state, moments = _omegas(problem, s)
 
     def along(weight: Floats) -> Floats:
-        return chain.solve_transposed(trace * s.P_gamma, _weighted(s.phi, weight))
+        here = _weighted(s.phi, weight)
+        return chain.solve_transposed(trace * s.P_gamma, here) if trace != 0.0 else here
 
     emphasis = trace * interested + (1.0 - trace) * followon
     return {
