@@ -10,6 +10,8 @@ from o2td import sources
 from o2td.cli.logs_columns import parse_columns
 from o2td.errors import InputError
 
+_BARE = [1.0, 1.0, 1.0, None]
+
 
 def _rows(**columns):
     base = {"episode": 0, "obs_0": np.arange(4.0), "reward": np.arange(10.0, 14.0), "rho": 1.0}
@@ -52,11 +54,12 @@ def test_next_observations_that_are_missing_come_from_the_row_after(joined):
     assert source.info.dropped == {"no final observation": 1}
 
 
+@pytest.mark.parametrize("at", [2, 3])
 @pytest.mark.parametrize("flag", ["terminated", "truncated", None])
-def test_a_last_row_without_reward_only_gives_the_final_observation(joined, flag):
-    log = _rows(reward=[10.0, 11.0, 12.0, None], action=[0.0, 1.0, 0.0, None])
+def test_a_last_row_without_reward_only_gives_the_final_observation(joined, flag, at):
+    log = _rows(reward=[10.0, 11.0, 12.0, None], action=[0.0, 1.0, 0.0, None], rho=_BARE)
     if flag:
-        log.loc[2, flag] = True
+        log.loc[at, flag] = True
     for rows in (1, 2, 3, 100):
         source = sources.open_logs(log, discount=0.9)
         got = joined(source, rows)
@@ -65,10 +68,42 @@ def test_a_last_row_without_reward_only_gives_the_final_observation(joined, flag
         assert got["discount"].tolist() == [0.9, 0.9, last]
         assert flag == "terminated" or got["next_observation"][2, 0] == 3.0
         assert source.info.dropped == {}
+        for name in ("terminated", "truncated"):
+            assert got[name].tolist() == [False, False, flag == name]
+
+
+@pytest.mark.parametrize("at", [4, 5])
+def test_flags_on_a_final_observation_end_the_episode_where_nothing_names_it(joined, at):
+    both = [10.0, 11.0, 12.0, 13.0, 14.0, np.nan, 16.0, 17.0]
+    log = pd.DataFrame({"obs_0": np.arange(8.0), "reward": both, "is_terminal": False})
+    log = log.assign(rho=np.where(np.isnan(both), np.nan, 1.0), is_last=False)
+    log.loc[[1, 7], "is_last"] = True
+    log.loc[at, ["is_terminal", "is_last"]] = True
+    for rows in (1, 2, 3, 100):
+        got = joined(sources.open_logs(log, discount=0.9), rows)
+        assert got["episode"].tolist() == [0, 1, 1, 1, 2]
+        assert got["reward"].tolist() == [10.0, 12.0, 13.0, 14.0, 16.0]
+        assert got["discount"].tolist() == [0.9, 0.9, 0.9, 0.0, 0.9]
+
+
+def test_a_final_observation_of_no_episode_is_counted(joined):
+    log = _rows(episode=[0, 1, 1, 2], reward=[None, 11.0, 12.0, None], terminated=[1, 0, 1, 1])
+    for rows in (1, 2, 100):
+        source = sources.open_logs(log.drop(columns="rho"), discount=0.9, target="behavior")
+        assert joined(source, rows)["reward"].tolist() == [11.0, 12.0]
+        assert source.info.dropped == {"final observation without a step before it": 2}
+
+
+@pytest.mark.parametrize("name", ["rho", "target_prob", "behavior_logprob"])
+def test_a_row_with_a_ratio_or_probability_is_a_step_that_lacks_its_reward(name):
+    log = _rows(reward=[10.0, 11.0, 12.0, None], terminated=_last()).drop(columns="rho")
+    log[name] = 0.0
+    with pytest.raises(InputError, match=f"column reward, row 4 .* is missing and {name} is not"):
+        sources.open_logs(log, discount=0.9, target="behavior").scan()
 
 
 def test_rewards_may_lack_nowhere_else():
-    log = _rows(reward=[10.0, None, 12.0, 13.0])
+    log = _rows(reward=[10.0, None, 12.0, 13.0], rho=[1.0, None, 1.0, 1.0])
     for rows in (1, 2, 100):
         with pytest.raises(InputError, match=r"column reward, row 2 .* only an episode's last row"):
             list(sources.open_logs(log, discount=0.9).chunks(rows))
@@ -89,6 +124,21 @@ def test_done_is_read_with_and_without_time_limits(joined):
     got = joined(sources.open_logs(log, discount=0.9))
     assert not got["terminated"].any()
     assert got["truncated"].tolist() == _last().tolist()
+
+
+def test_done_beside_terminated_cuts_episodes(joined):
+    done = [False, True, False, True]
+    log = _rows(terminated=[False, False, False, True], done=done, next_obs_0=[1.0, 9.0, 3.0, 9.0])
+    for rows in (1, 3, 100):
+        source = sources.open_logs(log.drop(columns=["episode", "truncated"]), discount=0.9)
+        got = joined(source, rows)
+        assert got["episode"].tolist() == [0, 0, 1, 1]
+        assert got["truncated"].tolist() == [False, True, False, False]
+        assert got["discount"].tolist() == [0.9, 0.9, 0.9, 0.0]
+        assert "column done is read as truncated where terminated is false" in str(source.info)
+    never = log.drop(columns=["episode", "truncated", "terminated"])
+    got = joined(sources.open_logs(never, {"terminated": False}, 0.9))
+    assert (got["truncated"].tolist(), got["terminated"].any()) == (done, False)
 
 
 def test_episodes_from_marks_and_from_flags(joined):

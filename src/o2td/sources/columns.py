@@ -1,7 +1,8 @@
 """Which column of a log plays which role: default names, usual synonyms, explicit mappings.
 
-Names are compared in lower case with ``-``, ``.`` and spaces read as ``_``. The default name of a
-role wins; among synonyms exactly one may be present, otherwise the user has to choose.
+Names are compared in lower case with ``-``, ``.`` and spaces read as ``_``; one that is written
+exactly wins over others that are only alike. The default name of a role wins; among synonyms
+exactly one may be present, otherwise the user has to choose.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -260,7 +261,7 @@ def _explicit(
 ) -> str | tuple[str, ...]:
     known = set(names)
     if isinstance(value, str) and value.endswith("*") and value not in known:
-        found = _numbered(value.lower(), names, where)
+        found = _numbered(value, names, where, role)
         if not found:
             raise InputError(f"{where}: no column {value} for {role}; it has {_shown(names)}")
         return found
@@ -277,19 +278,20 @@ def _explicit(
 
 
 def _search(role: str, names: Sequence[str], where: str) -> str | tuple[str, ...] | None:
-    plain = {_plain(name): name for name in names}
     found: list[str | tuple[str, ...]] = []
     for position, synonym in enumerate(SYNONYMS[role]):
-        hit = _numbered(synonym, names, where) if synonym.endswith("*") else plain.get(synonym)
+        hit: str | tuple[str, ...] | None
+        if synonym.endswith("*"):
+            hit = _numbered(synonym, names, where, role)
+        else:
+            like = [name for name in names if _plain(name) == synonym]
+            hit = _one_of(like, synonym, role, where) if like else None
         if hit:
             if position == 0:
                 return hit
             found.append(hit)
     if len(found) > 1:
-        choices = " or ".join(_tuple(one)[0] for one in found)
-        raise InputError(
-            f"{where}: {role} could be column {choices}; choose one, columns={{{role!r}: …}}"
-        )
+        _choose([_tuple(one)[0] for one in found], role, where)
     return found[0] if found else None
 
 
@@ -297,14 +299,31 @@ def _plain(name: str) -> str:
     return re.sub(r"[-. ]", "_", name.lower())
 
 
-def _numbered(pattern: str, names: Sequence[str], where: str) -> tuple[str, ...]:
+def _one_of(like: Sequence[str], exact: str, role: str, where: str) -> str:
+    """The name that is written exactly so, else the only one that is written alike."""
+    if len(like) > 1 and exact not in like:
+        _choose(like, role, where)
+    return exact if exact in like else like[0]
+
+
+def _choose(choices: Sequence[str], role: str, where: str) -> NoReturn:
+    raise InputError(
+        f"{where}: {role} could be column {' or '.join(choices)}; choose one, columns={{{role!r}: …}}"
+    )
+
+
+def _numbered(pattern: str, names: Sequence[str], where: str, role: str) -> tuple[str, ...]:
     """The columns `prefix0, prefix1, …` in the order of their numbers, which must be complete."""
-    prefix = re.escape(pattern[:-1])
-    hits: dict[int, str] = {}
+    prefix = re.escape(_plain(pattern[:-1]))
+    alike: dict[int, list[str]] = {}
     for name in names:
-        match = re.fullmatch(prefix + r"(\d{1,6})", _plain(name))
+        match = re.fullmatch(prefix + r"([0-9]{1,6})", _plain(name))
         if match:
-            hits[int(match[1])] = name
+            alike.setdefault(int(match[1]), []).append(name)
+    hits = {
+        number: _one_of(like, f"{pattern[:-1]}{number}", role, where)
+        for number, like in alike.items()
+    }
     if not hits:
         return ()
     numbers = sorted(hits)

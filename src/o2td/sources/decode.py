@@ -18,6 +18,7 @@ from o2td.sources.columns import Mapped
 
 SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
 _MISSING = "fill it in, or leave the episode out"
+_OF_A_STEP = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 
 
 class Decoder:
@@ -42,7 +43,7 @@ class Decoder:
         """One block of a batch that has at least one row."""
         reward, bare = self._reward(batch, where)
         terminated, truncated = self._ends(batch, where, bare)
-        new, key = self._episodes(batch, where, terminated | truncated)
+        new, key = self._episodes(batch, where, terminated | truncated, bare)
         self._order(batch, where, new)
         block = Block(where, new, key, reward, terminated, truncated, bare=bare)
         self._observations(batch, where, block)
@@ -57,7 +58,7 @@ class Decoder:
     # -- rows --------------------------------------------------------------------------------------
 
     def _reward(self, batch: Any, where: Where) -> tuple[Floats, Bools | None]:
-        """Rewards, and the rows at which reward and action are missing: final observations."""
+        """Rewards, and the rows that lack all that belongs to a step: final observations."""
         name = self.mapped.one("reward") or ""
         reward = as_floats(batch.column(name))
         if all_finite(reward):
@@ -68,7 +69,21 @@ class Decoder:
         check_finite(reward, name, where, bare)
         if not bare.any():
             return reward, None
+        self._check_bare(batch, where, bare, name)
         return np.where(bare, 0.0, reward), bare
+
+    def _check_bare(self, batch: Any, where: Where, bare: Bools, reward: str) -> None:
+        """Refuse a row with a ratio or a probability of its action: it is a step without reward."""
+        for role in _OF_A_STEP:
+            name = self.mapped.one(role)
+            if name is None:
+                continue
+            filled = bare & ~_nulls(batch.column(name))
+            if filled.any():
+                where.refuse(
+                    *(int(np.argmax(filled)), reward, f"is missing and {name} is not"),
+                    f"fill it in, or leave {name} empty too where a row is only a final observation",
+                )
 
     def _ends(self, batch: Any, where: Where, bare: Bools | None) -> tuple[Bools, Bools]:
         flags = {role: self._flag(batch, role, where, bare) for role in ("terminated", "truncated")}
@@ -77,7 +92,11 @@ class Decoder:
         if truncated is None:
             truncated = np.zeros(batch.num_rows, dtype=np.bool_)
         if terminated is None:
-            terminated = truncated & False if done is None else done & ~truncated
+            terminated = np.zeros(batch.num_rows, dtype=np.bool_)
+            if done is not None and "terminated" not in self.mapped.never:
+                terminated = done & ~truncated
+        if done is not None and "truncated" not in self.mapped.never:
+            truncated = truncated | (done & ~terminated)
         return terminated, truncated
 
     def _flag(self, batch: Any, role: str, where: Where, bare: Bools | None) -> Bools | None:
@@ -103,15 +122,22 @@ class Decoder:
 
     # -- episodes and order ------------------------------------------------------------------------
 
-    def _episodes(self, batch: Any, where: Where, ended: Bools) -> tuple[Bools, Keys]:
+    def _episodes(
+        self, batch: Any, where: Where, ended: Bools, bare: Bools | None
+    ) -> tuple[Bools, Keys]:
         name = self.mapped.one("episode")
         if name is not None:
             return self._named_episodes(batch.column(name), name, where)
         if self.from_flags:
+            if bare is not None:  # it closes its episode, wherever the flag stands
+                ended = ended | bare
             new = np.concatenate([[self._last_end], ended[:-1]])
+            if bare is not None:
+                new &= ~bare
+                new[0] |= self._count == 0
             self._last_end = bool(ended[-1])
         else:
-            marks = self._flag(batch, "start", where, None)
+            marks = self._flag(batch, "start", where, bare)
             new = np.zeros(len(ended), dtype=np.bool_) if marks is None else marks.copy()
             new[0] |= self._count == 0
         count = int(new.sum())

@@ -218,9 +218,12 @@ class LogSource(Source):
 
     def _remarks(self) -> tuple[str, ...]:
         remarks = []
-        done = self.mapped.one("done") if self.mapped.one("terminated") is None else None
+        done, named = self.mapped.one("done"), self.mapped.one("terminated")
         unsaid = self.mapped.one("truncated") is None and "truncated" not in self.mapped.never
-        if done and unsaid:
+        if done and unsaid and (named or "terminated" in self.mapped.never):
+            where = f" where {named} is false" if named else ""
+            remarks.append(f"column {done} is read as truncated{where}")
+        elif done and unsaid:
             remarks.append(
                 f"column {done} is read as terminated: if it also marks time limits, add a column"
                 " truncated"

@@ -5,6 +5,7 @@ boundaries inside an episode do not matter. With `last` the final row of an epis
 
 - its successor is its own next observation where the log gives one, else the row after it,
 - a terminated row needs none (discount 0); a truncated one keeps gamma and needs one,
+- a flag on a row that is only a final observation ends the row before it,
 - a row that needs a successor and has none is dropped and counted; nothing is invented.
 """
 
@@ -27,6 +28,8 @@ _JOINED = (
     *("behavior_logprob", "target_logprob", "next_target_probs", "discount"),
 )
 _PADDED = ("observation", "target_probs")
+_FLAGS = ("terminated", "truncated")
+ALONE = "final observation without a step before it"
 _AFTER = "give the next episode another number, or remove the rows after the end"
 
 
@@ -124,12 +127,15 @@ class Stream:
         new = window.get("new")
         last = np.append(new[1:], True) if end else new[1:]
         bare = window.get("bare")
-        terminated, truncated = window.get("terminated")[:count], window.get("truncated")[:count]
+        terminated, truncated = (_ends(window, flag, bare, new)[:count] for flag in _FLAGS)
         self._check_ends(window, terminated | truncated, last, bare)
         known = _known(window, count)
         keep = terminated | known | ~last
         if bare is not None:
             keep &= ~bare[:count]
+            alone = int((bare & new)[:count].sum())
+            if alone:
+                self._drop[ALONE] += alone
         lost = count - int(keep.sum()) - (0 if bare is None else int(bare[:count].sum()))
         if lost:
             self._drop[NO_FINAL] += lost
@@ -138,7 +144,8 @@ class Stream:
         if kept is not None and not len(kept):
             return
         chosen = slice(0, count) if kept is None else kept
-        rows = self._rows(window, chosen, known[chosen], last[chosen]) | labels
+        ends = {"terminated": terminated[chosen], "truncated": truncated[chosen]}
+        rows = self._rows(window, chosen, known[chosen], last[chosen], ends) | labels
 
         def place(row: int) -> tuple[Where, int]:
             return window.place(row if kept is None else int(kept[row]))
@@ -179,14 +186,20 @@ class Stream:
             where.refuse(index, name, "comes after the row that ended the episode", _AFTER)
 
     def _rows(
-        self, window: Window, chosen: slice | Ints, known: Bools, last: Bools
+        self,
+        window: Window,
+        chosen: slice | Ints,
+        known: Bools,
+        last: Bools,
+        flags: dict[str, Bools],
     ) -> dict[str, Any]:
         """All fields of the chosen rows, with their successors."""
         rows: dict[str, Any] = {
             name: None if (value := window.get(name)) is None else _take(value, chosen)
-            for name in ("reward", "terminated", "truncated", "action", *_RATIO, "discount")
+            for name in ("reward", "action", *_RATIO, "discount")
         }
-        ends = rows["terminated"]
+        rows |= flags
+        ends = flags["terminated"]
         for name in ("observation", "state"):
             here = window.get(name)
             rows[name] = rows[f"next_{name}"] = None
@@ -244,6 +257,16 @@ class Stream:
 
 
 _RATIO = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
+
+
+def _ends(window: Window, flag: str, bare: Bools | None, new: Bools) -> Bools:
+    """The flag of each row; what a final observation says holds for the step that led to it."""
+    marks: Bools = window.get(flag)
+    if bare is None:
+        return marks
+    final = bare & ~new & marks
+    carried: Bools = (marks & ~bare) | np.append(final[1:], False)
+    return carried
 
 
 def _known(window: Window, count: int) -> Bools:

@@ -1,0 +1,58 @@
+"""Names that are only alike never take the place of a name that is written exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from o2td.errors import InputError
+from o2td.sources.columns import Columns, find_columns
+
+BASE = ["episode", "obs_0", "obs_1", "reward", "terminated", "target_prob", "behavior_prob"]
+
+
+@pytest.mark.parametrize(
+    "alike", ["Reward", "REWARD", "target-prob", "Target.Prob", "OBS_0", "obs_00"]
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_the_exact_name_wins(alike, first):
+    names = [alike, *BASE] if first else [*BASE, alike]
+    found = find_columns(names, Columns(), "a.csv")
+    assert found == find_columns(BASE, Columns(), "a.csv")
+    assert alike not in found.all()
+
+
+@pytest.mark.parametrize(
+    ("gone", "alike", "role"),
+    [
+        ("reward", ["REWARD", "Reward"], "reward"),
+        ("target_prob", ["target-prob", "Target.prob"], "target_prob"),
+        ("obs_0", ["OBS_0", "obs_00"], "observation"),
+        ("reward", ["REW", "Rew"], "reward"),
+    ],
+)
+def test_of_two_that_are_only_alike_the_user_chooses(gone, alike, role):
+    names = [name for name in BASE if name != gone] + alike
+    with pytest.raises(InputError) as caught:
+        find_columns(names, Columns(), "a.csv")
+    said = f"a.csv: {role} could be column {alike[0]} or {alike[1]}; choose one, columns={{'{role}': …}}"
+    assert str(caught.value) == said
+
+
+def test_a_single_name_that_is_alike_is_found_and_exact_synonyms_win():
+    names = ["EPISODE", "X.0", "x.1", "Rew", "rew", "Terminal", "rho"]
+    found = find_columns(names, Columns(), "a.csv")
+    assert found.one("episode") == "EPISODE"
+    assert found.many("observation") == ("X.0", "x.1")
+    assert found.one("reward") == "rew"
+
+
+def test_a_pattern_takes_the_columns_written_like_it():
+    names = ["x-0", "x-1", "X-0", "X-1"]
+    assert find_columns(names, Columns(observation="X-*"), "a.csv").many("observation") == (
+        "X-0",
+        "X-1",
+    )
+    assert find_columns(names, Columns(observation="x-*"), "a.csv").many("observation") == (
+        "x-0",
+        "x-1",
+    )
