@@ -169,7 +169,10 @@ class _Amplification:
             if _near(self._phi @ landed, known):
                 return worst, ""
         if len(self._seen) > _PROBED:
-            return None, f"its direction X is not tabulated, and over {_PROBED} states not searched"
+            return (
+                None,
+                f"a direction X, if any, is not tabulated, and over {_PROBED} states not searched",
+            )
         expected = self._phi @ self._coefficients
         there = land(np.asarray(self.system.delta @ self._coefficients))
         if there is None or not _near(self._phi @ there, expected):
