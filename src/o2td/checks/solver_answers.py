@@ -116,13 +116,16 @@ def dead_feature(solver: Solver) -> None:
 
 
 @promise(
-    "solvers", "solution has a status with a sentence, rank, condition, residual and finite theta"
+    "solvers",
+    "solution has a status with a sentence, rank, condition, residual and a finite, read-only theta",
 )
 def solution(solver: Solver) -> None:
     """Whatever the data."""
     whole, rows = fitted(solver)
     answer = whole.solution
     expect(np.isfinite(answer.theta).all(), f"theta {answer.theta}")
+    for theta in (answer.theta, whole.theta):
+        expect(not theta.flags.writeable, "a writeable theta")
     expect(bool(answer.status) and bool(answer.message), "no status or no sentence")
     expect(0 <= answer.rank <= rows.d, f"rank {answer.rank} of {rows.d}")
     expect(answer.condition >= 1.0, f"condition {answer.condition}")
