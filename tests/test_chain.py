@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from o2td import chain
+from o2td import Problem, chain, exact
 from o2td.errors import InputError, NoAnswerError
 
 
@@ -190,3 +190,38 @@ def test_hundred_thousand_states() -> None:
     grid = sp.csr_array(sp.kron(step, sp.eye_array(side)) + sp.kron(sp.eye_array(side), step))
     time = chain.solve(grid, np.ones(side * side))  # leaves the grid at its border only
     assert np.abs(time - grid @ time - 1.0).max() < 1e-12 * time.max()
+
+
+def grid(side: int) -> Problem:
+    """A torus on which the policy only ever goes right, from one state."""
+    n = side * side
+    at = np.arange(n)
+    x, y = at % side, at // side
+    moves = (y * side + (x + 1) % side, (y + 1) % side * side + x)
+    ways = [sp.csr_array((np.ones(n), (at, to)), shape=(n, n)) for to in moves]
+    right = np.tile([1.0, 0.0], (n, 1))
+    start = (at == 0).astype(float)
+    return Problem(ways, (y == 0) * 1.0, 0.9, right, right, np.ones((n, 1)), start=start)
+
+
+@pytest.mark.parametrize("side", [20, 50])  # 400 states are dense, 2,500 sparse
+def test_actions_that_are_never_taken_lead_nowhere(side: int) -> None:
+    problem = grid(side)
+    assert exact.state_distribution(problem)[:side].sum() == pytest.approx(1.0)
+    assert exact.best_approximation(problem)[0] == pytest.approx(10.0)
+    assert (problem.sample(500, seed=0, scheme="iid").state < side).all()
+
+
+def test_a_sum_without_end_is_refused_whatever_the_size() -> None:
+    """The target circles in five states, which an action that it never takes would leave."""
+    for n in (500, 2500):
+        at = np.arange(n)
+        stay = np.where(at < 5, (at + 1) % 5, np.minimum(at + 1, n - 1))
+        ways = [
+            sp.csr_array((np.ones(n), (at, to)), shape=(n, n)) for to in (stay, np.full(n, n - 1))
+        ]
+        target, behavior = np.tile([1.0, 0.0], (n, 1)), np.full((n, 2), 0.5)
+        with pytest.raises(NoAnswerError):
+            exact.value(
+                Problem(ways, 1.0, 1.0, behavior, target, np.ones((n, 1)), terminal=[n - 1])
+            )

@@ -337,3 +337,48 @@ def test_sampled_rows_pass_every_check_of_rows():
                 np.testing.assert_array_equal(getattr(again, name), getattr(batch, name))
                 column = getattr(batch, name)
                 assert column is None or not column.flags.writeable
+
+
+def test_nobody_changes_a_problem_from_outside() -> None:
+    phi, start, interest = np.eye(2), np.array([1.0, 0.0]), np.ones(2)
+    one = np.ones((2, 1))
+    P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    problem = Problem(P, np.ones(2), 0.5, one, one, phi, start=start, interest=interest)
+    phi[0, 0] = start[0] = interest[0] = 5.0
+    assert (problem.features[0, 0], problem.start[0], problem.interest[0]) == (1.0, 1.0, 1.0)
+    for array in (problem.features, problem.start, problem.interest, problem.target):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_probabilities_of_float32_are_normalised() -> None:
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(30), (30, 2)).astype(np.float32)
+    policy = rng.dirichlet(np.ones(2), 30).astype(np.float32)
+    start = rng.dirichlet(np.ones(30)).astype(np.float32)
+    problem = Problem(P, np.zeros(30), 0.9, policy, policy, np.eye(30), start=start)
+    np.testing.assert_allclose(
+        problem.transition_matrix(problem.target).sum(axis=1), 1.0, rtol=1e-14
+    )
+    assert problem.start.sum() == pytest.approx(1.0, abs=1e-14)
+    with pytest.raises(InputError, match=r"sums to 1\.0000001 from"):
+        Problem(
+            P.astype(float) * (1 + 1e-7) / P.astype(float).sum(2, keepdims=True),
+            np.zeros(30),
+            0.9,
+            np.full((30, 2), 0.5),
+            np.full((30, 2), 0.5),
+            np.eye(30),
+        )
+
+
+def test_matrices_of_different_kinds_are_refused() -> None:
+    from scipy.sparse import eye_array
+
+    half, phi = np.full((2, 2), 0.5), np.eye(2)
+    for second in (np.eye(2), eye_array(2) * (1.0 + 1.0j)):
+        with pytest.raises(InputError, match=r"transition\[1\] is no sparse matrix of real"):
+            Problem([eye_array(2), second], np.zeros(2), 0.5, half, half, phi)
+    Problem([eye_array(2)] * 2, np.zeros(2), 0.5, half, half, phi, terminal=[])
+    with pytest.raises(InputError, match="whole number"):
+        Problem([eye_array(2)] * 2, np.zeros(2), 0.5, half, half, phi, start=[1, 0]).sample(True)

@@ -184,7 +184,7 @@ def test_repr() -> None:
     ("options", "message"),
     [
         ({"discount": 1.5}, "discount must be in"),
-        ({"horizon": 0}, "horizon must be at least 1"),
+        ({"horizon": 0}, "horizon must be a whole number, at least 1"),
         ({"behavior": lambda x: [0.5, 0.6]}, "behavior returned .* sum to 1"),
         ({"target": lambda x: [1.0]}, "target returned shape"),
         ({"target": lambda x: [1.5, -0.5]}, "not negative"),
@@ -205,7 +205,7 @@ def test_mistaken_calls() -> None:
     problem = counter()
     with pytest.raises(InputError, match="scheme"):
         problem.sample(3, scheme="shuffled")
-    with pytest.raises(InputError, match="negative"):
+    with pytest.raises(InputError, match="n must be a whole number, at least 0"):
         problem.sample(-1)
     with pytest.raises(InputError, match="runs must be at least 2"):
         problem.rollout_value([[0.0, 0.0]], runs=1)
@@ -213,3 +213,44 @@ def test_mistaken_calls() -> None:
         problem.rollout_value([0.0, 0.0])
     with pytest.raises(InputError, match="every"):
         problem.observations(3, every=0)
+
+
+def walk(found):
+    """A problem whose step returns what it is told."""
+    return Problem.simulated(
+        reset=lambda rng: np.zeros(1),
+        step=lambda x, action, rng: found,
+        behavior=lambda x: np.full(2, 0.5),
+        target=lambda x: np.full(2, 0.5, dtype=np.float32),
+        features=lambda x: np.ones((len(x), 1)),
+        discount=0.9,
+    )
+
+
+@pytest.mark.parametrize("info", [{}, {"lives": 3}])
+def test_a_step_may_return_what_gymnasium_does(info):
+    rows = walk((np.zeros(1), 1.0, False, False, info)).sample(5, seed=0)
+    assert rows.start.tolist() == [True, False, False, False, False]
+    rows = walk((np.zeros(1), 1.0, False, True, info)).sample(5, seed=0)
+    assert rows.start.all()
+    assert (rows.discount == 0.9).all()
+
+
+@pytest.mark.parametrize(
+    "found", [(np.zeros(1), 1.0), None, (np.zeros(1), np.ones(1), False), (0.0,) * 6]
+)
+def test_a_step_that_returns_something_else_is_refused(found):
+    with pytest.raises(InputError, match="step returned"):
+        walk(found).sample(3, seed=0)
+
+
+def test_numbers_that_are_none_are_refused_by_name():
+    problem = walk((np.zeros(1), 1.0, True))
+    for wrong in (2.5, "3", True, -1):
+        with pytest.raises(InputError, match="n must be a whole number"):
+            problem.sample(wrong)
+    for name, wrong in (("runs", 2.5), ("runs", 1), ("steps", -3), ("steps", 2.5)):
+        with pytest.raises(InputError, match=f"{name} must be a whole number"):
+            problem.rollout_value(np.zeros((1, 1)), **{name: wrong})
+    with pytest.raises(InputError, match="observations"):
+        problem.rollout_value([[np.nan]])

@@ -30,6 +30,14 @@ def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
+def own(rows: Any, given: Any) -> Any:
+    """Rows that share no memory with what was given, so that nobody changes them from outside."""
+    if isinstance(rows, np.ndarray):
+        shared = isinstance(given, np.ndarray) and np.may_share_memory(rows, given)
+        return freeze(rows.copy()) if shared else rows
+    return rows.copy()
+
+
 def as_array(name: str, value: Any) -> npt.NDArray[Any]:
     """`value` as an array; what is ragged or masked has no reading that would be sure to be meant."""
     if isinstance(value, np.ma.MaskedArray):

@@ -102,12 +102,16 @@ def _solve(K: Any, B: Any, transposed: bool) -> Floats:
 
 
 def _compact(K: Any) -> Any:
-    """Dense float64 up to `DENSE_LIMIT` states, CSR beyond."""
+    """Dense float64 up to `DENSE_LIMIT` states, CSR beyond; what is not there is no way to go."""
     if K.shape[0] <= DENSE_LIMIT:
         return np.asarray(K.toarray() if hasattr(K, "toarray") else K, dtype=np.float64)
     from scipy.sparse import csr_array
 
-    return csr_array(K, dtype=np.float64)
+    sparse = csr_array(K, dtype=np.float64)
+    if (sparse.data == 0.0).any():
+        sparse = sparse.copy()
+        sparse.eliminate_zeros()
+    return sparse
 
 
 def _row_sums(K: Any) -> Floats:

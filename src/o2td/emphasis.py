@@ -101,7 +101,7 @@ class FollowOn(Emphasis):
     """
 
     def __init__(self, decay: float | None = None) -> None:
-        known = isinstance(decay, (int, float, np.floating)) and 0.0 <= decay <= 1.0
+        known = isinstance(decay, (int, float, np.number)) and 0.0 <= decay <= 1.0
         if decay is not None and not known:
             raise InputError(f"decay must be in [0, 1] or None, got {decay!r}")
         self.decay = None if decay is None else float(decay)
@@ -282,7 +282,10 @@ def as_emphasis(value: Any) -> Emphasis:
     if isinstance(value, str) and name == "uniform" and not reading:
         return Uniform()
     if isinstance(value, str) and name in ("follow-on", "follow_on"):
-        return FollowOn(float(reading)) if reading else FollowOn()
+        try:
+            return FollowOn(float(reading)) if reading else FollowOn()
+        except ValueError:
+            raise InputError(f"{value!r}: {reading!r} is no number from 0 to 1") from None
     if isinstance(value, str) and name == "omega":
         return Omega(reading or "sample")
     raise InputError(

@@ -16,6 +16,13 @@ from o2td.arrays import Bools, Floats, as_array
 from o2td.errors import InputError
 
 ROUNDING = 1e-8  # how far from one a row of probabilities may sum
+_NARROW = 1e-5  # the same for float32, which has seven digits
+
+
+def rounding(value: Any) -> float:
+    """How far from one a row of these probabilities may sum; they are normalised afterwards."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    return _NARROW if any(getattr(x, "dtype", None) == np.float32 for x in parts) else ROUNDING
 
 
 def triples(name: str, value: Any) -> tuple[npt.NDArray[np.int64], Floats, int, int]:
@@ -24,6 +31,12 @@ def triples(name: str, value: Any) -> tuple[npt.NDArray[np.int64], Floats, int, 
         n, m = value[0].shape[0], len(value)
         positions, values = [], []
         for a, matrix in enumerate(value):
+            if not hasattr(matrix, "tocoo") or matrix.dtype.kind not in "biuf":
+                told = getattr(matrix, "dtype", type(matrix).__name__)
+                raise InputError(
+                    f"{name}[{a}] is no sparse matrix of real numbers but {type(matrix).__name__},"
+                    f" {told}; give all of them as such, or one array (S, A, S)"
+                )
             if matrix.shape != (n, n):
                 raise InputError(f"{name}[{a}] has shape {matrix.shape}, expected ({n}, {n})")
             entries = matrix.tocoo()
@@ -115,13 +128,13 @@ def policy_table(
     """Probabilities of actions by state; zero in terminal states."""
     policy = numbers(name, value, shape, low=0.0)
     total = policy.sum(axis=1)
-    wrong = (np.abs(total - 1.0) > ROUNDING) & ~terminal
+    wrong = (np.abs(total - 1.0) > rounding(value)) & ~terminal
     if may_be_zero:
         wrong &= total != 0.0
     if wrong.any():
         s = int(np.argmax(wrong))
         raise InputError(
-            f"{name} sums to {total[s]:g} in state {s}; its probabilities must sum to 1"
+            f"{name} sums to {total[s]:.10g} in state {s}; its probabilities must sum to 1"
         )
     policy = policy / np.where(total > 0.0, total, 1.0)[:, None]
     return np.where(terminal[:, None], 0.0, policy)
@@ -132,6 +145,8 @@ def terminal_mask(value: Any, n: int) -> Bools:
     if value is None:
         return np.zeros(n, dtype=np.bool_)
     array = as_array("terminal", value)
+    if array.shape == (0,):
+        return np.zeros(n, dtype=np.bool_)
     if array.dtype == np.bool_ and array.shape == (n,):
         mask = array.copy()
     elif array.dtype.kind in "iu" and array.ndim == 1 and ((array >= 0) & (array < n)).all():
@@ -149,24 +164,29 @@ def start_shares(value: Any, terminal: Bools) -> Floats:
     if value is None:
         return np.asarray(~terminal / (~terminal).sum())
     start = numbers("start", value, terminal.shape, low=0.0)
-    if abs(start.sum() - 1.0) > ROUNDING or (start[terminal] > 0.0).any():
+    if abs(start.sum() - 1.0) > rounding(value) or (start[terminal] > 0.0).any():
         raise InputError(
-            f"start sums to {start.sum():g}; it must sum to 1 over non-terminal states"
+            f"start sums to {start.sum():.10g}; it must sum to 1 over non-terminal states"
         )
-    return start
+    return start.copy() if rounding(value) == ROUNDING else np.asarray(start / start.sum())
 
 
 def normalised(
-    position: Any, probability: Floats, size: tuple[int, int], terminal: Bools, used: Floats
+    position: Any,
+    probability: Floats,
+    size: tuple[int, int],
+    terminal: Bools,
+    used: Floats,
+    tolerance: float = ROUNDING,
 ) -> Floats:
     """The probabilities with rounding taken out, so that each row in use sums to one."""
     n, m = size
     total: Any = np.bincount(position // n, probability, minlength=n * m).reshape(n, m)
-    wrong = (np.abs(total - 1.0) > ROUNDING) & ~terminal[:, None] & (used > 0.0)
+    wrong = (np.abs(total - 1.0) > tolerance) & ~terminal[:, None] & (used > 0.0)
     if wrong.any():
         s, a = (int(k) for k in np.argwhere(wrong)[0])
         raise InputError(
-            f"transition sums to {total[s, a]:g} from state {s} under action {a}; probabilities must"
+            f"transition sums to {total[s, a]:.10g} from state {s} under action {a}; probabilities must"
             " sum to 1 (list the state in terminal if episodes end there)"
         )
     total = np.where((used > 0.0) & (total > 0.0), total, 1.0).ravel()

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import chain
-from o2td.arrays import as_rows, check_finite
+from o2td.arrays import as_rows, check_finite, own
 from o2td.errors import InputError
 from o2td.mdp import (
     by_pair,
     normalised,
     numbers,
     policy_table,
+    rounding,
     start_shares,
     terminal_mask,
     triples,
@@ -109,12 +110,12 @@ class Problem:
         self.target = policy_table("target", target, size, self.terminal, may_be_zero=True)
         self.active: Bools = ~self.terminal & (self.target.sum(axis=1) > 0.0)
         self._check_support()
-        probability = normalised(
-            position, probability, size, self.terminal, self.behavior + self.target
-        )
+        used = self.behavior + self.target
+        given = (position, probability, size, self.terminal, used, rounding(transition))
+        probability = normalised(*given)
         kept = (probability > 0.0) & ~self.terminal[position // (size[0] * size[1])]
         self.pairs = self._pairs(position[kept], probability[kept], reward, discount)
-        self.features = as_rows("features", features)
+        self.features = own(as_rows("features", features), features)
         self._largest = check_finite("features", self.features)
         if self.features.shape[0] != self.n_states:
             raise InputError(
@@ -125,8 +126,10 @@ class Problem:
         self.interest = (
             np.ones(self.n_states)
             if interest is None
-            else numbers("interest", interest, (self.n_states,), low=0.0)
+            else numbers("interest", interest, (self.n_states,), low=0.0).copy()
         )
+        for array in (self.behavior, self.target, self.start, self.interest):
+            array.flags.writeable = False
         self.initial_theta = (
             None
             if initial_theta is None
@@ -209,7 +212,7 @@ class Problem:
 
         if scheme not in ("sequential", "iid"):
             raise InputError(f'scheme is "sequential" or "iid", got {scheme!r}')
-        if not isinstance(n, (int, np.integer)) or not 0 <= n <= MAX_ROWS:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MAX_ROWS:
             raise InputError(
                 f"n is a whole number from 0 to {MAX_ROWS}, got {n!r}; sample in parts"
             )

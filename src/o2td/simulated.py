@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import check_finite
 from o2td.errors import InputError, NoAnswerError
-from o2td.mdp import ROUNDING
+from o2td.mdp import ROUNDING, rounding
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
@@ -158,10 +159,10 @@ class SimulatedProblem:
         name: str = "simulated",
         description: str = "",
     ) -> None:
-        if not 0.0 <= discount <= 1.0:
-            raise InputError(f"discount must be in [0, 1], got {discount}")
-        if horizon is not None and horizon < 1:
-            raise InputError(f"horizon must be at least 1, got {horizon}; None means no limit")
+        if not isinstance(discount, (int, float, np.number)) or not 0.0 <= discount <= 1.0:
+            raise InputError(f"discount must be in [0, 1], got {discount!r}")
+        if horizon is not None:
+            _whole("horizon", horizon, 1)
         self.name, self.description = name, description
         self.reset, self.step = reset, step
         self.behavior, self.target, self.features = behavior, target, features
@@ -209,8 +210,7 @@ class SimulatedProblem:
 
     def observations(self, n: int, seed: Any = 0, every: int = 1) -> Floats:
         """`n` observations that the behaviour meets, one `every` so many steps."""
-        if every < 1:
-            raise InputError(f"every must be at least 1, got {every}")
+        _whole("every", every, 1)
         return np.ascontiguousarray(self.rollout(n * every, seed).observation[::every])
 
     def sample(
@@ -266,9 +266,11 @@ class SimulatedProblem:
         truncation counts as well.
         """
         self._needs_states("rollout_value")
-        if runs < 2:
-            raise InputError(f"runs must be at least 2, for a standard error; got {runs}")
+        _whole("runs", runs, 2)  # for a standard error
+        if steps is not None:
+            _whole("steps", steps, 1)
         first = np.ascontiguousarray(observations, dtype=np.float64)
+        check_finite("observations", first)
         if first.ndim != 2 or first.shape[1] != len(self._probe):
             k = len(self._probe)
             raise InputError(f"observations must have shape (n, {k}), got {first.shape}")
@@ -287,8 +289,7 @@ class SimulatedProblem:
     # -- the simulator -----------------------------------------------------------------------------
 
     def _simulate(self, n: int, rng: np.random.Generator) -> Rollout:
-        if n < 0:
-            raise InputError(f"n must not be negative, got {n}")
+        _whole("n", n, 0)
         rows = Rollout.empty(n, len(self._probe))
         (self._fill or self._plain_rollout)(rng, self.horizon or _FOREVER, False, rows.columns)
         return rows
@@ -350,10 +351,17 @@ class SimulatedProblem:
     def _advance(
         self, x: Floats, action: int, rng: np.random.Generator
     ) -> tuple[Floats, float, bool, bool]:
-        next_x, reward, terminated, *cut = self.step(x.copy(), action, rng)
-        if not np.isfinite(reward):
+        found = self.step(x.copy(), action, rng)
+        if not isinstance(found, (tuple, list)) or not 3 <= len(found) <= 5:
+            raise InputError(
+                f"step returned {found!r}; give (observation, reward, terminated), and truncated where"
+                " it can be, as Gymnasium does"
+            )
+        next_x, reward, terminated, *cut = found
+        if np.ndim(reward) != 0 or not np.isfinite(reward):
             raise InputError(f"step returned the reward {reward} for action {action} from {x}")
-        return _observation("step", next_x, len(x)), float(reward), bool(terminated), any(cut)
+        cut_off = bool(cut[0]) if cut else False  # a fifth is Gymnasium's info
+        return _observation("step", next_x, len(x)), float(reward), bool(terminated), cut_off
 
     def _policies(self, x: Floats) -> tuple[Floats, Floats]:
         b = _probabilities("behavior", self.behavior(x), None)
@@ -365,6 +373,11 @@ class SimulatedProblem:
                 f" {pi[a]:g}): no data can tell its value; give behavior some probability"
             )
         return b, pi
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}")
 
 
 def _generators(seed: Any, count: int) -> list[np.random.Generator]:
@@ -401,6 +414,6 @@ def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
     p = np.asarray(value, dtype=np.float64)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
         raise InputError(f"{name} returned shape {p.shape}; give one probability an action")
-    if not (p >= 0.0).all() or abs(p.sum() - 1.0) > ROUNDING:
+    if not (p >= 0.0).all() or abs(p.sum() - 1.0) > rounding(value):
         raise InputError(f"{name} returned {p}; probabilities are not negative and sum to 1")
-    return p
+    return p if rounding(value) == ROUNDING else np.asarray(p / p.sum())
