@@ -207,7 +207,7 @@ def test_mistaken_calls() -> None:
         problem.sample(3, scheme="shuffled")
     with pytest.raises(InputError, match="n must be a whole number, at least 0"):
         problem.sample(-1)
-    with pytest.raises(InputError, match="runs must be at least 2"):
+    with pytest.raises(InputError, match="runs must be a whole number, at least 2"):
         problem.rollout_value([[0.0, 0.0]], runs=1)
     with pytest.raises(InputError, match="observations must have shape"):
         problem.rollout_value([0.0, 0.0])
