@@ -270,10 +270,10 @@ class SimulatedProblem:
         if steps is not None:
             _whole("steps", steps, 1)
         first = np.ascontiguousarray(observations, dtype=np.float64)
-        check_finite("observations", first)
         if first.ndim != 2 or first.shape[1] != len(self._probe):
             k = len(self._probe)
             raise InputError(f"observations must have shape (n, {k}), got {first.shape}")
+        check_finite("observations", first)
         limit = _steps(self.discount) if steps is None else steps
         out = np.empty((len(first), runs))
         rng = _generators(seed, 4)[3]
