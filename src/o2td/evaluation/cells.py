@@ -14,6 +14,7 @@ import numpy as np
 
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.blocks import Block, Bools, Floats, Ints
+from o2td.evaluation.reach import NEARLY, unlogged
 from o2td.evaluation.systems import FOLDS
 from o2td.solvers.linear import Solution, conclude, solve
 
@@ -157,6 +158,12 @@ class CellSystem:
         sums, flow = self._column(None)
         A, scale = self._matrix(sums[:, 0], flow)
         return np.asarray(_solve(A.T, self.start()) * scale)
+
+    def unlogged(self, ahead: float) -> float:
+        """Share of the target's visits to cells that no usable row starts from, and beyond them."""
+        sums, flow = self._column(None)
+        A, _ = self._matrix(sums[:, 0], NEARLY * flow)
+        return unlogged(_solve(A.T, self.start()), sums[:, 0] > 0.0, ahead)
 
     def lane_values(self) -> Floats | None:
         """The value in each lane, or None where there are no lanes."""

@@ -151,6 +151,7 @@ def _(held: Survey, more: Survey) -> None:
     held.largest_discount = max(held.largest_discount, more.largest_discount)
     held.smallest_discount = min(held.smallest_discount, more.smallest_discount)
     held.n_actions = max(held.n_actions, more.n_actions)
+    held.unknown += more.unknown
     if more.low is not None:
         held.widen(more.low, more.high)
     held.taken = np.stack([_sum(a, b) for a, b in zip(held.taken, more.taken, strict=True)])

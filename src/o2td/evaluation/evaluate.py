@@ -12,7 +12,8 @@ from o2td.evaluation.plan import METHODS, Plan
 from o2td.evaluation.result import Estimate, Evaluation, finite
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.thresholds import Thresholds
-from o2td.evaluation.verdicts import Case, Grounds, agreement, judge_case, recommend
+from o2td.evaluation.verdicts import Case, Grounds, agreement, doubt_fits, judge_case, recommend
+from o2td.sources.chunk import NO_FINAL
 
 __all__ = ["evaluate"]
 
@@ -82,9 +83,11 @@ def evaluate(
     survey = Survey.of(log)
     plan = Plan(log, survey, features, _methods(methods), trace, lanes, seed, confidence)
     cases = plan.cases()
-    grounds = _grounds(survey, bounds)
-    for case in cases:
-        judge_case(case, grounds)
+    grounds = _grounds(survey, plan, bounds)
+    base = plan.base
+    for case in [base, *(case for case in cases if case is not base)]:
+        judge_case(case, grounds, base)
+    doubt_fits(cases, bounds)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
     ordered = [best, *(case for case in cases if case is not best)]
@@ -113,9 +116,9 @@ def _methods(methods: Sequence[str] | str | None) -> list[str] | None:
     return names
 
 
-def _grounds(survey: Survey, bounds: Thresholds) -> Grounds:
+def _grounds(survey: Survey, plan: Plan, bounds: Thresholds) -> Grounds:
     weights = survey.weights()
-    weighed = survey.weighed
+    dropped = plan.log.source.info.dropped.get(NO_FINAL, 0)
     return Grounds(
         survey.episodes,
         weights["effective_sample_size"],
@@ -123,8 +126,13 @@ def _grounds(survey: Survey, bounds: Thresholds) -> Grounds:
         weights["max_weight_share"],
         survey.support(),
         survey.step_support(),
-        weighed.spread("plain").deviation,
-        weighed.totals.left / weighed.count,
+        survey.weighed.spread("plain").deviation,
+        survey.left(),
+        weights["effective_rows"],
+        survey.endless,
+        survey.hastened(dropped),
+        survey.hastened(dropped, survey.unknown),
+        survey.lost(dropped),
         bounds,
     )
 
@@ -159,7 +167,8 @@ def _diagnostics(
         "dropped_by_reason": dict(info.dropped),
         "notes": dict(info.notes),
         **survey.weights(),
-        "support": survey.support(),
+        "support": min(survey.support(), 1.0 - best.unlogged),
+        "unlogged_share": best.unlogged,
         "mean_rho": mean,
         "mean_rho_error": error,
         "zero_ratio_share": survey.zero / survey.rows,

@@ -98,7 +98,7 @@ def _fitted(features: Any, survey: Survey, sample: Block) -> Any:
 
 
 def _auto(sample: Block, seed: int) -> Chosen:
-    judged = by_fold(_part(sample, _JUDGED))
+    judged = by_fold(first_episodes(sample))
     if len(judged.rows) < _LEAST or judged.episodes < 2 * FOLDS:
         return _few(judged, seed)
     choices = judge(judged, seed)
@@ -151,7 +151,7 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
     chosen = Chosen(lead, exact=exact, account=account)
     if exact or states:
         return chosen
-    judged = by_fold(_part(sample, _JUDGED))
+    judged = by_fold(first_episodes(sample))
     if len(judged.rows) >= _LEAST and judged.episodes >= 2 * FOLDS:
         choices = judge(judged, seed)
         kept = panel(choices) if choices else []
@@ -161,7 +161,7 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
     return chosen
 
 
-def _part(sample: Block, rows: int) -> Block:
+def first_episodes(sample: Block, rows: int = _JUDGED) -> Block:
     """The first episodes of a sample, about so many rows."""
     if len(sample.rows) <= rows:
         return sample

@@ -10,12 +10,13 @@ from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.blocks import Block, Floats, Log
 from o2td.evaluation.bootstrap import Interval, bca, sandwich, student
 from o2td.evaluation.cells import CellSystem
-from o2td.evaluation.features import Chosen, choose
+from o2td.evaluation.features import Chosen, choose, first_episodes
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, Fitting, Influences, across, middle
 from o2td.evaluation.importance import FAMILY, ROBUST, SHORT, Corrected
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.online import Replicated, online
+from o2td.evaluation.reach import unlogged_regions
 from o2td.evaluation.select import agreeing
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.systems import System
@@ -111,7 +112,23 @@ class Plan:
             self._replicated = online(self.sample, self.choice.online, wanted, most)
         self.base = self._lstd()
         makers = [self._case(method) for method in self.methods]
-        return [case for case in makers if case is not None]
+        cases = [case for case in makers if case is not None]
+        self._look_beyond([self.base, *cases])
+        return cases
+
+    def _look_beyond(self, cases: list[Case]) -> None:
+        """Tell cases which share of the target's visits is to what no row leaves."""
+        ahead, lead = self.survey.ahead(), self.choice.lead
+        if isinstance(lead, CellSystem):
+            share = lead.unlogged(ahead)
+        else:
+            share = unlogged_regions(first_episodes(self.sample), lead.basis, ahead)
+        finer = self.fits.get("plugin")
+        for case in cases:
+            case.unlogged = share
+            if case.method == "plugin" and finer is not None:
+                assert isinstance(finer.system, CellSystem)  # noqa: S101
+                case.unlogged = finer.system.unlogged(ahead)
 
     def _trace(self, lead: AnySystem) -> None:
         """The influence of episodes on all that is asked for: the last pass."""
@@ -156,10 +173,17 @@ class Plan:
         influence = self.influence[method]
         value = self.corrected.value(method, influence)
         interval = self._interval(value, value - influence.mean + influence.lanes, influence)
-        about = {"dr": "doubly robust", "wdr": "weighted doubly robust"}.get(method, "")
-        if about:
-            about += f", V by LSTD on the other folds: {self.choice.lead.label}"
-        return Case(method, value, interval, 0.0, influence, 1.0, about)
+        if method in FAMILY:
+            return Case(method, value, interval, 0.0, influence)
+        about = {"dr": "doubly robust", "wdr": "weighted doubly robust"}[method]
+        about += f", V by LSTD on the other folds: {self.choice.lead.label}"
+        # Beyond a truncation no reward corrects V, whose own interval is not in this one either.
+        left, base = self.survey.left(), self.base
+        approximation = 0.0 if not left else None
+        if left and base.approximation is not None:
+            approximation = left * (base.approximation + base.half_width)
+        condition = base.condition if left else 1.0
+        return Case(method, value, interval, approximation, influence, condition, about)
 
     def _interval(self, value: float, lanes: Floats, influence: Spread) -> Interval:
         if not self.lanes:
@@ -253,7 +277,7 @@ class Plan:
             found.value,
             interval,
             self._beside(found.value, 0.0 if method in ONE_PASS else 2.0),
-            None,
+            self.base.influence,  # the same rows and features: what they rest on is the same
             1.0,
             about,
             found.trouble,

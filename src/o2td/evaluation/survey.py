@@ -102,6 +102,7 @@ class Survey:
     largest_discount: float = 0.0
     smallest_discount: float = 1.0
     n_actions: int = 0
+    unknown: int = 0  # rows that go on with probabilities of the target that the log does not give
     low: Any = None  # least and largest input of each variable, successors included
     high: Any = None
 
@@ -125,6 +126,8 @@ class Survey:
             self.largest_discount = max(self.largest_discount, float(alive.max()))
             self.smallest_discount = min(self.smallest_discount, float(alive.min()))
         self._count_actions(rows)
+        if rows.next_target_probs is not None:
+            self.unknown += int(np.isnan(rows.next_target_probs).any(axis=1).sum())
         for inputs in (rows.input, rows.next_input):
             self.widen(inputs.min(axis=0), inputs.max(axis=0))
 
@@ -164,6 +167,39 @@ class Survey:
         return max(abs(self.highest), abs(self.lowest)) * (
             1.0 / (1.0 - gamma) if gamma < 1.0 else float(longest)
         )
+
+    def ahead(self) -> float:
+        """Discounted visits that follow a visit, itself included: `1 / (1 - gamma (1 - p))`."""
+        ends = self.weighed.totals.ended / self.rows
+        return 1.0 / max(1.0 - self.largest_discount * (1.0 - ends), 1e-9)
+
+    def left(self) -> float:
+        """Mean discount that is left where episodes were cut (0 where they end)."""
+        return self.weighed.totals.left / self.episodes
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing is discounted and nothing terminates."""
+        return self.smallest_discount >= 1.0 and not self.weighed.totals.ended
+
+    def hastened(self, dropped: int, unknown: int = 0) -> float:
+        """By which share values are too small where rows that go on are left out.
+
+        Of rows that were the last ones known, those that terminate stay, so that of the rows used
+        `p = T / n` seem to terminate and not `T / (n + dropped)`; a value is in proportion to the
+        visits ahead.
+        """
+        ended, used = self.weighed.totals.ended, self.rows - unknown
+        if not ended or not used:
+            return 0.0
+        gamma, all_rows = self.largest_discount, used + unknown + dropped
+        short, right = (1.0 - gamma * (1.0 - ended / n) for n in (used, all_rows))
+        return short / right - 1.0
+
+    def lost(self, dropped: int) -> float:
+        """Share of the episodes whose only row was dropped, and their start with it (at least)."""
+        gone = max(dropped - (self.episodes - self.weighed.totals.ended), 0.0)
+        return gone / (gone + self.episodes)
 
     def step_support(self) -> tuple[float, float]:
         """`E_b[rho]` over rows, and its standard error by episodes, infinite where there is one."""

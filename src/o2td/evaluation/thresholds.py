@@ -6,14 +6,17 @@
 | `episodes_none` | 10 | below, neither sandwich nor bootstrap has a usable distribution |
 | `ess_caution` | 50 | effective episodes: the same count of clusters, after weighting |
 | `ess_none` | 10 | for methods that weigh whole histories |
+| `rows_caution` | 30 | effective rows: fewer are too few for a mean of any one number |
+| `rows_none` | 10 | below, one row more or less makes another answer |
 | `pareto_caution` | 0.5 | the variance of the weights stops existing (Vehtari et al. 2024) |
 | `pareto_none` | 0.7 | the mean converges too slowly for any sample (same) |
 | `share_caution` | 0.2 | one weight holds so much of their sum: the answer is that episode's |
-| `support_caution` | 0.95 | share of the target's visits that the log can tell about |
+| `support_caution` | 0.95 | share of the target's visits that the log can tell about, and leaves |
 | `support_none` | 0.5 | below, most of what the target does was never seen |
 | `condition_caution` | 1e13 | three of sixteen digits are left: rounding nears the sampling error |
 | `approximation_caution` | 0.5 | of the interval's half-width: beyond, the interval is not the error |
 | `approximation_none` | 0.25 | of the spread of the values: the features do not carry the value |
+| `cut_caution` | 0.01 | of the discount left at truncations: what is beyond them starts to count |
 | `agreement_caution` | 3.0 | standard errors between this estimate and another that is trusted |
 | `width_none` | 1.0 | of the range that values can have: an interval that excludes nothing |
 | `rewarded_caution` | 10 | episodes that carry the variation: rarer, and skewness defeats any interval |
@@ -41,6 +44,8 @@ class Thresholds:
     episodes_none: int = 10
     ess_caution: float = 50.0
     ess_none: float = 10.0
+    rows_caution: float = 30.0
+    rows_none: float = 10.0
     pareto_caution: float = 0.5
     pareto_none: float = 0.7
     share_caution: float = 0.2
@@ -49,6 +54,7 @@ class Thresholds:
     condition_caution: float = 1e13
     approximation_caution: float = 0.5
     approximation_none: float = 0.25
+    cut_caution: float = 0.01
     agreement_caution: float = 3.0
     width_none: float = 1.0
     rewarded_caution: int = 10

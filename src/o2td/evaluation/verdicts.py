@@ -11,8 +11,10 @@ from o2td.evaluation.bootstrap import Interval
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST, Thresholds, worst
 
-HISTORIES = ("is", "wis", "pdis", "wpdis", "dr", "wdr")
+ROBUST = ("dr", "wdr")
+HISTORIES = ("is", "wis", "pdis", "wpdis", *ROBUST)
 ONE_PASS = ("o2td", "etd", "tdrc")
+_ROUNDING = 1e-9  # of a value
 
 
 @dataclass(eq=False)
@@ -27,12 +29,15 @@ class Case:
     condition: float = 1.0
     about: str = ""
     trouble: str = ""
+    unlogged: float = 0.0  # share of the target's visits to what no row leaves
     narrow: float = np.inf  # half-width of a better interval from the same rows, if there is one
     reasons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
 
     def note(self, verdict: str, reason: str) -> None:
-        """Add a doubt."""
+        """Add a doubt, once."""
+        if reason in self.reasons:
+            return
         self.verdicts.append(verdict)
         self.reasons.append(reason)
 
@@ -64,19 +69,31 @@ class Grounds:
     step_support: tuple[float, float]
     spread: float  # of the logged discounted returns
     cut: float  # share of value that may lie beyond truncations
+    effective_rows: float
+    endless: bool  # nothing is discounted and nothing terminates
+    hastened: float  # share of value that is lost with dropped last rows
+    hastened_actions: float  # the same of action values, which need more of a last row
+    lost: float  # share of start states lost with them
     thresholds: Thresholds
 
 
-def judge_case(case: Case, grounds: Grounds) -> None:
-    """Give an estimate its verdict."""
+def judge_case(case: Case, grounds: Grounds, base: Case) -> None:
+    """Give an estimate its verdict; `base` is that of LSTD, which dr and wdr go on with."""
     bounds = grounds.thresholds
     _about_log(case, grounds)
+    _about_ends(case, grounds)
     if case.trouble or not np.isfinite(case.value):
         case.note(CANNOT, case.trouble or "the estimate is not finite")
         return
+    if case.influence is not None and case.influence.count > 1:
+        carrying = case.influence.carrying
+        if carrying < bounds.rewarded_caution:
+            case.note(CAUTION, f"about {carrying:.0f} episodes carry all of the variation")
     if case.method in HISTORIES:
         _about_weights(case, grounds)
-    else:
+    if case.method in ROBUST:
+        _about_rest(case, grounds, base)
+    if case.method not in HISTORIES:
         _about_fit(case, grounds)
     width, scale = case.half_width, abs(case.value) + grounds.spread
     if not np.isfinite(width):
@@ -104,12 +121,62 @@ def _about_log(case: Case, grounds: Grounds) -> None:
         )
     elif support < bounds.support_caution:
         case.note(CAUTION, f"the log supports {support:.0%} of what the target would visit")
+    if case.method != "lstdq":  # which uses rows whatever their ratios
+        rows = grounds.effective_rows
+        if rows < bounds.rows_none:
+            case.note(CANNOT, f"ratios leave {rows:.1f} effective rows")
+        elif rows < bounds.rows_caution:
+            case.note(CAUTION, f"ratios leave {rows:.0f} effective rows")
     mean, error = grounds.step_support
     if mean - 1.0 > max(4.0 * error, 0.02):
         case.note(
             CAUTION,
             f"the ratios average {mean:.3f} instead of 1: are these the probabilities of this log?",
         )
+
+
+def _about_ends(case: Case, grounds: Grounds) -> None:
+    """What lies beyond the last rows of episodes that were cut."""
+    bounds = grounds.thresholds
+    if grounds.endless:
+        case.note(
+            CANNOT,
+            "nothing terminates at discount 1: the value is not a number; pass a smaller discount",
+        )
+    if case.unlogged > 1.0 - bounds.support_caution:
+        case.note(
+            CANNOT if case.unlogged > 1.0 - bounds.support_none else CAUTION,
+            f"about {case.unlogged:.0%} of what the target would visit lies in or beyond states that"
+            " no usable row starts from",
+        )
+    scale = abs(case.value) + grounds.spread
+    actions = case.method == "lstdq"
+    hastened = grounds.hastened_actions if actions else grounds.hastened
+    said = (
+        f"last rows that go on were left out and those that end were kept: values may be"
+        f" {hastened:.1%} too small; log what follows the last step",
+        f"{grounds.lost:.1%} of the episodes had only a row that was left out, and their start states"
+        " are missing from the mean; log what follows the last step",
+    )
+    for share, reason in zip((hastened, grounds.lost), said, strict=True):
+        if share > bounds.approximation_none:
+            case.note(CANNOT, reason)
+        elif share * scale > bounds.approximation_caution * case.half_width:
+            case.note(CAUTION, reason)
+
+
+def _about_rest(case: Case, grounds: Grounds, base: Case) -> None:
+    """Doubts about the fit that dr and wdr go on with where episodes were cut."""
+    bounds, cut = grounds.thresholds, grounds.cut
+    if cut <= bounds.cut_caution:
+        return
+    _about_fit(case, grounds)
+    much = cut > bounds.approximation_none
+    said = f"where episodes were cut, {cut:.0%} of the discount, this goes on with lstd's values"
+    if base.verdict == CANNOT:
+        case.note(CANNOT if much else CAUTION, f"{said}, which cannot be told")
+    elif base.verdict == CAUTION and much:
+        case.note(CAUTION, f"{said}, which are in doubt")
 
 
 def _about_weights(case: Case, grounds: Grounds) -> None:
@@ -125,18 +192,17 @@ def _about_weights(case: Case, grounds: Grounds) -> None:
         case.note(CAUTION, f"the weights' variance may not exist (Pareto shape {shape:.2f})")
     if grounds.share is not None and grounds.share > bounds.share_caution:
         case.note(CAUTION, f"one episode holds {grounds.share:.0%} of all weight")
-    if grounds.cut > 0.01 and case.method not in ("dr", "wdr"):
-        case.note(CAUTION, f"truncated episodes leave out about {grounds.cut:.0%} of the rewards")
+    if grounds.cut > bounds.cut_caution and case.method not in ROBUST:
+        case.note(
+            CANNOT if grounds.cut > 1.0 - bounds.support_none else CAUTION,
+            f"truncated episodes leave out about {grounds.cut:.0%} of the rewards",
+        )
 
 
 def _about_fit(case: Case, grounds: Grounds) -> None:
     bounds = grounds.thresholds
     if case.condition > bounds.condition_caution:
         case.note(CAUTION, f"the equations are nearly singular (condition {case.condition:.1g})")
-    if case.influence is not None and case.influence.count > 1:
-        carrying = case.influence.carrying
-        if carrying < bounds.rewarded_caution:
-            case.note(CAUTION, f"about {carrying:.0f} episodes carry all of the variation")
     if case.approximation is None:
         case.note(CAUTION, "the approximation error is not known")
         return
@@ -165,17 +231,42 @@ def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[s
     for other in others:
         if other is case or other.verdict == CANNOT or not np.isfinite(other.value):
             continue
-        parts = [case.interval.standard_error, other.interval.standard_error]
-        online = other.method in ONE_PASS
-        parts += [case.approximation or 0.0, 0.0 if online else other.approximation or 0.0]
-        scale = float(np.sqrt(np.sum(np.square(parts))))
-        apart = abs(other.value - case.value) / scale if scale > 0.0 else 0.0
+        apart = _apart(case, other)
         found.append({"method": other.method, "standard_errors": apart})
-        if apart > bounds.agreement_caution and other.verdict == TRUST and not online:
-            case.note(
-                CAUTION, f"{other.method} says {other.value:.4g}, {apart:.1f} standard errors away"
-            )
+        trusted = other.verdict == TRUST and other.method not in ONE_PASS
+        if trusted and apart > bounds.agreement_caution:
+            _disagree(case, other, apart)
     return found
+
+
+def _apart(case: Case, other: Case) -> float:
+    """Standard errors between two estimates; a difference by rounding is none."""
+    parts = [case.interval.standard_error, other.interval.standard_error, case.approximation or 0.0]
+    parts.append(0.0 if other.method in ONE_PASS else other.approximation or 0.0)
+    parts.append(_ROUNDING * max(abs(case.value), abs(other.value)))
+    scale = float(np.sqrt(np.sum(np.square(parts))))
+    return abs(other.value - case.value) / scale if scale > 0.0 else 0.0
+
+
+def _disagree(case: Case, other: Case, apart: float) -> None:
+    far = f"{apart:.1f}" if apart < 100.0 else "more than 100"
+    case.note(CAUTION, f"{other.method} says {other.value:.4g}, {far} standard errors away")
+
+
+def doubt_fits(cases: list[Case], bounds: Thresholds) -> None:
+    """Doubt trusted fits that all trusted histories contradict, before one of them is recommended.
+
+    Weighted histories are right whatever the features and whether or not states tell what follows,
+    so of the two it is the fit that is wrong.
+    """
+    trusted = [case for case in cases if case.verdict == TRUST]
+    histories = [case for case in trusted if case.method in HISTORIES]
+    for case in trusted:
+        if case.method in HISTORIES or not histories:
+            continue
+        nearest = min(histories, key=lambda other: _apart(case, other))
+        if _apart(case, nearest) > bounds.agreement_caution:
+            _disagree(case, nearest, _apart(case, nearest))
 
 
 def recommend(cases: list[Case]) -> Case:

@@ -1,0 +1,85 @@
+"""Where the target goes on beyond what was logged: its visits to states that no row leaves.
+
+`u = (I - P_gamma^T)^-1 start` are the target's discounted visits to the log's states, or to cells of
+observations. Equations give a state without rows the value 0, silently. Where the target arrives in
+such a state it would go on, and if it does so for as long as on average in the log,
+`1 / (1 - gamma (1 - p))` visits with `p` the share of rows that terminate, the share of its visits
+that nothing is known about is `arrivals · ahead / (visits elsewhere + arrivals · ahead)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td.evaluation.basis import Cells, States
+from o2td.evaluation.blocks import Block, Floats, Ints
+from o2td.evaluation.candidates import farthest
+
+NEARLY = 1.0 - 1e-9  # in place of 1: what never ends is visited very often, not infinitely
+_CELLS = 200
+_EACH = 20  # rows a cell, on average
+_POOL = 4000  # rows, and as many successors, among which centres are looked for
+_PART = 1 << 13  # rows whose distances are held at a time
+
+
+def unlogged(visits: Floats, known: Any, ahead: float) -> float:
+    """Share of the visits that lie in states without rows, and beyond them.
+
+    >>> unlogged(np.array([1.0, 0.5]), np.array([True, False]), 10.0)
+    0.8333333333333334
+    """
+    visits = np.maximum(visits, 0.0)
+    inside, arrivals = float(visits[known].sum()), float(visits[~known].sum())
+    outside = arrivals * ahead
+    return outside / (inside + outside) if outside > 0.0 else 0.0
+
+
+def unlogged_regions(block: Block, basis: States | Cells, ahead: float) -> float:
+    """The same where nothing recurs: cells are the neighbourhoods of up to 200 inputs.
+
+    Only the successor of a cut episode's last row may lie where no row is, so these are among the
+    centres. States are told apart by their features, observations by themselves.
+    """
+    rows, last = block.rows, block.first[1:] - 1
+    cut = last[~rows.terminated[last]]
+    if not len(cut):
+        return 0.0
+    inputs, after = _numbers(block, basis, rows.input), _numbers(block, basis, rows.next_input)
+    spread = inputs.std(axis=0)
+    inputs, after = (part / np.where(spread > 0.0, spread, 1.0) for part in (inputs, after))
+    centers = _centers(inputs, after[cut])
+    at, to = _nearest(inputs, centers), _nearest(after, centers)
+    size = len(centers)
+    weight = np.bincount(at, rows.rho, minlength=size)
+    flow = np.zeros((size, size))
+    np.add.at(flow, (at, to), rows.rho * rows.discount)
+    chain = NEARLY * flow / np.where(weight > 0.0, weight, 1.0)[:, None]
+    start = np.bincount(at[block.first[:-1]], block.opens, minlength=size)
+    visits = np.linalg.solve(np.eye(size) - chain.T, start / max(start.sum(), 1.0))
+    return unlogged(visits, weight > 0.0, ahead)
+
+
+def _numbers(block: Block, basis: States | Cells, inputs: Any) -> Floats:
+    if block.rows.observation is None and isinstance(basis, States):
+        return basis.phi(inputs)
+    return np.asarray(inputs, dtype=np.float64).reshape(len(inputs), -1)
+
+
+def _centers(inputs: Floats, ends: Floats) -> Floats:
+    """Inputs far from each other, successors of cut episodes among them."""
+    rng = np.random.default_rng(0)
+    pool = [part[rng.permutation(len(part))[:_POOL]] for part in (inputs, ends)]
+    both = np.concatenate(pool)
+    return both[farthest(both, min(_CELLS, max(len(inputs) // _EACH, 1)))]
+
+
+def _nearest(points: Floats, centers: Floats) -> Ints:
+    """The number of the centre that is nearest to each point."""
+    found = np.empty(len(points), dtype=np.int64)
+    square = (centers**2).sum(axis=1)
+    for low in range(0, len(points), _PART):
+        part = points[low : low + _PART]
+        found[low : low + _PART] = (square - 2.0 * part @ centers.T).argmin(axis=1)
+    return found

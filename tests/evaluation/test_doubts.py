@@ -1,0 +1,231 @@
+"""Logs that do not hold the answer must not be trusted, whatever the method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import evaluation
+from o2td.evaluation.basis import States
+from o2td.evaluation.blocks import Log
+from o2td.evaluation.reach import unlogged_regions
+from o2td.evaluation.survey import Survey
+from o2td.features import Polynomial
+
+from .logs import block_of, line_log
+
+TRUSTED = "trust"
+
+
+def words(answer: evaluation.Evaluation) -> dict[str, str]:
+    return {row.method: row.verdict for row in answer.estimates}
+
+
+def frame(episodes: int, steps: int, **columns: Any) -> pd.DataFrame:
+    """Episodes of so many steps, cut there; more columns by name."""
+    step = np.tile(np.arange(steps), episodes)
+    rows = {"episode": np.repeat(np.arange(episodes), steps), "step": step, "terminated": False}
+    return pd.DataFrame({**rows, "truncated": step == steps - 1, "rho": 1.0, **columns})
+
+
+def chain(seed: int = 0) -> pd.DataFrame:
+    """0 to 1 to 2 to 3, cut there: 1 at each of three steps, and nobody knows what follows."""
+    rng = np.random.default_rng(seed)
+    log = frame(200, 3, reward=1.0 + 0.1 * rng.normal(size=600))
+    return log.assign(state=log.step, next_state=log.step + 1)
+
+
+def in_sight(log: pd.DataFrame, width: float) -> pd.DataFrame:
+    """The same with observations near the states' numbers."""
+    rng = np.random.default_rng(1)
+    here, after = (log[name] + width * rng.random(len(log)) for name in ("state", "next_state"))
+    return log.drop(columns=["state", "next_state"]).assign(obs_0=here, next_obs_0=after)
+
+
+# -- what no row leaves ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_state_that_the_log_never_leaves_is_not_worth_nothing(known):
+    log = chain() if known else chain().drop(columns="next_state")
+    answer = evaluation.evaluate(log, discount=0.99)
+    assert set(words(answer).values()) == {"cannot answer"}
+    steps = 3 if known else 2
+    share = 0.99**steps  # of 100 visits, those after the first ones
+    assert answer.diagnostics["unlogged_share"] == pytest.approx(share)
+    assert answer.diagnostics["support"] == pytest.approx(1.0 - share)
+    assert f"about {share:.0%} of what the target would visit" in answer.reasons[0]
+
+
+def test_what_is_seldom_arrived_at_is_a_caution_or_no_doubt():
+    again = chain().assign(next_state=lambda rows: rows.next_state % 3)
+    sure = evaluation.evaluate(again, discount=0.9, methods="lstd,dr")
+    assert sure.diagnostics["unlogged_share"] == 0.0
+    assert sure["lstd"].verdict == TRUSTED
+    found = []
+    for every in (200, 10):
+        lost = again.episode % every == 0
+        log = again.assign(next_state=np.where(lost, again.step + 1, again.next_state))
+        found.append(evaluation.evaluate(log, discount=0.9, methods="lstd"))
+    few, some = found
+    shares = [answer.diagnostics["unlogged_share"] for answer in found]
+    assert 0.0 < shares[0] < 0.05 < shares[1] < 0.5
+    assert not any("would visit" in reason for reason in few.reasons)
+    assert any("would visit" in reason for reason in some.reasons)
+    assert some.verdict == "caution"
+
+
+@pytest.mark.parametrize("features", ["auto", "polynomial:1", "tiles:4x8"])
+def test_regions_that_the_log_never_leaves_are_noticed_under_any_features(features):
+    log = in_sight(chain(), 0.2)
+    answer = evaluation.evaluate(log, 0.99, features, methods="lstd,dr,wdr,pdis", lanes=50)
+    assert set(words(answer).values()) == {"cannot answer"}
+    assert answer.diagnostics["unlogged_share"] == pytest.approx(0.99**3, abs=0.01)
+
+
+def test_a_drift_out_of_what_was_seen_is_noticed():
+    rng = np.random.default_rng(0)
+    place = 0.2 * rng.random(400)[:, None] + np.cumsum(
+        np.column_stack([np.zeros(400), 0.02 + 0.01 * rng.normal(size=(400, 5))]), axis=1
+    )
+    here, after = place[:, :-1].ravel(), place[:, 1:].ravel()
+    log = frame(400, 5, obs_0=here, next_obs_0=after, reward=(here > 0.5) * 1.0)
+    answer = evaluation.evaluate(log, 0.99, methods="lstd,dr,pdis", lanes=50)
+    assert not log.reward.any()  # the target is worth something once it is beyond
+    assert set(words(answer).values()) == {"cannot answer"}
+
+
+def test_cut_episodes_that_end_among_rows_are_no_doubt():
+    block = block_of(line_log(150, 7))
+    assert not block.rows.terminated[block.first[1:] - 1].all()
+    basis = States(Polynomial(1, bounds=[(-4, 4)]).fit())
+    assert unlogged_regions(block, basis, 7.0) < 0.02
+
+
+# -- what doubly robust estimates go on with -------------------------------------------------------
+
+
+def test_doubly_robust_estimates_are_no_better_than_the_fit_that_they_go_on_with():
+    rng = np.random.default_rng(0)
+    log = frame(100, 5, reward=rng.normal(1.0, 1.0, 500)).assign(state=lambda rows: rows.step % 2)
+    log["next_state"] = 1 - log.state
+    for seen in (log.assign(reward=1.0), log, in_sight(log, 0.1)):
+        answer = evaluation.evaluate(seen, discount=1.0, lanes=50)
+        assert set(words(answer).values()) == {"cannot answer"}
+        assert any("nothing terminates at discount 1" in reason for reason in answer.reasons)
+
+
+def test_the_error_of_a_fit_counts_by_the_discount_that_is_left():
+    log = line_log(200, 3, steps=4).assign(reward=lambda rows: np.abs(rows.obs_0))
+    answer = evaluation.evaluate(log, 0.9, "fourier:0", methods="lstd,dr,wdr", lanes=50)
+    lstd, left = answer["lstd"], Survey.of(Log.of(log, 0.9, None)).left()
+    assert 0.5 < left < 0.9**4
+    error = left * (lstd.approximation_error + (lstd.high - lstd.low) / 2.0)
+    for method in ("dr", "wdr"):
+        assert answer[method].approximation_error == pytest.approx(error)
+        assert answer[method].verdict != TRUSTED
+    whole = line_log(200, 3, steps=400)
+    answer = evaluation.evaluate(whole, 0.9, "fourier:0", methods="lstd,dr", lanes=50)
+    assert answer["dr"].approximation_error == 0.0
+
+
+# -- few rows, rare rewards ------------------------------------------------------------------------
+
+
+def test_few_episodes_that_carry_all_are_a_doubt_about_every_method():
+    log = pd.DataFrame({"episode": np.arange(2000), "state": 0, "terminated": True, "rho": 1.0})
+    answer = evaluation.evaluate(log.assign(reward=1000.0 * (log.episode < 2)), discount=0.9)
+    assert TRUSTED not in words(answer).values()
+    for method in ("is", "wis", "pdis", "wpdis", "dr", "wdr", "sotd", "lstd"):
+        assert "about 2 episodes carry all of the variation" in answer[method].reasons
+
+
+@pytest.mark.parametrize(("rows", "word"), [(2, "cannot answer"), (20, "caution"), (60, TRUSTED)])
+def test_few_rows_that_the_target_could_have_taken(rows, word):
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame({"episode": np.arange(600), "state": 0, "terminated": True})
+    used = log.episode < rows
+    log = log.assign(rho=np.where(used, 600.0 / rows, 0.0), reward=rng.normal(size=600))
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd")
+    assert answer.diagnostics["effective_rows"] == pytest.approx(rows)
+    assert any("effective rows" in reason for reason in answer.reasons) == (word != TRUSTED)
+    assert answer.verdict == word
+
+
+# -- rows without a successor ----------------------------------------------------------------------
+
+
+def ending(episodes: int, steps: int, seed: int = 0) -> pd.DataFrame:
+    """One state, 1 at every step, each the last with chance 0.1; cut after `steps`."""
+    rng = np.random.default_rng(seed)
+    last = np.minimum(rng.geometric(0.1, episodes), steps + 1)
+    length = np.minimum(last, steps)
+    at = np.repeat(np.arange(episodes), length)
+    step = np.concatenate([np.arange(n) for n in length])
+    ends = step == last[at] - 1
+    rows = pd.DataFrame({"episode": at, "step": step, "state": 0, "reward": 1.0, "rho": 1.0})
+    rows["reward"] += rng.normal(size=len(rows))
+    return rows.assign(terminated=ends, truncated=(step == length[at] - 1) & ~ends)
+
+
+@pytest.mark.parametrize(("steps", "word"), [(2, "cannot answer"), (4, "caution")])
+def test_dropping_last_rows_that_go_on_makes_episodes_seem_to_end_early(steps, word):
+    log, truth = ending(4000, steps), 1.0 / (1.0 - 0.9 * 0.9)
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd,dr,sotd,o2td")
+    lstd = answer["lstd"]
+    assert lstd.high < truth
+    short = Survey.of(Log.of(log, 0.9, None)).hastened(answer.diagnostics["dropped"])
+    assert lstd.value * (1.0 + short) == pytest.approx(truth, rel=0.05)  # as much as it says
+    assert f"values may be {short:.1%} too small" in lstd.reason
+    assert words(answer)["dr"] != TRUSTED
+    assert answer.verdict == word
+    whole = evaluation.evaluate(log.assign(next_state=0), discount=0.9, methods="lstd")
+    assert whole.verdict == TRUSTED
+    assert whole["lstd"].covers(truth)
+
+
+def test_dropping_the_last_rows_of_a_log_that_never_ends_is_no_selection():
+    log = frame(200, 5, state=0, reward=np.random.default_rng(0).normal(size=1000))
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd")
+    assert answer.diagnostics["dropped"] == 200
+    assert answer.verdict == TRUSTED
+
+
+def test_action_values_lose_the_rows_whose_next_probabilities_are_not_known():
+    log = ending(4000, 2).assign(next_state=0, action=lambda rows: rows.index % 2)
+    log = log.assign(behavior_prob=0.5, target_prob_0=0.5, target_prob_1=0.5).drop(columns="rho")
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd,lstdq", lanes=50)
+    assert words(answer) == {"lstd": TRUSTED, "lstdq": "cannot answer"}
+    assert "too small" in answer["lstdq"].reason
+
+
+def test_start_states_that_are_lost_with_their_only_row_are_told():
+    rows = []
+    for e in range(400):
+        if e % 2:
+            rows.append((e, 0, 0, 1.0, False, True))
+        else:
+            rows += [(e, 0, 1, 0.0, False, False), (e, 1, 0, 1.0, True, False)]
+    names = ["episode", "step", "state", "reward", "terminated", "truncated"]
+    log = pd.DataFrame(rows, columns=names).assign(rho=1.0)
+    answer = evaluation.evaluate(log, discount=0.9)
+    assert answer.verdict == "cannot answer"
+    assert "50.0% of the episodes had only a row that was left out" in " ".join(answer.reasons)
+
+
+# -- agreement -------------------------------------------------------------------------------------
+
+
+def test_a_fit_that_histories_contradict_is_not_recommended():
+    log = frame(300, 5, state=0, reward=1.0, truncated=False)
+    log["terminated"] = log.step == 4  # five steps always: the state does not tell which
+    answer = evaluation.evaluate(log, discount=0.9)
+    truth = (1.0 - 0.9**5) / 0.1
+    assert answer.recommended.value == pytest.approx(truth)
+    assert answer.verdict == TRUSTED
+    assert answer["lstd"].value == pytest.approx(1.0 / (1.0 - 0.9 * 0.8))
+    assert answer["lstd"].verdict == "caution"
+    assert "more than 100 standard errors away" in answer["lstd"].reason
