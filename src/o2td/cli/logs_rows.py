@@ -22,7 +22,7 @@ def rows_of(
     import numpy as np
 
     from o2td.sources.blocks import Where
-    from o2td.sources.decode import as_floats, check_finite, whole_numbers
+    from o2td.sources.cells import as_floats, check_finite, whole_numbers
     from o2td.sources.paths import expand
     from o2td.sources.readers import FileReader
 

@@ -15,6 +15,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
+LARGEST = 1e75  # of numbers: the square of a product of two of them is still a number
 _TILE = 4096  # rows transposed at a time, so that the target stays in the cache
 
 

@@ -14,10 +14,20 @@ import numpy.typing as npt
 
 from o2td.errors import import_extra
 from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where, mix, padded
+from o2td.sources.cells import (
+    MISSING,
+    OBSERVED,
+    RUN_TOGETHER,
+    all_usable,
+    as_floats,
+    check_finite,
+    nulls,
+    pa_bool,
+    whole_numbers,
+)
 from o2td.sources.columns import Mapped
 
 SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
-_MISSING = "fill it in, or leave the episode out"
 _OF_A_STEP = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 
 
@@ -61,11 +71,11 @@ class Decoder:
         """Rewards, and the rows that lack all that belongs to a step: final observations."""
         name = self.mapped.one("reward") or ""
         reward = as_floats(batch.column(name))
-        if all_finite(reward):
+        if all_usable(reward):
             return reward, None
         bare = np.isnan(reward)
         for action in self.mapped.many("action"):
-            bare &= _nulls(batch.column(action))
+            bare &= nulls(batch.column(action))
         check_finite(reward, name, where, bare)
         if not bare.any():
             return reward, None
@@ -78,7 +88,7 @@ class Decoder:
             name = self.mapped.one(role)
             if name is None:
                 continue
-            filled = bare & ~_nulls(batch.column(name))
+            filled = bare & ~nulls(batch.column(name))
             if filled.any():
                 where.refuse(
                     *(int(np.argmax(filled)), reward, f"is missing and {name} is not"),
@@ -150,7 +160,12 @@ class Decoder:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count:
-            where.refuse(int(np.argmax(_nulls(column))), name, "is missing", _MISSING)
+            where.refuse(int(np.argmax(nulls(column))), name, "is missing", MISSING)
+        if pa.types.is_floating(column.type):
+            large = np.abs(as_floats(column)) > 2.0**53
+            if large.any():
+                row = int(np.argmax(large))
+                where.refuse(row, name, f"is {column[row].as_py():g}", RUN_TOGETHER)
         new = np.empty(len(column), dtype=np.bool_)
         whole = pa.types.is_integer(column.type)
         values = column.to_numpy(zero_copy_only=False) if whole else None
@@ -185,7 +200,7 @@ class Decoder:
             return
         column = batch.column(name)
         if column.null_count:
-            where.refuse(int(np.argmax(_nulls(column))), name, "is missing", _MISSING)
+            where.refuse(int(np.argmax(nulls(column))), name, "is missing", MISSING)
         times = column.to_numpy(zero_copy_only=False)
         before = np.concatenate([[times[0] if new[0] else self._last_time], times[:-1]])
         late = ~new & (times <= before)
@@ -229,7 +244,7 @@ class Decoder:
         if names:
             columns = [as_floats(batch.column(name)) for name in names]
             for name, column in zip(names, columns, strict=True):
-                check_finite(column, name, where)
+                check_finite(column, name, where, most=OBSERVED)
             block.observation = padded(columns)
         state = self.mapped.one("state")
         if state is not None:
@@ -246,12 +261,12 @@ class Decoder:
             columns = [as_floats(batch.column(name)) for name in names]
             missing = np.isnan(columns[0])
             for name, column in zip(names, columns, strict=True):
-                check_finite(column, name, where, missing | block.terminated)
+                check_finite(column, name, where, missing | block.terminated, OBSERVED)
             block.next_observation = padded(columns)[1:]
         state = self.mapped.one("next_state")
         if state is not None and block.state is not None:
             column = batch.column(state)
-            unknown = _nulls(column)
+            unknown = nulls(column)
             values = as_floats(column) if unknown.any() else None
             filled = column if values is None else np.where(np.isnan(values), -1.0, values)
             block.next_state = whole_numbers(filled, state, where)
@@ -284,7 +299,7 @@ class Decoder:
         if name is None:
             return None
         values = as_floats(batch.column(name))
-        if not all_finite(values):
+        if not all_usable(values):
             minus = (values == -np.inf) if low else np.zeros(len(values), dtype=np.bool_)
             check_finite(values, name, where, minus if bare is None else minus | bare)
         return values if bare is None else np.where(bare, 0.0, values)
@@ -347,59 +362,3 @@ def _joined(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> tuple[Any, Any]:
 def _hash(name: Any) -> int:
     digest = hashlib.blake2b(repr(name).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
-
-
-def _nulls(column: Any) -> Bools:
-    """Missing cells: null, or NaN among numbers."""
-    pc = import_extra("pyarrow.compute", "logs")
-    missing: Bools = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
-    return missing
-
-
-def pa_bool(column: Any) -> bool:
-    """Whether an Arrow column holds booleans and nothing is missing."""
-    pa = import_extra("pyarrow", "logs")
-    return bool(pa.types.is_boolean(column.type)) and not column.null_count
-
-
-def as_floats(column: Any) -> Floats:
-    """An Arrow column of numbers or booleans as float64, null as NaN; not copied if it can be."""
-    pa = import_extra("pyarrow", "logs")
-    if column.type != pa.float64():
-        column = column.cast(pa.float64())
-    values: Floats = column.to_numpy(zero_copy_only=False)
-    return values
-
-
-def all_finite(values: Floats) -> bool:
-    """Whether no value is NaN or infinite, by one sum: it is finite only if all are."""
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
-
-
-def check_finite(values: Floats, name: str, where: Where, skip: Bools | None = None) -> None:
-    """Refuse the first missing or infinite value outside the rows to skip."""
-    if all_finite(values):
-        return
-    bad = ~np.isfinite(values)
-    if skip is not None:
-        bad &= ~skip
-    if bad.any():
-        row = int(np.argmax(bad))
-        said = "is missing or not a number" if np.isnan(values[row]) else f"is {values[row]}"
-        where.refuse(row, name, said, _MISSING)
-
-
-def whole_numbers(column: Any, name: str, where: Where) -> Ints:
-    """A column of whole numbers (as integers, or as floats without a fraction) as int64."""
-    if not isinstance(column, np.ndarray) and not column.null_count:
-        pa = import_extra("pyarrow", "logs")
-        if pa.types.is_integer(column.type):
-            return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
-    values = column if isinstance(column, np.ndarray) else as_floats(column)
-    check_finite(values, name, where)
-    bad = values != np.floor(values)
-    if bad.any():
-        row = int(np.argmax(bad))
-        where.refuse(row, name, f"is {values[row]:g}", "write a whole number")
-    return values.astype(np.int64)

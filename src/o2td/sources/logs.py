@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import pairwise
@@ -26,6 +27,7 @@ from o2td.sources.readers import FileReader, FrameReader, Reader, frame_kind
 from o2td.sources.schema import check_schema, drop_unreadable, kinds_of
 from o2td.sources.sort import PART, ROW, sorted_file
 from o2td.sources.source import Source
+from o2td.sources.stream import Tally
 
 _AHEAD = 1024  # rows of a batch that are worth a thread
 
@@ -82,11 +84,12 @@ def open_logs(
     reader: Reader
     if frame_kind(logs) is not None:
         reader = FrameReader(logs)
-    elif isinstance(logs, (str, Path, Iterable)):
+    elif isinstance(logs, (str, os.PathLike, Iterable)) and not hasattr(logs, "dtype"):
         reader = FileReader(expand(logs))
     else:
         raise InputError(
-            f"logs: {type(logs).__name__} is not a path or a frame of pandas, polars or pyarrow"
+            f"logs: {type(logs).__name__} is not a path or a frame of pandas, polars or pyarrow;"
+            " name a file, or make a frame of it"
         )
     chosen = Columns.make(columns)
     first = reader.schema(0)
@@ -98,7 +101,7 @@ def open_logs(
 
 
 def _unique(names: list[str], where: str) -> list[str]:
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"{where}: two columns are called {twice}; rename one")
     return names
@@ -172,6 +175,10 @@ class LogSource(Source):
                 if batch.num_rows:
                     yield part, batch, Where(names, part, first)
                 first += batch.num_rows
+
+    def _check_some(self, tally: Tally) -> None:
+        if self._parts == (0, len(self._reader.names)):  # a part of a log may be empty
+            super()._check_some(tally)
 
     def _check(self, part: int) -> None:
         if part not in self._checked:

@@ -45,6 +45,12 @@ def expand(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
         raise InputError("logs: no path was given; name files, folders or globs")
+    for one in several:
+        if not isinstance(one, (str, os.PathLike)):
+            raise InputError(
+                f"logs: {type(one).__name__} among the paths; name files, or pass one frame of pandas,"
+                " polars or pyarrow"
+            )
     files = [file for one in several for file in _expand_one(os.fspath(one))]
     twice = {file for file in files if files.count(file) > 1} if len(files) < 1000 else set()
     if twice or len(set(files)) < len(files):

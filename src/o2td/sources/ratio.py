@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
-from o2td.sources.blocks import Floats, Keys, Where
+from o2td.sources.blocks import LARGEST, Floats, Keys, Where
 from o2td.sources.chunk import inputs_of, successors_of
 from o2td.sources.columns import Mapped
 
@@ -223,7 +223,7 @@ class Ratio:
         )
 
     def _finite(self, ratio: Floats, place: Place, role: str) -> Floats:
-        bad = ~np.isfinite(ratio)
+        bad = ~(ratio <= LARGEST)
         if bad.any():
             row = int(np.argmax(bad))
             name = self.mapped.one(role) or role

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from numbers import Number
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,7 +68,10 @@ class FileReader:
         """Batches of one file; text is converted to the kinds asked for."""
         file = self.files[part]
         kind = format_of(file)
-        with _reading(file, kinds):
+        types = {}
+        if kind in ("csv", "ndjson"):
+            types = _text_types(self.schema(part), kinds, words=kind == "csv")
+        with _reading(file, _cells(kinds, types)):
             if kind == "parquet":
                 with _parquet(file) as parquet:
                     yield from parquet.iter_batches(batch_size=rows, columns=list(kinds))
@@ -77,7 +81,6 @@ class FileReader:
                         batch.validate(full=True)
                         yield from _slices(batch.select(list(kinds)), rows)
             else:
-                types = _text_types(self.schema(part), kinds, words=kind == "csv")
                 with (_csv if kind == "csv" else _ndjson)(file, types) as batches:
                     for batch in batches:
                         yield from _slices(batch, rows)
@@ -100,15 +103,14 @@ class FrameReader:
         self.kind = frame_kind(frame)
         if self.kind == "pandas" and not all(isinstance(name, str) for name in frame.columns):
             raise InputError("frame: its column names are not all strings; rename the columns")
+        if self.kind == "pandas" and not frame.columns.is_unique:
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise InputError(f"frame: two columns are called {twice}; rename one")
 
     def schema(self, part: int) -> Any:
         """The frame's schema as Arrow types."""
-        pa = import_extra("pyarrow", "logs")
         if self.kind == "pandas":
-            with self._pandas_errors(0):
-                return pa.RecordBatch.from_pandas(
-                    self.frame.iloc[:1000], preserve_index=False
-                ).schema
+            return _pandas_schema(self.frame.iloc[:1000])
         if self.kind == "polars":
             return self.frame.head(0).to_arrow().schema
         if self.kind == "lazy":
@@ -120,13 +122,9 @@ class FrameReader:
         pa = import_extra("pyarrow", "logs")
         names = list(kinds)
         if self.kind == "pandas":
-            chosen = self.frame[names]
-            for low in range(0, len(chosen), rows):
-                with self._pandas_errors(low):
-                    batch = pa.RecordBatch.from_pandas(
-                        chosen.iloc[low : low + rows], preserve_index=False
-                    )
-                yield batch
+            first = self.schema(part)
+            for low in range(0, len(self.frame), rows):
+                yield _pandas_batch(self.frame[names].iloc[low : low + rows], low, first)
         elif self.kind == "polars":
             for low in range(0, self.frame.height, rows):
                 yield _joined(self.frame.slice(low, rows).select(names).to_arrow())
@@ -147,28 +145,55 @@ class FrameReader:
         """Memory needs no checksums."""
         return True
 
-    @contextlib.contextmanager
-    def _pandas_errors(self, low: int) -> Iterator[None]:
-        pa = import_extra("pyarrow", "logs")
+
+def _pandas_schema(frame: Any) -> Any:
+    """The types of the columns; null of one that cannot be read, which matters only if it is used."""
+    pa = import_extra("pyarrow", "logs")
+    fields = []
+    for name in frame.columns:
         try:
-            yield
-        except (pa.ArrowException, TypeError) as error:
-            for name in self.frame.columns:
-                column = self.frame[name]
-                if column.dtype != object:
-                    continue
-                kinds = [type(value) for value in column.iloc[low:]]
-                known = [kind for kind in kinds if kind is not type(None)]
-                row = next(
-                    (i for i, kind in enumerate(kinds) if kind in set(known) - {known[0]}), None
-                )
-                if row is not None:
-                    raise InputError(
-                        f"frame: column {name} mixes types, row {low + row + 1} is"
-                        f" {column.iloc[low + row]!r} among {known[0].__name__} (rows count from 1);"
-                        " make the column one type"
-                    ) from None
-            raise InputError(f"frame: cannot be read as a table ({_short(error)})") from None
+            kind = pa.Array.from_pandas(frame[name]).type
+        except (pa.ArrowException, TypeError, ValueError):
+            kind = pa.null()
+        fields.append(pa.field(name, kind))
+    return pa.schema(fields)
+
+
+def _pandas_batch(frame: Any, low: int, first: Any) -> Any:
+    """Rows of a frame from row `low`, whose columns of numbers hold numbers to their ends."""
+    pa = import_extra("pyarrow", "logs")
+    try:
+        batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        for name in frame.columns:
+            _refuse_mixture(frame[name], low)
+        raise InputError(f"frame: cannot be read as a table ({_short(error)})") from None
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+    for field in batch.schema:
+        known = first.field(field.name).type
+        late = any(test(field.type) for test in texts) and not any(test(known) for test in texts)
+        if late and not pa.types.is_dictionary(known):
+            row = int(frame[field.name].notna().to_numpy().argmax())
+            raise InputError(
+                f"frame: column {field.name}, row {low + row + 1} is {frame[field.name].iloc[row]!r}"
+                " (rows count from 1), and no text before; make the column one type"
+            )
+    return batch
+
+
+def _refuse_mixture(column: Any, low: int) -> None:
+    """Name the first value of another type than the values before it."""
+    first: type | None = None
+    for row, value in enumerate(column if column.dtype == object else ()):
+        if value is None or value != value:
+            continue
+        kind = float if type(value) is not bool and isinstance(value, Number) else type(value)
+        first = first or kind
+        if kind is not first:
+            raise InputError(
+                f"frame: column {column.name} mixes types, row {low + row + 1} is {value!r} among"
+                f" {first.__name__} (rows count from 1); make the column one type"
+            )
 
 
 def frame_kind(value: Any) -> str | None:
@@ -297,6 +322,15 @@ def _text_types(sniffed: Any, kinds: Mapping[str, str], words: bool) -> dict[str
         else:
             types[name] = pa.float64() if pa.types.is_null(seen) else seen
     return types
+
+
+def _cells(kinds: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, str]:
+    """What the cells of a text file have to be: digits alone where integers are parsed."""
+    digits = {name for name, kind in types.items() if str(kind) == "int64"}
+    strict = {"int": "digits", "any": "any digits"}
+    return {
+        name: strict.get(kind, kind) if name in digits else kind for name, kind in kinds.items()
+    }
 
 
 @contextlib.contextmanager

@@ -72,8 +72,19 @@ class Source:
         stream = Stream(self.discount, ratio, tally, rows)
         yield from stream.chunks(self._blocks(rows))
         stream.account()
+        self._check_some(tally)
         if ratio is self._ratio:
             self._tally = tally
+
+    def _check_some(self, tally: Tally) -> None:
+        """Refuse a log of which nothing is left."""
+        if tally.transitions or not tally.rows:
+            return
+        why = ", ".join(f"{reason}: {count}" for reason, count in tally.dropped.items())
+        raise InputError(
+            f"{self._files()[0]}: no transition remains of {tally.rows} rows ({why}); add the rows"
+            " after them, or columns next_obs_0 … or next_state, or mark the ends as terminated"
+        )
 
     def scan(self) -> LogInfo:
         """Read the whole log once, checking everything, and return the account."""

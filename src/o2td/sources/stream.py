@@ -136,6 +136,9 @@ class Stream:
             alone = int((bare & new)[:count].sum())
             if alone:
                 self._drop[ALONE] += alone
+        empty = int((new[:count] & ~keep).sum())
+        if empty:
+            self.tally.notes["episodes of which no transition remains"] += empty
         lost = count - int(keep.sum()) - (0 if bare is None else int(bare[:count].sum()))
         if lost:
             self._drop[NO_FINAL] += lost

@@ -7,17 +7,22 @@ refused is read again here, line by line, only to write a sentence that helps.
 from __future__ import annotations
 
 import bz2
+import contextlib
 import csv
 import gzip
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from o2td.errors import import_extra
+
 _NULLS = frozenset(["", "NA", "N/A", "NULL", "null", "NaN", "nan", "#N/A", "n/a", "-nan", "-NaN"])
 _FLAGS = frozenset(["0", "1", "0.0", "1.0"])
 _WORDS = frozenset(["true", "false"])
+_LARGE = "whole numbers go up to 2**63 - 1"
 ROWS = "rows of data count from 1"
 
 
@@ -35,6 +40,10 @@ def _open(file: Path) -> IO[str]:
     ending = file.suffix.lower()
     if ending == ".gz":
         return gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="")
+    if ending == ".zst":
+        stream = import_extra("pyarrow", "logs").input_stream(str(file), compression="zstd")
+        raw = io.BufferedReader(stream)
+        return io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
     if ending == ".bz2":
         return bz2.open(file, "rt", encoding="utf-8", errors="replace", newline="")
     return file.open(encoding="utf-8", errors="replace", newline="")
@@ -42,7 +51,22 @@ def _open(file: Path) -> IO[str]:
 
 def _csv_cell(file: Path, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
     delimiter = "\t" if ".tsv" in [suffix.lower() for suffix in file.suffixes] else ","
-    rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
+    with _long_fields():
+        rows = (row for row in csv.reader(lines, delimiter=delimiter) if row)
+        return _first_misfit(rows, kinds)
+
+
+@contextlib.contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let Python's reader take fields as long as Arrow's takes them."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _first_misfit(rows: Iterator[list[str]], kinds: Mapping[str, str]) -> str | None:
     header = next(rows, [])
     wanted = [(header.index(name), name, kind) for name, kind in kinds.items() if name in header]
     firsts: dict[str, bool] = {}
@@ -69,12 +93,19 @@ def _misfit(cell: str, kind: str, name: str, firsts: dict[str, bool]) -> str | N
     try:
         number = float(cell)
     except ValueError:
-        if kind == "any":
+        if kind.startswith("any"):
             numeric = firsts.setdefault(name, False)
             return "make the whole column numbers, or none of it" if numeric else None
         return "write a number"
     firsts.setdefault(name, True)
-    return "write a whole number" if kind == "int" and number != int(number) else None
+    if kind not in ("int", "digits", "any digits"):
+        return None
+    if not number.is_integer():
+        return "write a whole number"
+    if abs(number) >= 2.0**63:
+        return _LARGE
+    plain = kind == "int" or cell.lstrip("+-").isdecimal()
+    return None if plain else "write it without a point, as the rows before"
 
 
 def _json_cell(lines: IO[str], kinds: Mapping[str, str]) -> str | None:
@@ -100,8 +131,13 @@ def _json_misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> s
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "float":
         return None if number else "write a number"
-    if kind == "int" and not (number and value == int(value)):
-        return "write a whole number"
+    if kind in ("int", "digits") or (kind == "any digits" and number):
+        if not (number and float(value).is_integer()):
+            return "write a whole number"
+        if abs(value) >= 2**63:
+            return _LARGE
+        plain = kind == "int" or isinstance(value, int)
+        return None if plain else "write it without a point, as the rows before"
     sort = float if number else type(value)
     same = firsts.setdefault(name, sort) is sort
     return None if same else "make the whole column one type"

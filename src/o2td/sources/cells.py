@@ -1,0 +1,79 @@
+"""Cells of Arrow columns as NumPy arrays of numbers, checked; a bad one is refused by its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import import_extra
+from o2td.sources.blocks import LARGEST, Bools, Floats, Ints, Where
+
+OBSERVED = 1e37  # of observations: feature maps read larger bounds, as Gymnasium writes, as none
+_LARGE = "correct it, or use a larger unit: numbers go up to"
+RUN_TOGETHER = "from 2**53 on whole numbers run together as floats: write integers, or smaller ones"
+MISSING = "fill it in, or leave the episode out"
+
+
+def nulls(column: Any) -> Bools:
+    """Missing cells: null, or NaN among numbers."""
+    pc = import_extra("pyarrow.compute", "logs")
+    missing: Bools = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
+    return missing
+
+
+def pa_bool(column: Any) -> bool:
+    """Whether an Arrow column holds booleans and nothing is missing."""
+    pa = import_extra("pyarrow", "logs")
+    return bool(pa.types.is_boolean(column.type)) and not column.null_count
+
+
+def as_floats(column: Any) -> Floats:
+    """An Arrow column of numbers or booleans as float64, null as NaN; not copied if it can be."""
+    pa = import_extra("pyarrow", "logs")
+    if column.type != pa.float64():
+        column = column.cast(pa.float64())
+    values: Floats = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def all_usable(values: Floats, most: float = LARGEST) -> bool:
+    """Whether no value is NaN, infinite or beyond `most`, by one sum of squares where it is small."""
+    with np.errstate(all="ignore"):
+        return bool(values @ values <= most**2) or bool((np.abs(values) <= most).all())
+
+
+def check_finite(
+    values: Floats, name: str, where: Where, skip: Bools | None = None, most: float = LARGEST
+) -> None:
+    """Refuse the first missing, infinite or overlarge value outside the rows to skip."""
+    if all_usable(values, most):
+        return
+    bad = ~(np.abs(values) <= most)
+    if skip is not None:
+        bad &= ~skip
+    if bad.any():
+        row = int(np.argmax(bad))
+        if np.isfinite(values[row]):
+            where.refuse(row, name, f"is {values[row]:g}", f"{_LARGE} {most:g}")
+        said = "is missing or not a number" if np.isnan(values[row]) else f"is {values[row]}"
+        where.refuse(row, name, said, MISSING)
+
+
+def whole_numbers(column: Any, name: str, where: Where) -> Ints:
+    """A column of whole numbers (as integers, or as floats without a fraction) as int64."""
+    if not isinstance(column, np.ndarray) and not column.null_count:
+        pa = import_extra("pyarrow", "logs")
+        if pa.types.is_integer(column.type):
+            return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+    values = column if isinstance(column, np.ndarray) else as_floats(column)
+    check_finite(values, name, where)
+    bad = values != np.floor(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where.refuse(row, name, f"is {values[row]:g}", "write a whole number")
+    bad = np.abs(values) > 2.0**53
+    if bad.any():
+        row = int(np.argmax(bad))
+        where.refuse(row, name, f"is {values[row]:g}", RUN_TOGETHER)
+    return values.astype(np.int64)

@@ -1,0 +1,135 @@
+"""Numbers, cells and frames that cannot be used are refused by name, and unused columns never."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from o2td import sources
+from o2td.errors import InputError
+from o2td.sources.readers import FrameReader
+
+
+def _log(rows=6, **columns):
+    base = {"episode": 0, "step": np.arange(rows), "state": 1, "action": 0, "reward": 1.0}
+    base |= {"terminated": np.arange(rows) == rows - 1, "rho": 1.0}
+    return pd.DataFrame(base | columns)
+
+
+def _refused(log, match, **options):
+    with pytest.raises(InputError, match=match):
+        sources.open_logs(log, discount=0.9, **options).scan()
+
+
+@pytest.mark.parametrize("ends", [0, 2])
+def test_a_log_without_any_transition(ends):
+    log = _log(1 + ends, episode=range(1 + ends), step=0, terminated=False)
+    said = rf"frame: no transition remains of {1 + ends} rows \(no final observation: {1 + ends}\)"
+    _refused(log, said)
+
+
+def test_episodes_that_vanish_are_noted():
+    log = _log(4, episode=[0, 1, 1, 2], step=[0, 0, 1, 0], terminated=[False, False, True, False])
+    source = sources.open_logs(log, discount=0.9)
+    assert source.scan().notes == {"episodes of which no transition remains": 2}
+    assert source.info.dropped == {"no final observation": 2}
+
+
+@pytest.mark.parametrize("name", ["reward", "rho", "obs_0", "next_obs_0"])
+@pytest.mark.parametrize("size", [1e300, -1e200])
+def test_numbers_whose_products_overflow(name, size):
+    log = _log(obs_0=np.arange(6.0), next_obs_0=np.arange(1.0, 7.0)).drop(columns="state")
+    log.loc[3, name] = size
+    _refused(log, rf"column {name}, row 4 .* is .*e\+.*; correct it, or use a larger unit")
+
+
+def test_large_numbers_within_reason_are_read():
+    log = _log(reward=1e70, rho=1e70)
+    assert sources.open_logs(log, discount=0.9).scan().transitions == 6
+
+
+def test_a_ratio_that_overflows():
+    log = _log(behavior_prob=1e-200, target_prob=0.5).drop(columns="rho")
+    _refused(log, "column behavior_prob, row 1 .* gives a ratio that overflows")
+
+
+@pytest.mark.parametrize("name", ["state", "episode"])
+def test_whole_numbers_that_run_together_as_floats(name):
+    _refused(_log(**{name: 2.0**60}), rf"column {name}, row 1 .* from 2\*\*53 on")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "said"),
+    [
+        ("state", "inf", "is 'inf'; write a whole number"),
+        ("state", "99999999999999999999", "go up to 2"),
+        ("state", "1.0", "is '1.0'; write it without a point"),
+        ("action", "1.5", "is '1.5'; write a whole number"),
+        ("episode", "x", "is 'x'; make the whole column numbers"),
+    ],
+)
+def test_cells_after_the_part_that_types_are_taken_from(tmp_path, name, cell, said):
+    log = _log(60_000)
+    log[name] = log[name].astype(object)
+    log.loc[59_990, name] = cell
+    log.to_csv(tmp_path / "a.csv", index=False)
+    _refused(tmp_path / "a.csv", f"column {name}, row 59991 .* {said}")
+
+
+def test_infinity_before_a_text_cell(tmp_path):
+    log = _log(state=["1", "inf", "x", "1", "1", "1"])
+    log.to_csv(tmp_path / "a.csv", index=False)
+    _refused(tmp_path / "a.csv", "column state, row 2 .* is 'inf'; write a whole number")
+
+
+def test_a_long_field_hides_no_bad_cell(tmp_path):
+    before = csv.field_size_limit()
+    log = _log(note="n" * 200_000, reward=[1.0, 1.0, "x", 1.0, 1.0, 1.0])
+    log.to_csv(tmp_path / "a.csv", index=False)
+    _refused(tmp_path / "a.csv", "column reward, row 3 .* is 'x'; write a number")
+    assert csv.field_size_limit() == before
+
+
+def test_a_bad_cell_in_a_compressed_file(tmp_path):
+    log = _log(reward=[1.0, 1.0, "x", 1.0, 1.0, 1.0])
+    with pa.CompressedOutputStream(str(tmp_path / "a.csv.zst"), "zstd") as file:
+        file.write(log.to_csv(index=False).encode())
+    _refused(tmp_path / "a.csv.zst", "column reward, row 3 .* is 'x'; write a number")
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ([[0, 1.0], [1, 2.0]], "logs: list among the paths"),
+        (np.zeros((2, 2)), "logs: ndarray is not a path or a frame"),
+        (pd.concat([_log(), _log()[["reward"]]], axis=1), "two columns are called reward"),
+    ],
+)
+def test_what_is_no_log(log, said):
+    _refused(log, said)
+
+
+def test_only_columns_in_use_have_to_be_of_one_type():
+    log = _log(extra=[1, "a", None, 2.5, [3], "b"], more=[None] * 6)
+    assert sources.open_logs(log, discount=0.9).scan().transitions == 6
+    log["reward"] = [1, "a", None, 2.5, 1, "b"]
+    _refused(log, "column reward mixes types, row 2 is 'a' among float")
+
+
+def test_a_mixture_is_found_in_one_look_at_each_value():
+    class Counted(float):
+        looks = 0
+
+        def __ne__(self, other):
+            Counted.looks += 1
+            return float.__ne__(self, other)
+
+    values = [Counted(1.0) for _ in range(2000)]
+    log = _log(2001, reward=pd.Series([*values, "x"], dtype=object))
+    with pytest.raises(InputError, match="row 2001 is 'x'"):
+        list(FrameReader(log).batches(0, {"reward": "float"}, 65_536))
+    assert Counted.looks <= 2 * len(values)
