@@ -47,6 +47,7 @@ SHARED = {
     "metrics:weight": "Of each row; all alike if left out.",
     "learners:packed": "The array that compiled code reads.",
     "learners:d": "Number of features.",
+    "learners:largest": "The largest squared norm of features up to each row.",
     "learners:block": "Some consecutive rows.",
     "learners:out": "The arrays to fill, by name.",
     "learners:model": "The finite problem as expectations; `exact.model` makes it.",

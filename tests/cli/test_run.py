@@ -118,8 +118,9 @@ def test_other_mistakes_are_one_sentence_and_code_2(
 
 
 def test_runs_that_fail_are_told_and_code_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("o2td.experiments.running.try_out", lambda key, problem: None)
     text = SPEC.replace('{ name = "LSTD" }', '{ name = "SOTD" }')
     text = text.replace('"random_walk"', '"mountain_car"') + "[truth]\nstates = 5\nrollouts = 2\n"
     (tmp_path / "bad.toml").write_text(text)

@@ -174,3 +174,15 @@ def test_sparse_problems(n: int, seconds: float, csr: bool) -> None:
     np.testing.assert_allclose(landed, theta, atol=1e-8)
     assert exact.mspbe(problem, theta) <= exact.msbe(problem, theta)
     assert time.process_time() - begin < seconds
+
+
+def test_the_value_needs_no_long_run() -> None:
+    """Two states that are never left: where the behaviour ends is chance, what it earns is not."""
+    one = np.ones((2, 1))
+    P = np.eye(2)[:, None, :]
+    problem = Problem(P, np.array([1.0, 2.0]), 0.5, one, one, np.eye(2))
+    np.testing.assert_allclose(exact.value(problem), [2.0, 4.0])
+    with pytest.raises(NoAnswerError, match="depends on chance"):
+        exact.state_distribution(problem)
+    with pytest.raises(NoAnswerError, match="depends on chance"):
+        exact.best_approximation(problem)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from o2td.errors import InputError
+from o2td.experiments import running
 from o2td.experiments.planning import plan
 from o2td.experiments.pool import Outcome, compute
 from o2td.experiments.records import results
@@ -221,7 +222,11 @@ algorithms = [{ name = "SOTD" }]
 """
 
 
-def test_a_failing_experiment_says_why_and_finishes(tmp_path: Path) -> None:
+def test_a_failing_experiment_says_why_and_finishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the fault does not show before the work is done."""
+    monkeypatch.setattr(running, "try_out", lambda key, problem: None)
     report = run(load_spec(FAILING), tmp_path, workers=1)
     assert (report.computed, report.complete) == (0, False)
     assert "state" in report.failed[0].error
@@ -251,3 +256,36 @@ def test_wrong_values_are_refused_before_any_work(
     with pytest.raises(InputError, match="workers: 0; give at least 1"):
         run(load_spec(text), tmp_path / "store", workers=0)
     assert not (tmp_path / "store" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("domain", "algorithm", "said"),
+    [
+        ("mountain_car", 'name = "SOTD"', "SOTD cannot learn from mountain_car"),
+        (
+            "mountain_car",
+            'name = "O2TD", parameters = { omega = "state" }',
+            "O2TD cannot learn from",
+        ),
+        ("baird", 'name = "Averager"', "Averager cannot learn from baird"),
+        ("random_walk", 'name = "LSTDQ"', "LSTDQ learns values of actions"),
+    ],
+)
+def test_an_algorithm_that_cannot_read_the_rows_is_refused_by_name(
+    domain: str, algorithm: str, said: str, tmp_path: Path
+) -> None:
+    """Before any work: in the shard it would take the others with it."""
+    td = '{ name = "TD", parameters = { step_size = 0.1 } }'
+    text = f"""
+        name = "both"
+        steps = 50
+        runs = 1
+        metrics = ["rmse"]
+        domain.name = "{domain}"
+        truth.states = 20
+        truth.rollouts = 3
+        algorithms = [{td}, {{ {algorithm} }}]
+    """
+    with pytest.raises(InputError, match=f"^algorithms: {said}"):
+        run(load_spec(text), tmp_path / "store", workers=1)
+    assert list(Store(tmp_path / "store").ids()) == []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -31,16 +31,29 @@ class System:
     def __init__(self, problem: Problem) -> None:
         _check_active(problem)
         self.phi = problem.features
-        self.visits = problem.visits
+        self.active = problem.active
         self.P_gamma = problem.discounted_matrix(problem.target)
         self.reward = problem.expected_reward(problem.target)
-        weight = np.where(problem.active, self.visits, 0.0)
+        self._problem = ref(problem)  # systems are kept by problem, and must not keep it alive
+
+    @cached_property
+    def visits(self) -> Floats:
+        """`xi`; the value of the target is known without it, and may be where it is not."""
+        problem = self._problem()
+        if problem is None:
+            raise RuntimeError("the problem of this system is gone")
+        return problem.visits
+
+    @cached_property
+    def weight(self) -> Floats:
+        """`xi` in the states in which the target is followed, normalised."""
+        weight = np.where(self.active, self.visits, 0.0)
         if weight.sum() <= 0.0:
             raise NoAnswerError(
                 "the behaviour visits no state in which the target is followed, so nothing weights"
                 " an error; follow the target in a state that the behaviour visits"
             )
-        self.weight = weight / weight.sum()
+        return np.asarray(weight / weight.sum())
 
     @cached_property
     def value(self) -> Floats:

@@ -22,7 +22,7 @@ from o2td.experiments.planning import Cell, Shard, cells, plan
 from o2td.experiments.pool import compute
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
-from o2td.experiments.work import build_problem, execute, make_algorithm
+from o2td.experiments.work import build_problem, execute, make_algorithm, try_out
 
 __all__ = ["Failure", "RunReport", "run", "run_shards"]
 
@@ -151,6 +151,10 @@ def check_algorithms(settings: Sequence[Cell], spec: Spec) -> None:
     for cell in settings:
         if cell.kind == "learner" and "theta_max" in spec.metrics:
             raise InputError("metrics: theta_max is recorded for solvers only; use theta_norm")
+        if cell.name == "LSTDQ":
+            raise InputError(
+                "algorithms: LSTDQ learns values of actions, errors are those of states; leave it out"
+            )
         try:
             make_algorithm(vars(cell))
         except (TypeError, ValueError, AttributeError) as error:
@@ -166,10 +170,11 @@ def _check_problems(shards: Sequence[Shard]) -> None:
         if case not in seen and len(seen) < _MAX_CHECKED:
             seen.add(case)
             try:
-                build_problem(key, key["runs"][0])
+                problem = build_problem(key, key["runs"][0])
             except (TypeError, ValueError, MemoryError, OverflowError) as error:
                 text = str(error) or "it does not fit in memory"
                 raise InputError(f"domain.parameters: {text}") from None
+            try_out(key, problem)
 
 
 def _workers(missing: Sequence[Shard], workers: int | None) -> int:

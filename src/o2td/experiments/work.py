@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.linalg  # noqa: F401 - its BLAS must be loaded before the threads are limited
 
 from o2td import exact, metrics
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.files import Labels, encode, records_of
 from o2td.experiments.planning import canonical
 from o2td.learners import PowerDecay, sweep
@@ -27,7 +27,7 @@ from o2td.registry import DOMAINS, FEATURES, LEARNERS, SOLVERS
 from o2td.simulated import SimulatedProblem
 from o2td.transitions import Transitions
 
-__all__ = ["build_problem", "execute", "make_algorithm"]
+__all__ = ["build_problem", "execute", "make_algorithm", "try_out"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -69,6 +69,23 @@ def make_algorithm(cell: dict[str, Any], problem: Any = None) -> Any:
     if first is not None:
         options.setdefault("initial_theta", first)
     return LEARNERS[cell["name"]](**options)
+
+
+def try_out(key: dict[str, Any], problem: Any) -> None:
+    """Give every algorithm a few rows, so that one that cannot read them is refused by its name."""
+    given = {"scheme": key["scheme"], "double": key["double"]}
+    rows = problem.sample(min(8, key["steps"]), seed=(key["seed"], key["runs"][0]), **given)
+    for cell in key["cells"]:
+        try:
+            algorithm = make_algorithm(cell, problem)
+            if cell["kind"] == "learner":
+                algorithm.check(rows)
+            else:
+                algorithm.update(rows)
+        except O2TDError as error:
+            raise InputError(
+                f"algorithms: {cell['label']} cannot learn from {key['domain']['name']}: {error}"
+            ) from None
 
 
 def _one_run(key: dict[str, Any], run: int) -> list[Recorded]:
@@ -207,7 +224,7 @@ def _features(features: dict[str, Any], problem: SimulatedProblem, truth: dict[s
     """Features scaled by the domain's bounds, or by observations from a seed that no run uses."""
     maker, options = FEATURES[features["name"]], dict(features["parameters"])
     if problem.bounds is not None and "bounds" in inspect.signature(maker).parameters:
-        options["bounds"] = problem.bounds
+        options.setdefault("bounds", problem.bounds)
     chosen = maker(**options)
     seen = problem.observations(max(1000, truth["states"]), seed=(truth["seed"], 2))
     return chosen.fit(seen)

@@ -48,7 +48,7 @@ class Lane:
     reward: Any = None
     discount: Any = None
 
-    def of(self, stream: int, streams: int) -> Lane:
+    def _of(self, stream: int, streams: int) -> Lane:
         """The lane on one of several streams: that stream's numbers of each field."""
         own: dict[str, Any] = {}
         for name in ("rho", "reward", "discount"):
@@ -150,7 +150,7 @@ def sweep(
     if len({tuple(one or ()) for one in measured}) != 1:
         raise InputError("the mappings of metrics must have the same names for every stream")
     count = len(batch)
-    own = [[lane.of(k, count) for lane in lanes] for k in range(count)]
+    own = [[lane._of(k, count) for lane in lanes] for k in range(count)]
     with ThreadPoolExecutor(max_workers=workers) as pool:
         parts = list(pool.map(partial(_one_stream, every=every), own, batch, measured))
     first = parts[0]
