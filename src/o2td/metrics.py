@@ -17,7 +17,7 @@ from numba import njit
 from o2td.arrays import as_numbers, as_rows, check_finite
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
-from o2td.exact.system import Compressed, compress, dense, orthonormalizer
+from o2td.exact.system import Compressed, check_width, compress, dense, orthonormalizer
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
@@ -121,7 +121,8 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     """RMSPBE from held-out transitions: `|C^-1/2 (b - A theta)|` with the sample's `A`, `b`, `C`.
 
     `A = mean rho phi (phi - gamma phi')^T`, `b = mean rho r phi`, `C = mean phi phi^T`. Its error
-    falls as one over the square root of the number of rows: use many more than are learned from.
+    falls as one over the square root of the number of rows: use many more than are learned from. Rows
+    of states in which the target is not followed count here; in `rmspbe` such states do not.
 
     >>> import numpy as np
     >>> batch = Transitions(np.ones((2, 1)), [0.0, 1.0], np.ones((2, 1)), 0.5)
@@ -134,6 +135,7 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     if n == 0:
         raise InputError("held-out transitions are empty; sample some")
     phi, d = batch.phi, batch.d
+    check_width(d)
     basis = orthonormalizer(phi, np.full(n, 1.0 / n))
     A, b = np.zeros((d, d)), np.zeros(d)
     for part in batch.chunks(max(1, (1 << 22) // d)):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from o2td import Problem, exact
+import o2td
+from o2td import Problem, exact, metrics
 from o2td.errors import InputError, NoAnswerError
 
 from .conftest import make_problem
@@ -186,3 +187,24 @@ def test_the_value_needs_no_long_run() -> None:
         exact.state_distribution(problem)
     with pytest.raises(NoAnswerError, match="depends on chance"):
         exact.best_approximation(problem)
+
+
+def test_features_too_many_for_a_dense_matrix_are_refused_before_memory_is() -> None:
+    n = 20_000
+    at = np.arange(n)
+    ahead = sp.csr_array((np.ones(n), (at, (at + 1) % n)), shape=(n, n))
+    one, theta = np.ones((n, 1)), np.zeros(n)
+    problem = Problem([ahead], np.ones(n), 0.5, one, one, sp.eye_array(n).tocsr())
+    assert exact.value(problem)[0] == pytest.approx(2.0)
+    assert exact.mse(problem, theta) == pytest.approx(4.0)
+    for asked in (
+        lambda: exact.best_approximation(problem),
+        lambda: exact.optimal_direction(problem),
+        lambda: exact.mspbe(problem, theta),
+        lambda: exact.fixed_point(problem, o2td.TD(0.1)),
+        lambda: metrics.rmse(problem),
+        lambda: metrics.held_out(problem.features, np.zeros(n)),
+        lambda: metrics.held_out_rmspbe(problem.sample(10)),
+    ):
+        with pytest.raises(NoAnswerError, match="20000 features need dense matrices"):
+            asked()

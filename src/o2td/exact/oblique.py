@@ -15,7 +15,7 @@ import numpy as np
 from o2td import chain
 from o2td.arrays import as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import Floats, System, dense, finite, orthonormalizer, system
+from o2td.exact.system import Floats, System, check_width, dense, finite, orthonormalizer, system
 from o2td.problem import Problem
 
 __all__ = [
@@ -41,6 +41,7 @@ def optimal_direction(problem: Problem) -> Floats:
     >>> np.allclose(theta, exact.best_approximation(problem))
     True
     """
+    check_width(problem.d)
     s = system(problem)
     return chain.solve_transposed(s.P_gamma, _weighted(s.phi, s.weight))
 

@@ -21,6 +21,7 @@ from o2td.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 
+MOST_FEATURES = 1 << 14
 _BLOCK = 1 << 21  # entries of a block of rows that QR sees at a time
 _known: WeakKeyDictionary[Problem, System] = WeakKeyDictionary()
 
@@ -185,9 +186,19 @@ def dense(rows: Any) -> Floats:
     return array
 
 
+def check_width(d: int) -> None:
+    """Refuse features that are too many for a dense (d, d) matrix, before memory does."""
+    if d > MOST_FEATURES:
+        raise NoAnswerError(
+            f"{d} features need dense matrices of {8e-9 * d * d:.0f} GB here; up to {MOST_FEATURES}"
+            " are taken: aggregate or hash them, or learn from samples"
+        )
+
+
 def _triangle(rows: Any, weight: Floats | None, value: Floats | None = None) -> Floats:
     """Upper triangular R of `sqrt(weight) [rows, value] = Q R`, padded with zero rows to square."""
     n, d = rows.shape
+    check_width(d)
     width = d + (value is not None)
     root = np.ones(n) if weight is None else np.sqrt(weight)
     used = np.flatnonzero(root)
