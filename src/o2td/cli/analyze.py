@@ -42,6 +42,8 @@ def command(
     traces = trace or [0.0, 0.9]
     if any(not 0.0 <= value <= 1.0 for value in traces):
         raise InputError(f"--trace must be in [0, 1], got {', '.join(map(str, traces))}")
+    if plot is not None and not plot.parent.is_dir():
+        raise InputError(f"--plot {plot}: there is no folder {plot.parent}; make it first")
     problem, rows = _with_progress(domain, param or [], traces)
     about = _about(problem, domain)
     if plot is not None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from o2td.errors import O2TDError
+from o2td.errors import InputError, O2TDError
 
 if TYPE_CHECKING:
     from o2td.evaluation import Evaluation
+    from o2td.evaluation.model import ValueModel
     from o2td.sources import LogSource
 
 __all__ = ["command"]
@@ -56,7 +57,9 @@ def command(
     ] = False,
     states: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also give V(s) of the rows of this file."),
+        typer.Option(
+            metavar="FILE", help="values.parquet of --out has V(s) of this file's rows instead."
+        ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     bootstrap: Annotated[int, typer.Option(metavar="N", help="Bootstrap lanes.")] = 200,
@@ -93,10 +96,11 @@ def command(
     from o2td.evaluation.output import check_folder, json_text
 
     try:
+        check_options(states, out, seed)
         if out is not None:
             check_folder(out, force)
         source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
-        given = None if states is None else _given_states(states, source)
+        given = None if states is None else Given(states, source)
         settings = {
             "features": features,
             "methods": None if methods is None else [m.strip() for m in methods.split(",")],
@@ -108,11 +112,9 @@ def command(
         evaluation = _evaluate(source, settings, dask, starts)
         answer = answer_of(evaluation)
         if out is not None:
-            _write(out, evaluation, answer, starts if given is None else [given])
+            _write(out, evaluation, answer, starts if given is None else given)
     except O2TDError as error:
-        sentence = in_words_of_the_command(str(error))
-        if sentence.startswith("logs: "):
-            sentence = f"{logs[0]}: {sentence.removeprefix('logs: ')}"
+        sentence = in_words_of_the_command(str(error), logs[0], features)
         raise type(error)(sentence) from None
     if as_json:
         print(json_text(answer))
@@ -120,6 +122,14 @@ def command(
         _say(answer, source, confidence, out)
     if check and evaluation.verdict == "cannot answer":
         raise typer.Exit(1)
+
+
+def check_options(states: Path | None, out: Path | None, seed: int) -> None:
+    """Refuse what cannot be used, before anything is read."""
+    if seed < 0:
+        raise InputError(f"--seed {seed}: a seed is a whole number from 0 up")
+    if states is not None and out is None:
+        raise InputError(f"--states {states}: its values go to values.parquet; add --out DIR")
 
 
 def _open(
@@ -218,12 +228,26 @@ def answer_of(evaluation: Evaluation) -> dict[str, Any]:
     return found
 
 
-def _given_states(file: Path, source: LogSource) -> Any:
+class Given:
     """The rows of a file as the log's own observations or states."""
-    from o2td.cli.logs_rows import read_inputs
 
-    names = source.mapped.many("observation") or source.mapped.many("state")
-    return read_inputs([str(file)], names, not source.mapped.many("observation"), "the log")
+    def __init__(self, file: Path, source: LogSource) -> None:
+        from o2td.cli.logs_rows import rows_of
+
+        observed = source.mapped.many("observation")
+        names = observed or source.mapped.many("state")
+        self._parts = list(rows_of([str(file)], names, not observed, "the log"))
+
+    def check(self, model: ValueModel) -> None:
+        """Refuse the first row whose state the model does not know."""
+        from o2td.cli.logs_rows import check_states
+
+        for rows, _, where in self._parts:
+            if model.states:
+                check_states(model, rows, where)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (rows for rows, _, _ in self._parts)
 
 
 def _write(
@@ -234,6 +258,8 @@ def _write(
 
     files: dict[str, Any] = {"evaluation.json": json_text(answer).encode()}
     if evaluation.model is not None:
+        if isinstance(states, Given):
+            states.check(evaluation.model)
         files["values.parquet"] = values_of(evaluation.model, states)
         files["model.npz"] = evaluation.model.save
     files["report.html"] = page_of(answer, evaluation).encode()

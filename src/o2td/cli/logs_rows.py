@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from o2td.errors import InputError
 
 if TYPE_CHECKING:
+    from o2td.evaluation.model import ValueModel
     from o2td.sources.blocks import Where
 
-__all__ = ["read_inputs", "rows_of"]
+__all__ = ["check_states", "rows_of", "value_name"]
 
 _ROWS = 65_536
 
@@ -22,9 +23,11 @@ def rows_of(
     import numpy as np
 
     from o2td.sources.blocks import Where
-    from o2td.sources.cells import as_floats, check_finite, whole_numbers
+    from o2td.sources.cells import OBSERVED, as_floats, check_finite, whole_numbers
+    from o2td.sources.columns import Mapped
     from o2td.sources.paths import expand
     from o2td.sources.readers import FileReader
+    from o2td.sources.schema import check_schema
 
     reader = FileReader(expand(list(files)))
     kind, any_rows = "int" if states else "float", False
@@ -38,6 +41,7 @@ def rows_of(
                 )
         extra = list(more) if all(name in columns for name in more) else []
         kinds = dict.fromkeys(inputs, kind) | dict.fromkeys(extra, "float")
+        check_schema(reader, part, Mapped({"observation": tuple(inputs)}), kinds)
         first = 0
         for batch in reader.batches(part, kinds, _ROWS):
             where = Where([file], 0, first)
@@ -51,7 +55,7 @@ def rows_of(
                     read[name] = whole_numbers(batch.column(name), name, where)
                 else:
                     read[name] = as_floats(batch.column(name))
-                    check_finite(read[name], name, where)
+                    check_finite(read[name], name, where, most=OBSERVED)
             table = [read[name] for name in inputs]
             rows = table[0] if states else np.column_stack(table)
             yield rows, [read[name] for name in extra], where
@@ -59,8 +63,35 @@ def rows_of(
         raise InputError(f"{reader.names[0]}: has no rows; write some, or leave it out")
 
 
-def read_inputs(files: Sequence[str], inputs: Sequence[str], states: bool, who: str) -> Any:
-    """All rows at once."""
+def check_states(model: ValueModel, states: Any, where: Where) -> None:
+    """Refuse the first row whose state the features do not know."""
     import numpy as np
 
-    return np.concatenate([rows for rows, _, _ in rows_of(files, inputs, states, who)])
+    low, high = 0, len(states)
+    if _known(model, states):
+        return
+    while high - low > 1:  # the first bad row is in low … high - 1
+        middle = (low + high) // 2
+        low, high = (middle, high) if _known(model, states[low:middle]) else (low, middle)
+    said = f"is {np.asarray(states)[low]}, a state that the model does not know"
+    where.refuse(low, model.inputs[0], said, "leave the row out, or fit on logs that visit it")
+
+
+def _known(model: ValueModel, states: Any) -> bool:
+    try:
+        model.predict(states) if not model.of_actions else model.action_values(states)
+    except InputError:
+        return False
+    return True
+
+
+def value_name(inputs: Sequence[str]) -> str:
+    """The column of predictions: `value`, or a longer name where inputs are called like it.
+
+    >>> value_name(["x", "y"]), value_name(["value_0"])
+    ('value', 'predicted_value')
+    """
+    name = "value"
+    while any(one == name or one.startswith(f"{name}_") for one in inputs):
+        name = f"predicted_{name}"
+    return name

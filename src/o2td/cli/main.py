@@ -10,6 +10,9 @@ wrong (one sentence on stderr), 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -36,6 +39,9 @@ COMMANDS = {
 }
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``o2td`` with ``argv`` (the process's own arguments by default); return the exit code.
 
@@ -43,7 +49,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     o2td ...
     0
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    code = _run(list(sys.argv[1:] if argv is None else argv))
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        return _unwritable(error)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     try:
         _app(arguments)(args=arguments or ["--help"], prog_name="o2td")
     except SystemExit as stop:
@@ -52,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(str(error))
         return 2
     except OSError as error:
+        if error.filename is None and error.errno in _FULL:
+            return _unwritable(error)
         if error.filename is None:
             raise
         _complain(f"{error.filename}: {error.strerror}")
@@ -100,6 +117,16 @@ def _options(
     ] = False,
 ) -> None:
     """Options that stand before the command."""
+
+
+def _unwritable(error: OSError) -> int:
+    """Say that the output is cut, unless its reader has gone, and let nothing more be written."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        return 1
+    _complain(f"the output cannot be written ({error.strerror}); make room, or write it elsewhere")
+    return 2
 
 
 def _complain(sentence: str) -> None:

@@ -13,7 +13,6 @@ from o2td.errors import FormatError, InputError
 
 if TYPE_CHECKING:
     from o2td.evaluation.model import ValueModel
-    from o2td.sources.blocks import Where
 
 __all__ = ["command"]
 
@@ -30,6 +29,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Write the values to FILE.parquet or FILE.csv."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Predict the value of every row of a file with a saved model.
@@ -37,68 +37,77 @@ def command(
     The rows need the columns that the model reads, named as in the log that it was fitted on. A
     model of action values (lstdq) also needs the policy's probabilities, target_prob_0 …, or gives
     one column an action without them. Exit code 0: done; 2: the model or a file cannot be used.
+
+    Predictions are in a column value (and value_0 … of actions); where the model reads columns of
+    such names, in predicted_value.
     """
     from o2td.evaluation.model import load_model
 
-    if out is not None and out.suffix.lower() not in (".parquet", ".pq", ".csv"):
-        raise InputError(f"{out}: values are written as parquet or CSV; name it {out.stem}.parquet")
-    table = predict_files(load_model(model), rows, str(model))
+    if out is not None:
+        _check_out(out, [str(model), *rows], force)
+    fitted = load_model(model)
+    table = predict_files(fitted, rows, str(model))
     if out is not None:
         _write(table, out)
+    values = table.columns[len(fitted.inputs) :]
     if as_json:
-        _print_json(table, model, out)
+        _print_json(table, values, model, out)
     else:
-        _show(table, out)
+        _show(table, values[0], out)
+
+
+def _check_out(out: Path, read: list[str], force: bool) -> None:
+    """Refuse a file that is not to be written: of no known format, read itself, or there already."""
+    from o2td.sources.paths import expand
+
+    if out.suffix.lower() not in (".parquet", ".pq", ".csv"):
+        raise InputError(f"{out}: values are written as parquet or CSV; name it {out.stem}.parquet")
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent}: there is no such folder; make it first")
+    if not out.exists():
+        return
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder, not a file; name another one")
+    files = [Path(read[0]), *expand(read[1:])]
+    if any(file.exists() and out.samefile(file) for file in files):
+        raise InputError(
+            f"{out}: is read by this command, so it is not replaced; name another file"
+        )
+    if not force:
+        raise InputError(
+            f"{out}: is there already; name another file, or pass --force to replace it"
+        )
 
 
 def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
     """A polars frame: the model's inputs and `value` (or one value an action), in order."""
     import polars as pl
 
-    from o2td.cli.logs_rows import rows_of
+    from o2td.cli.logs_rows import check_states, rows_of
 
     chances = [f"target_prob_{a}" for a in range(len(model.theta))] if model.of_actions else []
     parts = []
     for rows, given, where in rows_of(files, model.inputs, model.states, name, chances):
         if model.states:
-            _check_states(model, rows, where)
+            check_states(model, rows, where)
         table = rows[:, None] if model.states else rows
         columns = {column: table[:, j] for j, column in enumerate(model.inputs)}
         parts.append(pl.DataFrame(columns | _values(model, rows, given)))
     return pl.concat(parts)
 
 
-def _check_states(model: ValueModel, states: Any, where: Where) -> None:
-    """Refuse the first row whose state the features do not know."""
-    import numpy as np
-
-    low, high = 0, len(states)
-    if _known(model, states):
-        return
-    while high - low > 1:  # the first bad row is in low … high - 1
-        middle = (low + high) // 2
-        low, high = (middle, high) if _known(model, states[low:middle]) else (low, middle)
-    said = f"is {np.asarray(states)[low]}, a state that the model does not know"
-    where.refuse(low, model.inputs[0], said, "leave the row out, or fit on logs that visit it")
-
-
-def _known(model: ValueModel, states: Any) -> bool:
-    try:
-        model.features.transform(states)
-    except InputError:
-        return False
-    return True
-
-
 def _values(model: ValueModel, table: Any, chances: list[Any]) -> dict[str, Any]:
     import numpy as np
 
+    from o2td.cli.logs_rows import value_name
+
+    name = value_name(model.inputs)
     if not model.of_actions:
-        return {"value": model.predict(table)}
+        return {name: model.predict(table)}
     each = model.action_values(table)
-    found = {f"value_{a}": each[:, a] for a in range(each.shape[1])}
+    found = {f"{name}_{a}": each[:, a] for a in range(each.shape[1])}
     if chances:
-        found = {"value": (each * np.column_stack(chances)).sum(axis=1)} | found
+        found = {name: (each * np.column_stack(chances)).sum(axis=1)} | found
     return found
 
 
@@ -107,8 +116,6 @@ def _write(table: Any, out: Path) -> None:
 
     from o2td.atomic import write_bytes
 
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent}: there is no such folder; make it first")
     buffer = io.BytesIO()
     if out.suffix.lower() == ".csv":
         table.write_csv(buffer)
@@ -117,20 +124,18 @@ def _write(table: Any, out: Path) -> None:
     write_bytes(out, buffer.getvalue())
 
 
-def _print_json(table: Any, model: Path, out: Path | None) -> None:
+def _print_json(table: Any, values: list[str], model: Path, out: Path | None) -> None:
     answer: dict[str, Any] = {"model": str(model), "rows": table.height}
     answer["out"] = None if out is None else str(out)
-    for name in table.columns:
-        if name.startswith("value"):
-            key = "values" if name == "value" else f"values_{name[6:]}"
-            answer[key] = table[name].to_list()
+    for name in values:
+        answer[f"values{name.rpartition('value')[2]}"] = table[name].to_list()
     try:
         print(json.dumps(answer, allow_nan=False))
     except ValueError:
         raise FormatError(f"{model}: gives values that are not finite on these rows") from None
 
 
-def _show(table: Any, out: Path | None) -> None:
+def _show(table: Any, first: str, out: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -141,7 +146,6 @@ def _show(table: Any, out: Path | None) -> None:
     for row in table.head(_SHOWN).iter_rows():
         shown.add_row(*(f"{value:.6g}" for value in row))
     Console().print(shown)
-    first = next(name for name in table.columns if name.startswith("value"))
     column = table[first]
     print(f"{table.height} rows, mean {first} {column.mean():.6g}", end="")
     print(f", from {column.min():.6g} to {column.max():.6g}")

@@ -67,13 +67,13 @@ def whole_numbers(column: Any, name: str, where: Where) -> Ints:
         if pa.types.is_integer(column.type):
             return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
     values = column if isinstance(column, np.ndarray) else as_floats(column)
+    bad = np.isfinite(values) & (np.abs(values) > 2.0**53)
+    if bad.any():
+        row = int(np.argmax(bad))
+        where.refuse(row, name, f"is {values[row]:g}", RUN_TOGETHER)
     check_finite(values, name, where)
     bad = values != np.floor(values)
     if bad.any():
         row = int(np.argmax(bad))
         where.refuse(row, name, f"is {values[row]:g}", "write a whole number")
-    bad = np.abs(values) > 2.0**53
-    if bad.any():
-        row = int(np.argmax(bad))
-        where.refuse(row, name, f"is {values[row]:g}", RUN_TOGETHER)
     return values.astype(np.int64)
