@@ -143,6 +143,14 @@ def test_few_episodes_that_carry_all_are_a_doubt_about_every_method():
         assert "about 2 episodes carry all of the variation" in answer[method].reasons
 
 
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_reward_that_was_never_seen_may_be_rare(reward):
+    log = pd.DataFrame({"episode": np.arange(500), "state": 0, "terminated": True, "rho": 1.0})
+    answer = evaluation.evaluate(log.assign(reward=reward), discount=0.9)
+    assert TRUSTED not in words(answer).values()
+    assert "rarer than one in 500" in answer.reasons[0]
+
+
 @pytest.mark.parametrize(("rows", "word"), [(2, "cannot answer"), (20, "caution"), (60, TRUSTED)])
 def test_few_rows_that_the_target_could_have_taken(rows, word):
     rng = np.random.default_rng(0)
@@ -220,12 +228,13 @@ def test_start_states_that_are_lost_with_their_only_row_are_told():
 
 
 def test_a_fit_that_histories_contradict_is_not_recommended():
-    log = frame(300, 5, state=0, reward=1.0, truncated=False)
+    rng = np.random.default_rng(0)
+    log = frame(300, 5, state=0, reward=1.0 + 1e-3 * rng.normal(size=1500), truncated=False)
     log["terminated"] = log.step == 4  # five steps always: the state does not tell which
     answer = evaluation.evaluate(log, discount=0.9)
     truth = (1.0 - 0.9**5) / 0.1
-    assert answer.recommended.value == pytest.approx(truth)
+    assert answer.recommended.covers(truth)
     assert answer.verdict == TRUSTED
-    assert answer["lstd"].value == pytest.approx(1.0 / (1.0 - 0.9 * 0.8))
+    assert answer["lstd"].value == pytest.approx(1.0 / (1.0 - 0.9 * 0.8), rel=1e-3)
     assert answer["lstd"].verdict == "caution"
     assert "more than 100 standard errors away" in answer["lstd"].reason

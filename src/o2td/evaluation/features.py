@@ -17,7 +17,7 @@ from o2td.evaluation.survey import Survey, by_fold
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Tabular, Transformer, parse
 
-_JUDGED = 20_000  # rows on which candidates are judged
+JUDGED = 20_000  # rows on which candidates are judged
 _LEAST = 400  # rows below which nothing is judged
 
 
@@ -161,7 +161,7 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
     return chosen
 
 
-def first_episodes(sample: Block, rows: int = _JUDGED) -> Block:
+def first_episodes(sample: Block, rows: int = JUDGED) -> Block:
     """The first episodes of a sample, about so many rows."""
     if len(sample.rows) <= rows:
         return sample

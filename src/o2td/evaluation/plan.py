@@ -10,7 +10,7 @@ from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.blocks import Block, Floats, Log
 from o2td.evaluation.bootstrap import Interval, bca, sandwich, student
 from o2td.evaluation.cells import CellSystem
-from o2td.evaluation.features import Chosen, choose, first_episodes
+from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, Fitting, Influences, across, middle
 from o2td.evaluation.importance import FAMILY, ROBUST, SHORT, Corrected
 from o2td.evaluation.model import ValueModel
@@ -18,7 +18,7 @@ from o2td.evaluation.moments import Spread
 from o2td.evaluation.online import Replicated, online
 from o2td.evaluation.reach import unlogged_regions
 from o2td.evaluation.select import agreeing
-from o2td.evaluation.survey import Survey
+from o2td.evaluation.survey import FEWEST, Survey
 from o2td.evaluation.systems import System
 from o2td.evaluation.verdicts import ONE_PASS, Case
 
@@ -26,6 +26,7 @@ FITS = ("lstd", "plugin", "lstdq", "lsetd")
 REPLICATED = ("sotd", *ONE_PASS)
 METHODS = (*FITS, *REPLICATED, *FAMILY, *ROBUST)
 _WIDE_ACTIONS = 1024  # features beyond which LSTDQ, LSETD and SOTD are left out unasked
+_NUMBERS = 1 << 22  # features held to look for regions without rows
 _REACH = 0.25  # share of effective episodes down to which histories correct a fit
 
 
@@ -122,7 +123,9 @@ class Plan:
         if isinstance(lead, CellSystem):
             share = lead.unlogged(ahead)
         else:
-            share = unlogged_regions(first_episodes(self.sample), lead.basis, ahead)
+            width = self.choice.size if self.sample.rows.observation is None else 1
+            part = first_episodes(self.sample, min(JUDGED, max(_NUMBERS // width, FEWEST)))
+            share = unlogged_regions(part, lead.basis, ahead)
         finer = self.fits.get("plugin")
         for case in cases:
             case.unlogged = share

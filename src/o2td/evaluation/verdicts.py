@@ -85,10 +85,7 @@ def judge_case(case: Case, grounds: Grounds, base: Case) -> None:
     if case.trouble or not np.isfinite(case.value):
         case.note(CANNOT, case.trouble or "the estimate is not finite")
         return
-    if case.influence is not None and case.influence.count > 1:
-        carrying = case.influence.carrying
-        if carrying < bounds.rewarded_caution:
-            case.note(CAUTION, f"about {carrying:.0f} episodes carry all of the variation")
+    _about_variation(case, bounds)
     if case.method in HISTORIES:
         _about_weights(case, grounds)
     if case.method in ROBUST:
@@ -100,6 +97,22 @@ def judge_case(case: Case, grounds: Grounds, base: Case) -> None:
         case.note(CANNOT, "no interval: too few episodes")
     elif width > bounds.width_none * scale > 0.0:
         case.note(CANNOT, f"the interval is ±{width:.3g}, wider than the values themselves")
+
+
+def _about_variation(case: Case, bounds: Thresholds) -> None:
+    influence = case.influence
+    if influence is None or influence.count < 2:
+        return
+    carrying = influence.carrying
+    if influence.error <= _ROUNDING * abs(case.value):
+        case.note(
+            CAUTION,
+            "all episodes say the same: the interval has no width, and what is rarer than one in"
+            f" {influence.count} of them is not excluded",
+        )
+    elif carrying < bounds.rewarded_caution:
+        said = "one episode carries" if carrying < 1.5 else f"{carrying:.0f} episodes carry"
+        case.note(CAUTION, f"about {said} all of the variation")
 
 
 def _about_log(case: Case, grounds: Grounds) -> None:
