@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -96,3 +97,16 @@ def test_a_bug_keeps_its_traceback(demo: FailWith) -> None:
 def test_exit_codes(body: str, arguments: list[str], code: int, demo: FailWith) -> None:
     demo(body)
     assert main(arguments) == code
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_loads_neither_numbers_nor_validators(name: str) -> None:
+    heavy = ("numpy", "numba", "scipy", "polars", "pyarrow", "matplotlib", "pydantic")
+    code = (
+        "import sys; from o2td.cli.main import main\n"
+        f"assert main([{name!r}, '--help']) == 0\n"
+        f"print('loaded:', [one for one in {heavy} if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"Usage: o2td {name} [OPTIONS]" in done.stdout
+    assert done.stdout.endswith("loaded: []\n")
