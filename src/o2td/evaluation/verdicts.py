@@ -30,6 +30,8 @@ class Case:
     about: str = ""
     trouble: str = ""
     unlogged: float = 0.0  # share of the target's visits to what no row leaves
+    sound: bool = False  # no doubt, but for an interval without width
+    contradicted: bool = False
     narrow: float = np.inf  # half-width of a better interval from the same rows, if there is one
     reasons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
@@ -85,7 +87,6 @@ def judge_case(case: Case, grounds: Grounds, base: Case) -> None:
     if case.trouble or not np.isfinite(case.value):
         case.note(CANNOT, case.trouble or "the estimate is not finite")
         return
-    _about_variation(case, bounds)
     if case.method in HISTORIES:
         _about_weights(case, grounds)
     if case.method in ROBUST:
@@ -97,9 +98,11 @@ def judge_case(case: Case, grounds: Grounds, base: Case) -> None:
         case.note(CANNOT, "no interval: too few episodes")
     elif width > bounds.width_none * scale > 0.0:
         case.note(CANNOT, f"the interval is ±{width:.3g}, wider than the values themselves")
+    _about_variation(case, bounds)
 
 
 def _about_variation(case: Case, bounds: Thresholds) -> None:
+    case.sound = case.verdict == TRUST
     influence = case.influence
     if influence is None or influence.count < 2:
         return
@@ -111,6 +114,7 @@ def _about_variation(case: Case, bounds: Thresholds) -> None:
             f" {influence.count} of them is not excluded",
         )
     elif carrying < bounds.rewarded_caution:
+        case.sound = False
         said = "one episode carries" if carrying < 1.5 else f"{carrying:.0f} episodes carry"
         case.note(CAUTION, f"about {said} all of the variation")
 
@@ -246,7 +250,7 @@ def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[s
             continue
         apart = _apart(case, other)
         found.append({"method": other.method, "standard_errors": apart})
-        trusted = other.verdict == TRUST and other.method not in ONE_PASS
+        trusted = other.sound and not other.contradicted and other.method not in ONE_PASS
         if trusted and apart > bounds.agreement_caution:
             _disagree(case, other, apart)
     return found
@@ -272,13 +276,14 @@ def doubt_fits(cases: list[Case], bounds: Thresholds) -> None:
     Weighted histories are right whatever the features and whether or not states tell what follows,
     so of the two it is the fit that is wrong.
     """
-    trusted = [case for case in cases if case.verdict == TRUST]
-    histories = [case for case in trusted if case.method in HISTORIES]
-    for case in trusted:
+    sound = [case for case in cases if case.sound]
+    histories = [case for case in sound if case.method in HISTORIES]
+    for case in sound:
         if case.method in HISTORIES or not histories:
             continue
         nearest = min(histories, key=lambda other: _apart(case, other))
         if _apart(case, nearest) > bounds.agreement_caution:
+            case.contradicted = True
             _disagree(case, nearest, _apart(case, nearest))
 
 
@@ -288,9 +293,9 @@ def recommend(cases: list[Case]) -> Case:
     able = [case for case in cases if case.method not in ("sotd", "lsetd", "o2td", "etd", "tdrc")]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
-    def rank(case: Case) -> tuple[int, bool, float]:
+    def rank(case: Case) -> tuple[int, bool, bool, float]:
         # Where weights are doubtful so is the length of a history's interval: fits go first.
         doubt = case.doubt if np.isfinite(case.doubt) else np.inf
-        return order[case.verdict], case.method in HISTORIES, doubt
+        return order[case.verdict], case.contradicted, case.method in HISTORIES, doubt
 
     return min(pool, key=rank)
