@@ -59,7 +59,7 @@ def test_a_ratio_that_overflows():
 
 @pytest.mark.parametrize("name", ["state", "episode"])
 def test_whole_numbers_that_run_together_as_floats(name):
-    _refused(_log(**{name: 2.0**60}), rf"column {name}, row 1 .* from 2\*\*53 on")
+    _refused(_log(**{name: 2.0**60}), rf"column {name}, row 1 .* from 2\*\*53 on: number")
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,7 @@ def test_a_bad_cell_in_a_compressed_file(tmp_path):
     ("log", "said"),
     [
         ([[0, 1.0], [1, 2.0]], "logs: list among the paths"),
+        ({"reward": [1.0]}, "logs: dict is not a path or a frame"),
         (np.zeros((2, 2)), "logs: ndarray is not a path or a frame"),
         (pd.concat([_log(), _log()[["reward"]]], axis=1), "two columns are called reward"),
     ],

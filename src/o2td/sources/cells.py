@@ -11,7 +11,7 @@ from o2td.sources.blocks import LARGEST, Bools, Floats, Ints, Where
 
 OBSERVED = 1e37  # of observations: feature maps read larger bounds, as Gymnasium writes, as none
 _LARGE = "correct it, or use a larger unit: numbers go up to"
-RUN_TOGETHER = "from 2**53 on whole numbers run together as floats: write integers, or smaller ones"
+RUN_TOGETHER = "as floats whole numbers run together from 2**53 on: number from 0"
 MISSING = "fill it in, or leave the episode out"
 
 

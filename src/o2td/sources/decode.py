@@ -165,7 +165,8 @@ class Decoder:
             large = np.abs(as_floats(column)) > 2.0**53
             if large.any():
                 row = int(np.argmax(large))
-                where.refuse(row, name, f"is {column[row].as_py():g}", RUN_TOGETHER)
+                said = f"is {column[row].as_py():g}"
+                where.refuse(row, name, said, f"{RUN_TOGETHER}, or write names with letters")
         new = np.empty(len(column), dtype=np.bool_)
         whole = pa.types.is_integer(column.type)
         values = column.to_numpy(zero_copy_only=False) if whole else None

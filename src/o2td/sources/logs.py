@@ -31,6 +31,8 @@ from o2td.sources.stream import Tally
 
 _AHEAD = 1024  # rows of a batch that are worth a thread
 
+_PATHS = (str, os.PathLike, Iterable)
+
 __all__ = ["LogSource", "open_logs"]
 
 
@@ -84,7 +86,7 @@ def open_logs(
     reader: Reader
     if frame_kind(logs) is not None:
         reader = FrameReader(logs)
-    elif isinstance(logs, (str, os.PathLike, Iterable)) and not hasattr(logs, "dtype"):
+    elif isinstance(logs, _PATHS) and not (isinstance(logs, Mapping) or hasattr(logs, "dtype")):
         reader = FileReader(expand(logs))
     else:
         raise InputError(

@@ -167,7 +167,9 @@ def _pandas_batch(frame: Any, low: int, first: Any) -> Any:
     except (pa.ArrowException, TypeError, ValueError) as error:
         for name in frame.columns:
             _refuse_mixture(frame[name], low)
-        raise InputError(f"frame: cannot be read as a table ({_short(error)})") from None
+        raise InputError(
+            f"frame: cannot be read as a table ({_short(error)}); convert the column to numbers"
+        ) from None
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
     for field in batch.schema:
         known = first.field(field.name).type
