@@ -24,8 +24,8 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "entry_points.txt").write_text(
         "[o2td.learners]\nSteady = o2td_listed:Steady\nBroken = o2td_listed_missing:Broken\n"
     )
+    LEARNERS.names()  # found before the package is there, so that it leaves with the patch
     monkeypatch.syspath_prepend(tmp_path)
-    LEARNERS.names()
     monkeypatch.setattr(LEARNERS, "_members", dict(LEARNERS._members))
     monkeypatch.setattr(LEARNERS, "_found", False)
     yield
