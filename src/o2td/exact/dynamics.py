@@ -18,7 +18,7 @@ import numpy.typing as npt
 from o2td.errors import InputError
 from o2td.exact.graded import Deflated, sizes, spectrum
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.system import Floats, check_width, system
+from o2td.exact.system import Floats, check_width, finite, system
 from o2td.exact.truth import model
 from o2td.learners.base import initial
 from o2td.problem import Problem
@@ -59,7 +59,7 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
     """
     if isinstance(learner, type) or not hasattr(learner, "mean_dynamics"):
         raise InputError(f"{learner!r} is not a learner; pass one such as o2td.TD(step_size=0.1)")
-    check_width(problem.d)
+    check_width(finite(problem).d)
     dynamics = learner.mean_dynamics(model(problem))
     return land(problem, learner, LinearDynamics(dynamics.A, system(problem).scale), dynamics.b)
 

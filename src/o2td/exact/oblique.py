@@ -41,7 +41,7 @@ def optimal_direction(problem: Problem) -> Floats:
     >>> np.allclose(theta, exact.best_approximation(problem))
     True
     """
-    check_width(problem.d)
+    check_width(finite(problem).d)
     s = system(problem)
     return chain.solve_transposed(s.P_gamma, _weighted(s.phi, s.weight))
 
