@@ -23,12 +23,12 @@ from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
-LANE_ROWS = 1 << 17  # rows times lanes prepared at a time
+LANE_ROWS = 1 << 18  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
 OVERLAP = 1 << 24  # operations of metrics from which it is worth while to work beside a thread
 STRETCHES = 2  # at least so many where metrics are worked out beside
 PIECES = 2  # of the last stretch's metrics, which two threads share
-SNAPSHOTS = 1 << 18  # numbers of theta held until their metrics are worked out together
+SNAPSHOTS = 1 << 20  # numbers of theta held until their metrics are worked out together
 
 
 @dataclass(frozen=True, eq=False)
