@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.kernels.vectors import WIDTH, squares
+from o2td.kernels.vectors import LINE, WIDTH, squares
 
 HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
 
@@ -25,16 +25,17 @@ def errors(
     constant: float,
     metric: int,
     values: Any,
-    room: Any,
 ) -> None:
     """`sqrt(|R (theta - center)|^2 + constant)` of every theta, to `values[lane, metric, record]`.
 
     `snapshots` (groups, 16 d) holds `stride` theta of each record, of which the first are those of
     `lanes`. A group is sixteen theta one after the other, or a column each if they are `turned`. R
-    (d, d), upper triangular, is laid out flat; `room` (2, 16 d) is memory.
+    (d, d), upper triangular, is laid out flat.
     """
     d = len(center)
-    shifted, total = room[0], room[1]
+    memory = np.empty((d + 2) * WIDTH)  # vectors begin at lines of the cache
+    skip = -memory.ctypes.data % LINE // 8
+    shifted, total = memory[skip : skip + d * WIDTH], memory[skip + d * WIDTH :]
     across, along = (WIDTH, 1) if turned else (1, d)
     for group in range(-(-records * stride // WIDTH)):
         theta = snapshots[group]

@@ -28,18 +28,18 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
-__all__ = ["WIDTH", "aligned", "fade", "slide", "slide_both", "squares", "trail"]
+__all__ = ["LINE", "WIDTH", "aligned", "fade", "slide", "slide_both", "squares", "trail"]
 
 WIDTH = 16
-_LINE = 64  # bytes of a line of the cache: vectors that lie across two are slow
+LINE = 64  # bytes of a line of the cache: vectors that lie across two are slow
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _INDEX = ir.IntType(32)
 
 
 def aligned(count: int, d: int) -> Any:
     """Zeros (count, 16 d), each row at the beginning of a line of the cache."""
-    flat = np.zeros(count * WIDTH * d + _LINE // 8)
-    skip = -flat.ctypes.data % _LINE // 8
+    flat = np.zeros(count * WIDTH * d + LINE // 8)
+    skip = -flat.ctypes.data % LINE // 8
     return flat[skip : skip + count * WIDTH * d].reshape(count, WIDTH * d)
 
 

@@ -234,7 +234,7 @@ def _run(
         records = (taken[k % 2], low // every, high // every, stride)
         jobs.append(
             [
-                Later(beside, errors, *piece, turned, stride, lanes, *metric, values, aligned(2, d))
+                Later(beside, errors, *piece, turned, stride, lanes, *metric, values)
                 for piece in _pieces(*records, PIECES if beside and high == batch.n else 1)
                 for metric in metrics
             ]
