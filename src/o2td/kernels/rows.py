@@ -39,7 +39,7 @@ def _norm_of(rows, t):  # type: ignore[no-untyped-def]
     return sparse
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
 def running_largest(rows: Any, largest: float, out: Any) -> float:
     """`out[t]`: the largest `|phi|^2` seen up to row t; returns the last."""
     for t in range(len(out)):
