@@ -23,6 +23,7 @@ from o2td.experiments.pool import compute
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
 from o2td.experiments.work import build_problem, execute, make_algorithm, try_out
+from o2td.registry import SOLVERS
 
 __all__ = ["Failure", "RunReport", "run", "run_shards"]
 
@@ -151,9 +152,10 @@ def check_algorithms(settings: Sequence[Cell], spec: Spec) -> None:
     for cell in settings:
         if cell.kind == "learner" and "theta_max" in spec.metrics:
             raise InputError("metrics: theta_max is recorded for solvers only; use theta_norm")
-        if cell.name == "LSTDQ":
+        if cell.kind == "solver" and getattr(SOLVERS[cell.name], "of_actions", False):
             raise InputError(
-                "algorithms: LSTDQ learns values of actions, errors are those of states; leave it out"
+                f"algorithms: {cell.name} learns values of actions, errors are those of states;"
+                " leave it out"
             )
         try:
             make_algorithm(vars(cell))

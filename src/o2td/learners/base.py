@@ -23,8 +23,7 @@ from o2td.arrays import as_numbers, freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import CARRIED, HEAD, STEPS
-from o2td.learners.loaded import check_loaded
-from o2td.learners.step_sizes import PowerDecay
+from o2td.learners.loaded import check_loaded, from_json, to_json
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -318,7 +317,7 @@ class Learner:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
-        given = {k: _to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
+        given = {k: to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
         header = {"algorithm": type(self).__name__, "parameters": given}
         arrays = {f"arrays.{k}": v for k, v in self.arrays.items()}
         arrays |= {f"memory.{k}": v for k, v in self.memory.items()} | {
@@ -339,7 +338,7 @@ class Learner:
             name = str(header["algorithm"])
             # A class need not be registered to load what it saved itself.
             kind: Any = cls if name == cls.__name__ else LEARNERS[name]
-            given = {k: _from_json(v) for k, v in header["parameters"].items()}
+            given = {k: from_json(v) for k, v in header["parameters"].items()}
             self = kind(**given, initial_theta=arrays.pop("initial_theta", None))
             self.diverged, self.carried = arrays.pop("diverged"), arrays.pop("carried")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -393,24 +392,3 @@ def positive(name: str, value: Any) -> float:
 
 def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
-
-
-def _to_json(value: Any) -> Any:
-    from o2td.emphasis import Emphasis
-
-    if isinstance(value, PowerDecay):
-        return {"power_decay": [value.c, value.p]}
-    if isinstance(value, Emphasis):
-        return {"emphasis": type(value).__name__, "with": dict(value.__dict__)}
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _from_json(value: Any) -> Any:
-    from o2td import emphasis
-
-    if isinstance(value, dict) and "power_decay" in value:
-        return PowerDecay(*value["power_decay"])
-    if isinstance(value, dict) and "emphasis" in value:
-        known = {kind.__name__: kind for kind in emphasis.Emphasis.__subclasses__()}
-        return known[value["emphasis"]](**value["with"])
-    return value

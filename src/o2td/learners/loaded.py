@@ -1,4 +1,4 @@
-"""What a learner read from a file must be before compiled code may touch it."""
+"""Learners in files: parameters as JSON, and what must hold before compiled code may touch the rest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from o2td import emphasis
+from o2td.learners.step_sizes import PowerDecay
 
 if TYPE_CHECKING:
     from o2td.learners.base import Learner
@@ -48,3 +51,22 @@ def _compare(held: dict[str, npt.NDArray[Any]], expected: dict[str, Any]) -> Non
     for name, array in held.items():
         if (array.shape, array.dtype) != expected[name]:
             raise ValueError(f"{name} has the wrong shape or type")
+
+
+def to_json(value: Any) -> Any:
+    """A parameter as a JSON value."""
+    if isinstance(value, PowerDecay):
+        return {"power_decay": [value.c, value.p]}
+    if isinstance(value, emphasis.Emphasis):
+        return {"emphasis": type(value).__name__, "with": dict(value.__dict__)}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def from_json(value: Any) -> Any:
+    """The parameter that `to_json` wrote."""
+    if isinstance(value, dict) and "power_decay" in value:
+        return PowerDecay(*value["power_decay"])
+    if isinstance(value, dict) and "emphasis" in value:
+        known = {kind.__name__: kind for kind in emphasis.Emphasis.__subclasses__()}
+        return known[value["emphasis"]](**value["with"])
+    return value

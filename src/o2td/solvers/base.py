@@ -55,6 +55,7 @@ class Solver(ABC):
     """Base of the batch solvers; a subclass says how to collect statistics and how to solve them."""
 
     statistics: ClassVar[tuple[type[Statistics], ...]]
+    of_actions: ClassVar[bool] = False  # whether theta gives values of actions, not of states
 
     _sums: Statistics | None = None
     _solution: Solution | None = None

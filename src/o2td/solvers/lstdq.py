@@ -44,6 +44,7 @@ class LSTDQ(Solver):
     """
 
     statistics = (System,)
+    of_actions = True
 
     def __init__(self, ridge: float = 0.0) -> None:
         check_number("ridge", ridge)
