@@ -89,3 +89,22 @@ def test_a_rolled_loop_stays_a_loop():
     llvm = total.inspect_llvm(total.signatures[0])
     assert len(re.findall(r'call void asm sideeffect "", ""\(\)', llvm)) == 1
     assert memory.rolled() is None
+
+
+def test_a_posted_number_is_seen_after_what_was_written_before_it():
+    @njit
+    def written(out, count):
+        out[0] = 2.5
+        memory.post(count, 0, count[0] + 1)
+
+    @njit
+    def read(out, count):
+        return memory.posted(count, 0), out[0]
+
+    out, count = np.zeros(1), np.zeros(1, dtype=np.int64)
+    written(out, count)
+    assert read(out, count) == read.py_func(out, count) == (1, 2.5)
+    written.py_func(out, count)
+    assert read(out, count) == (2, 2.5)
+    assert re.search(r"store atomic i64 .* release", written.inspect_llvm(written.signatures[0]))
+    assert re.search(r"load atomic i64.* acquire", read.inspect_llvm(read.signatures[0]))

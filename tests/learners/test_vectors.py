@@ -9,7 +9,6 @@ from numba import njit
 from o2td import metrics, sweep
 from o2td.domains import garnet
 from o2td.kernels import vectors
-from o2td.kernels.errors import errors
 from o2td.kernels.vectors import WIDTH, aligned
 from o2td.learners import GTD2, TD, group, sweeping
 
@@ -121,37 +120,6 @@ def test_loops_move_and_multiply(given):
     np.testing.assert_allclose(out, e[q : q + d] @ expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_errors_of_columns(d):
-    rng = np.random.default_rng(d)
-    R, center = np.triu(rng.normal(size=(d, d))), rng.normal(size=d)
-    theta = rng.normal(size=(2 * WIDTH, d))
-    theta[3], theta[4] = 1e200, np.nan
-    columns = theta.reshape(2, WIDTH, d).transpose(0, 2, 1).reshape(2, -1).copy()
-    rows = theta.reshape(2, -1).copy()
-
-    def worked_out(groups, turned, constant, stride, lanes):
-        records = 2 * WIDTH // stride
-        values = np.full((WIDTH, 2, records + 1), -1.0)
-        given = (groups, 1, records, turned, stride, np.array(lanes), R.ravel(), center, constant)
-        errors(*given, 1, values)
-        assert (values[:, 0] == -1.0).all()
-        assert (values[:, 1, 0] == -1.0).all()
-        return values[lanes, 1, 1:]
-
-    theta[3:5] = 0.0
-    expected = np.sqrt(np.square((theta - center) @ R.T).sum(axis=1) + 0.25)
-    expected[3:5] = np.inf
-    one_lane = worked_out(rows, False, 0.25, 1, [0])
-    np.testing.assert_allclose(one_lane[0], expected, rtol=1e-13)
-    seven = worked_out(rows, False, 0.25, 7, [3, 0, 6])  # of seven rows a record, three are lanes
-    np.testing.assert_array_equal(seven, one_lane[0, :28].reshape(4, 7)[:, :3].T)
-    turned = worked_out(columns, True, 0.25, WIDTH, list(range(WIDTH)))
-    np.testing.assert_array_equal(turned, one_lane.reshape(2, WIDTH).T)
-    none_left = worked_out(columns, True, -1e9, WIDTH, [0])
-    assert none_left[0, 0] == 0.0  # a constant that rounding made too small
-
-
 def test_memory_begins_at_lines_of_the_cache():
     for d in (1, 3, 20):
         rows = aligned(3, d)
@@ -172,7 +140,7 @@ def test_parts_are_whole_groups_and_a_rest(count, sizes):
 @pytest.mark.parametrize("count", [1, 5, 20])
 @pytest.mark.parametrize("every", [30, 64, 100])
 def test_spans_do_not_change_what_is_recorded(count, every, monkeypatch):
-    """Metrics worked out in a thread, of snapshots that are overwritten two stretches later."""
+    """Metrics worked out in a thread, of notes that are overwritten two stretches later."""
     problem = garnet(seed=1)
     batch = problem.sample(3000, seed=1)
     error = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from o2td.kernels.memory import get_row, get_theta, posted, put_z
 from o2td.kernels.vectors import LINE, WIDTH, squares
 
 HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
@@ -14,11 +15,9 @@ HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
 
 @njit(cache=True, nogil=True)
 def errors(
-    snapshots: Any,
-    first: int,
-    records: int,
-    turned: bool,
-    stride: int,
+    notes: Any,
+    low: int,
+    high: int,
     lanes: Any,
     R: Any,
     center: Any,
@@ -26,36 +25,45 @@ def errors(
     metric: int,
     values: Any,
 ) -> None:
-    """`sqrt(|R (theta - center)|^2 + constant)` of every theta, to `values[lane, metric, record]`.
+    """`sqrt(|R (theta - center)|^2 + constant)` of records low:high to `values[lane, metric, record]`.
 
-    `snapshots` (groups, 16 d) holds `stride` theta of each record, of which the first are those of
-    `lanes`. A group is sixteen theta one after the other, or a column each if they are `turned`. R
-    (d, d), upper triangular, is laid out flat.
+    R (d, d), upper triangular, is laid out flat. Nothing is written where a record is not noted yet.
     """
-    d = len(center)
-    memory = np.empty((d + 2) * WIDTH)  # vectors begin at lines of the cache
+    d, rows = len(center), len(notes.theta)
+    memory = np.zeros((d + 2) * WIDTH)  # vectors begin at lines of the cache
     skip = -memory.ctypes.data % LINE // 8
     shifted, total = memory[skip : skip + d * WIDTH], memory[skip + d * WIDTH :]
-    across, along = (WIDTH, 1) if turned else (1, d)
-    for group in range(-(-records * stride // WIDTH)):
-        theta = snapshots[group]
-        for j in range(d):
-            for s in range(WIDTH):
-                shifted[j * WIDTH + s] = theta[j * across + s * along] - center[j]
+    flat, stride = notes.theta.ravel(), notes.stride
+    high = min(high, posted(notes.noted, 0))
+    for row in range(low * stride, high * stride, WIDTH):
+        many = min(WIDTH, high * stride - row)
+        begin = row % rows * d
+        if notes.turned[row // stride % len(notes.turned)]:
+            for j in range(d):
+                for k in range(j * WIDTH, (j + 1) * WIDTH):
+                    put_z(shifted, k, get_theta(flat, begin + k) - get_row(center, j))
+        else:
+            for s in range(many):
+                begin = (row + s) % rows * d
+                for j in range(d):
+                    value = get_theta(flat, begin + j) - get_row(center, j)
+                    put_z(shifted, j * WIDTH + s, value)
         squares(R, shifted, total, d)
-        for s in range(WIDTH):
+        for s in range(many):
             value = total[s] + constant
-            record, lane = divmod(group * WIDTH + s, stride)
-            if record < records and lane < len(lanes):
+            record, lane = divmod(row + s, stride)
+            if lane < len(lanes):
                 found = np.sqrt(max(value, 0.0)) if value < HUGEST else np.inf
-                values[lanes[lane], metric, first + record] = found
+                values[lanes[lane], metric, record] = found
 
 
 @njit(cache=True, nogil=True)
 def is_upper(R: Any) -> bool:
     """Whether a square matrix is zero below its diagonal."""
     for i in range(1, len(R)):
+        entries = 0
         for j in range(i):
-            if R[i, j] != 0.0:
-                return False
+            entries += R[i, j] != 0.0
+        if entries > 0:
+            return False
     return True

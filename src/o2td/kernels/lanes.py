@@ -16,6 +16,7 @@ from numba.extending import overload
 
 from o2td.kernels.gradient import dense_lane as _gradient_dense
 from o2td.kernels.gradient_sparse import sparse_lane as _gradient_sparse
+from o2td.kernels.notes import note
 from o2td.kernels.residual import run as _residual
 from o2td.kernels.weighted import dense_lane as _weighted_dense
 from o2td.kernels.weighted_sparse import sparse_lane as _weighted_sparse
@@ -166,16 +167,13 @@ def drive(
     n: int,
     first: int,
     every: int,
-    snapshots: Any,
-    stride: int,
+    notes: Any,
 ) -> None:
     """All lanes over n rows, the first of which is step `first` of the stream.
 
     `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a
-    multiple of `every` (none if every is 0) every theta becomes a row of `snapshots`, (rows, d), each
-    such step `stride` rows after the last, as many as fit.
+    multiple of `every` (none if every is 0) every theta is noted.
     """
-    at = 0
     lo = 0
     while lo < n:
         hi = block_end(lo, n, first, every)
@@ -185,7 +183,5 @@ def drive(
                 if done < hi:
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
-            if at + len(diverged) <= len(snapshots):
-                snapshots[at : at + len(diverged)] = lanes.theta
-            at += stride
+            note(lanes.theta, False, notes)
         lo = hi

@@ -9,6 +9,9 @@ contiguous one-dimensional arrays and carry the promise that rows, theta, w and 
 Loops over the few entries of a sparse row, unrolled and vectorised for long ones, took up to twice
 as long, and how long depended on the address to which the code was loaded.
 
+`post` writes a count that another thread reads with `posted`: who has read it sees all that was written
+before it.
+
 All are plain functions to Python; only compiled code has its own form of them.
 """
 
@@ -21,9 +24,21 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
-__all__ = ["get_row", "get_theta", "get_w", "get_z", "put_theta", "put_w", "put_z", "rolled"]
+__all__ = [
+    "get_row",
+    "get_theta",
+    "get_w",
+    "get_z",
+    "post",
+    "posted",
+    "put_theta",
+    "put_w",
+    "put_z",
+    "rolled",
+]
 
 REGIONS = ("rows", "theta", "w", "z")
+_WORD = 8  # bytes
 
 
 def _promise(builder: Any, access: Any, own: str) -> None:
@@ -77,6 +92,39 @@ def _putter(own: str) -> Callable[[Any, Any, Any], None]:
         return context.get_dummy_value()
 
     return put
+
+
+def post(array: Any, index: Any, value: Any) -> None:
+    """Write a number after all that was written before."""
+    array[index] = value
+
+
+@type_callable(post)
+def _typed_post(_: Any) -> Any:
+    return lambda array, index, value: types.none(array, types.intp, array.dtype)
+
+
+@lower_builtin(post, types.Array, types.intp, types.Any)
+def _lowered_post(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    to = _address(context, builder, signature.args[0], *given[:2])
+    builder.store_atomic(given[2], to, "release", _WORD)
+    return context.get_dummy_value()
+
+
+def posted(array: Any, index: Any) -> Any:
+    """Read a number before all that is read after."""
+    return array[index]
+
+
+@type_callable(posted)
+def _typed_posted(_: Any) -> Any:
+    return lambda array, index: array.dtype(array, types.intp)
+
+
+@lower_builtin(posted, types.Array, types.intp)
+def _lowered_posted(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    place = _address(context, builder, signature.args[0], *given)
+    return builder.load_atomic(place, "acquire", _WORD)
 
 
 def rolled() -> None:

@@ -23,6 +23,7 @@ from numba import njit
 from o2td.kernels.columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, WeightedLanes, block_end
 from o2td.kernels.memory import get_row, put_z
+from o2td.kernels.notes import note
 from o2td.kernels.vectors import WIDTH, aligned, fade, slide, slide_both, trail
 from o2td.kernels.weighted import FASTMATH, HUGE, largest, quotient
 
@@ -52,13 +53,11 @@ def drive_side(
     n: int,
     first: int,
     every: int,
-    snapshots: Any,
-    stride: int,
+    notes: Any,
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts; gradient ones without traces.
 
-    `stride` is a multiple of sixteen, and sixteen rows of `snapshots` hold a group as it is here: what
-    would be row s is its column s.
+    A record of the notes is then a multiple of sixteen rows, which hold groups as they are here.
     """
     d = lanes.theta.shape[1]
     groups, most = -(-len(diverged) // WIDTH), min(n, CACHED_ROWS)
@@ -71,8 +70,7 @@ def drive_side(
         n,
         first,
         every,
-        snapshots.reshape(-1, WIDTH * d),
-        stride // WIDTH,
+        notes,
         aligned(groups, d),
         aligned(groups if not weighted or lanes.traced[0] else 1, d),
         Room(
@@ -215,8 +213,7 @@ def _drive_weighted(
     n: int,
     first: int,
     every: int,
-    snapshots: Any,
-    step: int,
+    notes: Any,
     theta: Any,
     z: Any,
     room: Any,
@@ -228,7 +225,6 @@ def _drive_weighted(
         pack(lanes.z, diverged, z)
         for lane in range(len(diverged)):
             bound[lane // WIDTH, lane % WIDTH] = largest(lanes.z[lane])
-    at = 0
     lo = 0
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
@@ -243,9 +239,7 @@ def _drive_weighted(
             else:
                 _weighted(rows, lanes, diverged, low, lo, hi, first, theta[group], room)
         if every > 0 and (first + hi) % every == 0:
-            if at + len(theta) <= len(snapshots):
-                snapshots[at : at + len(theta)] = theta
-            at += step
+            note(theta, True, notes)
         lo = hi
     unpack(theta, diverged, lanes.theta)
     if traced:
@@ -344,8 +338,7 @@ def _drive_gradient(
     n: int,
     first: int,
     every: int,
-    snapshots: Any,
-    step: int,
+    notes: Any,
     theta: Any,
     w: Any,
     room: Any,
@@ -359,7 +352,6 @@ def _drive_gradient(
         steady = steady and m[8] == 0.0 and m[9] == 0.0
     pack(lanes.theta, diverged, theta)
     pack(lanes.w, diverged, w)
-    at = 0
     lo = 0
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
@@ -370,9 +362,7 @@ def _drive_gradient(
                 members[group], (straight, steady), room,
             )  # fmt: skip
         if every > 0 and (first + hi) % every == 0:
-            if at + len(theta) <= len(snapshots):
-                snapshots[at : at + len(theta)] = theta
-            at += step
+            note(theta, True, notes)
         lo = hi
     unpack(theta, diverged, lanes.theta)
     unpack(w, diverged, lanes.w)

@@ -15,6 +15,7 @@ from o2td.kernels.lanes import (
     WeightedLanes,
     drive,
 )
+from o2td.kernels.notes import Notes
 from o2td.kernels.packing import STEPS
 from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
@@ -63,12 +64,11 @@ class Group:
         seen: Sequence[Transitions],
         first: int,
         every: int = 0,
-        snapshots: Floats | None = None,
-    ) -> bool:
+        notes: Notes | None = None,
+    ) -> None:
         """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`.
 
-        `snapshots` (rows, d) gets theta every `every` steps, `stride` rows a record. Whether sixteen of
-        them are turned, a column a lane, is returned.
+        Every `every` steps all theta are noted, `stride` rows a record.
         """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
@@ -77,9 +77,8 @@ class Group:
                 learner.fill_rows(own, {name: array[lane] for name, array in rows.items()})
                 learner.carried[STEPS] += block.n
         lanes = self._lanes(rows, block, seen)
-        together = self._together(block, lanes)
         driver: Any = drive
-        if together:
+        if self._together(block, lanes):
             from o2td.kernels.side import drive_side as driver
         driver(
             block.rows("phi"),
@@ -89,14 +88,12 @@ class Group:
             block.n,
             first,
             every,
-            np.empty((0, block.d)) if snapshots is None else snapshots,
-            self.stride,
+            Notes.room(0, self.stride, block.d) if notes is None else notes,
         )
-        return together
 
     @property
     def stride(self) -> int:
-        """Rows of snapshots that a record takes: whole groups where lanes may be side by side."""
+        """Rows that a record takes in the notes: whole groups where lanes may be side by side."""
         lanes = len(self.learners)
         return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
 

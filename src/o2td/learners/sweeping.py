@@ -15,20 +15,20 @@ import numpy.typing as npt
 from o2td.errors import InputError
 from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
-from o2td.kernels.vectors import WIDTH, aligned
+from o2td.kernels.notes import Notes
+from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
+from o2td.learners.follower import Follower, spare
 from o2td.learners.group import Group, parts
-from o2td.learners.later import Later, spare
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
 LANE_ROWS = 1 << 18  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
-OVERLAP = 1 << 24  # operations of metrics from which it is worth while to work beside a thread
-STRETCHES = 2  # at least so many where metrics are worked out beside
-PIECES = 2  # of the last stretch's metrics, which two threads share
-SNAPSHOTS = 1 << 20  # numbers of theta held until their metrics are worked out together
+OVERLAP = 1 << 23  # operations of metrics from which it is worth while to have a thread for them
+PIECE = 1 << 22  # operations of metrics done at a time
+NOTED = 1 << 20  # numbers of theta noted until their metrics are worked out
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,52 +208,34 @@ def _run(
     metrics: list[Measure],
     values: Floats,
 ) -> None:
-    """One family over the stream; the errors of a stretch are worked out while the next is learned."""
+    """One family over the stream; errors are worked out while the next rows are learned."""
     group = Group([trained[k] for k in members])
-    stride, d = group.stride, batch.d
-    held = max(1, SNAPSHOTS // (stride * d)) if metrics else LANE_ROWS
     streams = {id(seen[k]): seen[k] for k in members}
-    work = len(metrics) * (batch.n // every) * stride * d**2
-    beside = work > OVERLAP and spare() > 0
-    rows = min(LANE_ROWS // len(members), SPAN)
-    if beside:  # a few stretches, not one more for what rounding leaves over
-        rows = min(rows, -(-batch.n // STRETCHES) + every + CACHED_ROWS)
-    spans = list(_spans(batch.n, every, rows, held))
+    total, each = batch.n // every, max(1, len(metrics) * group.stride * batch.d**2)
+    beside = bool(metrics) and total * each > OVERLAP and spare() > 0
+    held = max(1, NOTED // (group.stride * batch.d)) if metrics else LANE_ROWS
+    spans = list(_spans(batch.n, every, min(LANE_ROWS // len(members), SPAN), held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
-    size = -(-most * stride // WIDTH)
-    taken = [aligned(size, d) for _ in spans[:2]]
+    notes = Notes.room(min(total, 2 * most) if beside else most, group.stride, batch.d)
     lanes = np.array(members)
-    jobs: list[list[Later]] = [[], []]
-    for k, (low, high) in enumerate(spans):
-        for job in jobs[k]:  # of the stretch before the last, in the memory that is written now
-            job.finish()
-        cut = {key: stream[low:high] for key, stream in streams.items()}
-        own = [cut[id(seen[k])] for k in members]
-        thetas = taken[k % 2].reshape(-1, d)
-        turned = group.advance(batch[low:high], own, low, every, thetas)
-        records = (taken[k % 2], low // every, high // every, stride)
-        jobs.append(
-            [
-                Later(beside, errors, *piece, turned, stride, lanes, *metric, values)
-                for piece in _pieces(*records, PIECES if beside and high == batch.n else 1)
-                for metric in metrics
-            ]
-        )
-    for job in reversed([*jobs[-2], *jobs[-1]]):  # the thread comes from the other end
-        job.finish()
+
+    def work(low: int, high: int) -> None:
+        for metric in metrics:
+            errors(notes, low, high, lanes, *metric, values)
+
+    unit = WIDTH // gcd(group.stride, WIDTH)  # records that fill vectors
+    with Follower(work, lambda: int(notes.noted[0]), total, PIECE // each, unit) as follower:
+        if beside:
+            follower.start()
+        for low, high in spans:
+            follower.finish(high // every - len(notes.turned))  # whose memory is written now
+            cut = {key: stream[low:high] for key, stream in streams.items()}
+            own = [cut[id(seen[k])] for k in members]
+            group.advance(batch[low:high], own, low, every, notes)
+        follower.finish(total)
     for lane, step in zip(members, group.diverged, strict=True):
         if step >= 0:
             values[lane, :, step // every :] = np.inf
-
-
-def _pieces(
-    snapshots: Floats, low: int, high: int, stride: int, count: int
-) -> Iterator[tuple[Floats, int, int]]:
-    """Records low:high in about so many pieces: snapshots, the first record and how many."""
-    unit = WIDTH // gcd(stride, WIDTH)  # records that are whole groups
-    size = max(1, -(-(high - low) // (unit * count))) * unit
-    for first in range(low, high, size):
-        yield snapshots[(first - low) * stride // WIDTH :], first, min(size, high - first)
 
 
 def _spans(n: int, every: int, rows: int, records: int) -> Iterator[tuple[int, int]]:
@@ -297,7 +279,7 @@ def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
                 f"metric {name!r} has R {R.shape} and center {center.shape}, for {d} features"
                 f" they must be {(d, d)} and {(d,)}"
             )
-        if not (np.isfinite(R).all() and np.isfinite([*center, metric.constant]).all()):
+        if not all(np.isfinite(x).all() for x in (R, center, metric.constant)):
             raise InputError(f"metric {name!r} has numbers that are not finite")
         if not is_upper(R):
             raise InputError(

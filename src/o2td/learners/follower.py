@@ -1,0 +1,114 @@
+"""Work that becomes ready bit by bit, done by a thread beside, and by whoever has to wait for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from queue import SimpleQueue
+from threading import Condition, Thread
+from time import sleep
+from typing import Any
+
+__all__ = ["Follower", "spare"]
+
+PAUSE = 5e-4  # seconds between two looks at what has become ready
+
+
+def spare() -> int:
+    """Processors that this process may use, beside the one that runs this."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return (len(allowed(0)) if allowed else os.cpu_count() or 1) - 1
+
+
+@cache
+def _jobs() -> SimpleQueue[Callable[[], None]]:
+    """What threads that stay do next: to start one takes as long as some hundred errors."""
+    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def serve() -> None:
+        while True:
+            jobs.get()()
+
+    for k in range(max(1, spare())):
+        Thread(target=serve, name=f"o2td-follower-{k}", daemon=True).start()
+    return jobs
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads
+    os.register_at_fork(after_in_child=_jobs.cache_clear)
+
+
+class Follower:
+    """Items 0, 1, ..., total - 1 of some work, of which the first `ready()` can be done by now.
+
+    `work(low, high)` does some of them, at most `step` at a time and whole `unit`s where it can.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[int, int], None],
+        ready: Callable[[], int],
+        total: int,
+        step: int,
+        unit: int = 1,
+    ) -> None:
+        self._work, self._ready, self._total = work, ready, total
+        self._step, self._unit = max(1, step // unit) * unit, unit
+        self._taken = 0
+        self._open: set[int] = set()
+        self._closed = False
+        self._failed: BaseException | None = None
+        self._changed = Condition()
+
+    def start(self) -> None:
+        """Let a thread beside this one do what is ready, as soon as one is free."""
+        with suppress(RuntimeError):  # the interpreter is about to end: no more threads
+            _jobs().put(self._follow)
+
+    def finish(self, limit: int) -> None:
+        """Return when all before `limit`, which are ready, are done; raise what that raised."""
+        while piece := self._take(limit, 1):
+            self._do(*piece)
+        with self._changed:
+            self._changed.wait_for(lambda: all(low >= limit for low in self._open))
+        if self._failed is not None:
+            raise self._failed
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._closed = True
+
+    def _follow(self) -> None:
+        with suppress(BaseException):  # it is raised by whoever waits
+            while self._taken < self._total and not self._closed:
+                if piece := self._take(self._total, self._unit):
+                    self._do(*piece)
+                else:
+                    sleep(PAUSE)
+
+    def _take(self, limit: int, unit: int) -> tuple[int, int] | None:
+        with self._changed:
+            low = self._taken
+            high = min(self._ready(), limit, low + self._step)
+            if high < limit:
+                high -= (high - low) % unit
+            if high <= low or self._failed is not None:
+                return None
+            self._taken = high
+            self._open.add(low)
+            return low, high
+
+    def _do(self, low: int, high: int) -> None:
+        try:
+            self._work(low, high)
+        except BaseException as error:
+            self._failed = error
+            raise
+        finally:
+            with self._changed:
+                self._open.discard(low)
+                self._changed.notify_all()
