@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["Follower", "spare"]
 
-PAUSE = 5e-4  # seconds between two looks at what has become ready
+PAUSE = 1e-3  # seconds between two looks at what has become ready
 
 
 def spare() -> int:
