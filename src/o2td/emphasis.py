@@ -93,7 +93,7 @@ class Uniform(Emphasis):
 class FollowOn(Emphasis):
     """`M_t = lambda i_t + (1 - lambda) F_t` with `F_t = i_t + gamma_t rho_{t-1} F_{t-1}`.
 
-    Sutton, Mahmood & White (2016), eqs. 13-14; `decay` (beta) instead of gamma_t: Hallak et al. (2016).
+    Sutton, Mahmood & White (2016); `decay` (beta) instead of gamma_t: Hallak et al. (2016).
     F is 0 before a start and where gamma_t = 0.
 
     >>> FollowOn(decay=0.5)

@@ -1,6 +1,6 @@
 """How well a value function does on episodes that it was not fitted to, without the truth.
 
-Kernel Bellman loss (Feng, Li and Liu 2019, eq. 9, as a U-statistic over pairs of different
+Kernel Bellman loss (Feng, Li and Liu 2019, as a U-statistic over pairs of different
 episodes): `mean_ij rho_i delta_i K(s_i, s_j) rho_j delta_j`, zero for the true values and no others
 where the kernel is universal.
 

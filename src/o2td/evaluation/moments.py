@@ -1,7 +1,7 @@
 """Influence values of any number of episodes in one pass: their moments, and their bootstrap lanes.
 
 Sums of powers about the mean of two parts, `a` and `b` with means `d` apart, make those of both
-(Pébay 2008, eq. 3.1): `M2 = M2a + M2b + d^2 na nb / n`, and so on. An interval needs no more of the
+(Pébay 2008): `M2 = M2a + M2b + d^2 na nb / n`, and so on. An interval needs no more of the
 episodes than that and, of each bootstrap lane, a weighted sum; so memory does not grow with them.
 """
 

@@ -6,7 +6,7 @@
 (1 - lambda) f) Phi`: X* with its matrix replaced by a diagonal. Stable off-policy, with a variance
 that may be infinite; `decay` (beta) below gamma trades stability for variance.
 
-Sutton, Mahmood & White (2016), eqs. 13-15; beta: Hallak, Tamar, Munos & Mannor (2016).
+Sutton, Mahmood & White (2016); beta: Hallak, Tamar, Munos & Mannor (2016).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Its objective is `|E[delta z]|^2`, whose minimiser is TD's solution: `X = Xi Phi` at lambda = 0. Stable
 off-policy; slower than its successors because w is not preconditioned by `E[phi phi^T]`.
 
-Sutton, Szepesvari & Maei (2008), eqs. 9-10.
+Sutton, Szepesvari & Maei (2008).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ kappa = 0 is TDC, large kappa is TD; kappa = 1 with alpha_w = alpha is meant to 
 features of about length one: with ones a tenth as long, Baird's star is unstable, as with TD. The limit
 is TD's, `X = Xi Phi` at lambda = 0.
 
-Ghiassian et al. (2020), eqs. 8-9.
+Ghiassian et al. (2020).
 """
 
 from __future__ import annotations
