@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 REGIONS = ("rows", "theta", "w", "z")
-_WORD = 8  # bytes
+_WORD = 8  # bytes of a count
 
 
 def _promise(builder: Any, access: Any, own: str) -> None:
@@ -60,7 +60,7 @@ def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
-def _getter(own: str) -> Callable[[Any, Any], Any]:
+def _getter(own: str | None) -> Callable[[Any, Any], Any]:
     def get(array: Any, index: Any) -> Any:
         return array[index]
 
@@ -70,14 +70,17 @@ def _getter(own: str) -> Callable[[Any, Any], Any]:
 
     @lower_builtin(get, types.Array, types.intp)
     def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        value = builder.load(_address(context, builder, signature.args[0], *given))
+        place = _address(context, builder, signature.args[0], *given)
+        if own is None:
+            return builder.load_atomic(place, "acquire", _WORD)
+        value = builder.load(place)
         _promise(builder, value, own)
         return value
 
     return get
 
 
-def _putter(own: str) -> Callable[[Any, Any, Any], None]:
+def _putter(own: str | None) -> Callable[[Any, Any, Any], None]:
     def put(array: Any, index: Any, value: Any) -> None:
         array[index] = value
 
@@ -88,43 +91,13 @@ def _putter(own: str) -> Callable[[Any, Any, Any], None]:
     @lower_builtin(put, types.Array, types.intp, types.Any)
     def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         to = _address(context, builder, signature.args[0], *given[:2])
-        _promise(builder, builder.store(given[2], to), own)
+        if own is None:
+            builder.store_atomic(given[2], to, "release", _WORD)
+        else:
+            _promise(builder, builder.store(given[2], to), own)
         return context.get_dummy_value()
 
     return put
-
-
-def post(array: Any, index: Any, value: Any) -> None:
-    """Write a number after all that was written before."""
-    array[index] = value
-
-
-@type_callable(post)
-def _typed_post(_: Any) -> Any:
-    return lambda array, index, value: types.none(array, types.intp, array.dtype)
-
-
-@lower_builtin(post, types.Array, types.intp, types.Any)
-def _lowered_post(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-    to = _address(context, builder, signature.args[0], *given[:2])
-    builder.store_atomic(given[2], to, "release", _WORD)
-    return context.get_dummy_value()
-
-
-def posted(array: Any, index: Any) -> Any:
-    """Read a number before all that is read after."""
-    return array[index]
-
-
-@type_callable(posted)
-def _typed_posted(_: Any) -> Any:
-    return lambda array, index: array.dtype(array, types.intp)
-
-
-@lower_builtin(posted, types.Array, types.intp)
-def _lowered_posted(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-    place = _address(context, builder, signature.args[0], *given)
-    return builder.load_atomic(place, "acquire", _WORD)
 
 
 def rolled() -> None:
@@ -146,3 +119,4 @@ get_row = _getter("rows")
 get_theta, put_theta = _getter("theta"), _putter("theta")
 get_w, put_w = _getter("w"), _putter("w")
 get_z, put_z = _getter("z"), _putter("z")
+posted, post = _getter(None), _putter(None)
