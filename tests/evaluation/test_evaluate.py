@@ -333,3 +333,44 @@ def truth_of_steps(problem: Any) -> float:
 def test_exact_values_are_those_of_the_library(walk):
     problem, truth = walk
     assert truth == pytest.approx(float(problem.start @ exact.value(problem)))
+
+
+WRONG = (
+    *({"seed": seed} for seed in (-1, "a", 1.5, None, True, [])),
+    *({"confidence": level} for level in ("high", None, 0.0, 95, float("nan"), True)),
+    *({"lanes": lanes} for lanes in ("many", 5, -1, 50.5, None)),
+    *({"methods": names} for names in ([], "", 3, [3], "magic", ["lstd", None])),
+    *({"trace": trace} for trace in (2.0, -0.1, "long", float("nan"), 0.5)),
+    {"trace": 0.5, "features": "tabular"},
+    *({"features": table} for table in (np.ones(5), np.ones((0, 2)), np.full((9, 2), np.nan))),
+    *(
+        {"features": table}
+        for table in (np.full((9, 2), "a"), lambda s: np.full((len(s), 2), np.inf))
+    ),
+    *({"thresholds": table} for table in (3, {"episodes_none": 5})),
+    {"magic": 1},
+)
+
+
+@pytest.mark.parametrize("given", WRONG, ids=str)
+def test_a_wrong_argument_is_a_sentence_that_names_it(walk, given):
+    problem, _ = walk
+    name = next(iter(given))
+    with pytest.raises(InputError, match=f"^{name}: "):
+        evaluation.evaluate(log_of(problem, 20, [0, 1]), discount=1.0, **given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"target": "behavior"}, {"sort": True}, {"columns": {"reward": "x"}}, {"magic": 1}]
+)
+def test_what_an_opened_source_cannot_heed_is_refused(walk, given):
+    problem, _ = walk
+    source = open_logs(log_of(problem, 20, [0, 1]), discount=1.0)
+    with pytest.raises(InputError, match=f"^{next(iter(given))}: "):
+        evaluation.evaluate(source, **given)
+
+
+def test_a_method_named_twice_is_answered_once(walk):
+    problem, _ = walk
+    answer = evaluation.evaluate(log_of(problem, 20, [0, 1]), discount=1.0, methods="is,lstd,is")
+    assert sorted(row.method for row in answer.estimates) == ["is", "lstd"]

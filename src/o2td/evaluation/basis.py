@@ -190,4 +190,14 @@ def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
     rows = transform(inputs)
     if getattr(rows, "ndim", 0) != 2 or rows.shape[0] != len(inputs):
         raise InputError(f"features: returned shape {np.shape(rows)} for {len(inputs)} rows")
+    if not hasattr(features, "state_dict"):
+        _check_finite(rows, inputs)
     return rows
+
+
+def _check_finite(rows: Any, inputs: npt.NDArray[Any]) -> None:
+    """Refuse what a map of the user's own made of finite inputs, if it is not finite."""
+    fine = np.isfinite(rows.data if hasattr(rows, "tocsr") else rows)
+    if not fine.all():
+        bad = inputs[int(np.argmin(fine.all(axis=1)))] if fine.ndim == 2 else "some input"
+        raise InputError(f"features: not a finite number for {bad}; mend the feature map")

@@ -26,6 +26,7 @@ Keys = npt.NDArray[np.uint64]
 
 LONGEST = 1 << 17  # rows of an episode that are kept together
 HELD = 1 << 27  # bytes of a log that is held in memory instead of being read again
+_OPTIONS = ("target", "columns", "behavior", "sort", "densities")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -147,6 +148,7 @@ class Log:
     @classmethod
     def of(cls, logs: Any, discount: float | None, target: Any, **options: Any) -> Log:
         """From a source, or whatever `open_logs` takes."""
+        _check_options({"target": target, **options}, isinstance(logs, (Log, Source)))
         if isinstance(logs, Log):
             return logs
         if isinstance(logs, Source):
@@ -157,6 +159,20 @@ class Log:
                 )
             return cls(logs)
         return cls(open_logs(logs, discount=discount, target=target, **options))
+
+
+def _check_options(given: dict[str, Any], opened: bool) -> None:
+    """Refuse an option that `open_logs` does not have, and any beside what is open already."""
+    for name, value in given.items():
+        if name not in _OPTIONS:
+            raise InputError(
+                f"{name}: evaluate has no such option; there are {', '.join(_OPTIONS)}"
+            )
+        if opened and value is not None and value is not False:
+            raise InputError(
+                f"{name}: the source was opened without it; pass it to o2td.sources.open_logs, or"
+                " hand over the logs themselves"
+            )
 
 
 def whole_episodes(chunks: Iterator[LogChunk], longest: int = LONGEST) -> Iterator[Block]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from o2td.errors import InputError
+from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.blocks import Log
 from o2td.evaluation.bootstrap import LANES
-from o2td.evaluation.plan import METHODS, Plan
+from o2td.evaluation.plan import Plan
 from o2td.evaluation.result import Estimate, Evaluation, finite
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.thresholds import Thresholds
@@ -56,7 +56,7 @@ def evaluate(
     seed
         Of the bootstrap and of random choices; the same seed and log give the same answer.
     trace
-        Lambda of LSTD where `features` are given (default 0).
+        Lambda of LSTD where `features` are given (default 0); "auto" chooses its own.
     lanes
         Bootstrap lanes.
     thresholds
@@ -74,14 +74,12 @@ def evaluate(
     >>> answer.verdict, answer.recommended.method, round(answer.recommended.value, 6)
     ('trust', 'lstd', 0.75)
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence: {confidence} is not between 0 and 1; pass 0.95")
-    if lanes < 0 or (0 < lanes < 20):
-        raise InputError(f"lanes: {lanes}; pass 0 (no bootstrap) or at least 20")
+    check_arguments(confidence, seed, trace, lanes, thresholds, features)
+    named = method_names(methods)
     bounds = thresholds or Thresholds()
     log = Log.of(logs, discount, target, **options)
     survey = Survey.of(log)
-    plan = Plan(log, survey, features, _methods(methods), trace, lanes, seed, confidence)
+    plan = Plan(log, survey, features, named, trace, lanes, seed, confidence)
     cases = plan.cases()
     grounds = _grounds(survey, plan, bounds)
     base = plan.base
@@ -100,20 +98,6 @@ def evaluate(
         plan.model(),
         finite({**survey.series(), **plan.series()}),
     )
-
-
-def _methods(methods: Sequence[str] | str | None) -> list[str] | None:
-    if methods is None:
-        return None
-    listed = methods.split(",") if isinstance(methods, str) else list(methods)
-    names = [str(name).strip().lower() for name in listed]
-    unknown = [name for name in names if name not in METHODS]
-    if unknown or not names:
-        raise InputError(
-            f"methods: {unknown[0] if unknown else 'none'!r} is not known; choose from"
-            f" {', '.join(METHODS)}"
-        )
-    return names
 
 
 def _grounds(survey: Survey, plan: Plan, bounds: Thresholds) -> Grounds:

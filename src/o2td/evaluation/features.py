@@ -143,6 +143,11 @@ def _few(sample: Block, seed: int) -> Chosen:
 def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) -> Chosen:
     lead: AnySystem
     if hasattr(features, "state_of"):
+        if trace:
+            raise InputError(
+                f"trace: {trace:g} needs features that states share; leave it out where each cell"
+                " has a weight of its own"
+            )
         lead = CellSystem(Cells(features))
         exact = states and isinstance(features, Tabular)
     else:

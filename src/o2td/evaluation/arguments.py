@@ -1,0 +1,90 @@
+"""What `evaluate` is called with, checked before anything is read: a sentence for each mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.evaluation.plan import METHODS
+from o2td.evaluation.thresholds import Thresholds
+
+_LEAST_LANES = 20
+
+
+def check_arguments(
+    confidence: Any, seed: Any, trace: Any, lanes: Any, thresholds: Any, features: Any
+) -> None:
+    """Refuse what cannot be used, naming the argument and what to pass."""
+    if not _number(confidence) or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence: {confidence!r} is not between 0 and 1; pass 0.95")
+    if not _seed(seed):
+        raise InputError(f"seed: {seed!r} is not a whole number from 0 up; pass one such as 0")
+    if not _whole(lanes) or lanes < 0 or 0 < lanes < _LEAST_LANES:
+        raise InputError(f"lanes: {lanes!r}; pass 0 (no bootstrap) or at least {_LEAST_LANES}")
+    if thresholds is not None and not isinstance(thresholds, Thresholds):
+        raise InputError(
+            f"thresholds: {type(thresholds).__name__} is not a table of thresholds; pass"
+            " o2td.evaluation.Thresholds(episodes_caution=100), with the names to change"
+        )
+    if trace is not None and (not _number(trace) or not 0.0 <= trace <= 1.0):
+        raise InputError(f"trace: {trace!r} is not in [0, 1]; pass one such as 0.9")
+    if trace and isinstance(features, str) and features == "auto":
+        raise InputError(
+            f'trace: {trace} has no place beside features="auto", which chooses traces itself; name'
+            ' features, such as "fourier:3", or leave it out'
+        )
+    if hasattr(features, "shape"):
+        _check_table(features)
+
+
+def _check_table(features: Any) -> None:
+    """Refuse an array that is not an (S, d) table of finite numbers."""
+    if len(features.shape) != 2 or not all(features.shape):
+        raise InputError(
+            f"features: an array of shape {tuple(features.shape)}; pass (S, d), a row of features"
+            " for each state"
+        )
+    values = getattr(features, "data", features) if hasattr(features, "tocsr") else features
+    if np.asarray(values).dtype.kind not in "fiub":
+        raise InputError(f"features: a table of {np.asarray(values).dtype}; pass numbers")
+    bad = ~np.isfinite(np.asarray(values, dtype=np.float64))
+    if bad.any():
+        where = f" of state {int(np.argwhere(bad)[0][0])}" if bad.ndim == 2 else ""
+        raise InputError(f"features: one{where} is not a finite number; mend the table")
+
+
+def method_names(methods: Any) -> list[str] | None:
+    """The methods asked for, each once; None where all are."""
+    if methods is None:
+        return None
+    known = f"choose from {', '.join(METHODS)}"
+    if isinstance(methods, str):
+        listed: list[Any] = methods.split(",")
+    elif isinstance(methods, Iterable):
+        listed = list(methods)
+    else:
+        raise InputError(f"methods: {methods!r} is not a list of names; {known}")
+    if not listed or listed == [""]:
+        raise InputError(f"methods: none is named; {known}, or leave it out for all that fit")
+    names = [str(name).strip().lower() for name in listed]
+    for given, name in zip(listed, names, strict=True):
+        if name not in METHODS:
+            raise InputError(f"methods: {given!r} is not known; {known}")
+    return list(dict.fromkeys(names))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _seed(value: Any) -> bool:
+    parts = value if isinstance(value, (tuple, list, np.ndarray)) else [value]
+    return len(parts) > 0 and all(_whole(part) and part >= 0 for part in parts)
