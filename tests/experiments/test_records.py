@@ -20,7 +20,7 @@ from o2td.experiments.tuning import tune, tuning_cells
 
 COLUMNS = [
     *("experiment", "series", "domain", "scheme", "algorithm", "parameters"),
-    *("run", "metric", "step", "value", "diverged"),
+    *("run", "metric", "step", "value", "diverged", "truth_error"),
 ]
 
 

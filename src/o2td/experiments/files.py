@@ -45,6 +45,9 @@ COLUMNS = {
 }
 
 
+OPTIONAL = {"runs": ["truth_error"]}  # last, and only where true values are rolled out
+
+
 class Labels(NamedTuple):
     """A column of few different words: `words[code[t]]` is the entry of row t."""
 
@@ -145,7 +148,9 @@ def _open(data: bytes, name: str, folder: str, found: str) -> File:
     rows = metadata.num_rows
     if rows > MAX_ROWS or rows != (rows if folder == "studies" else expected_rows(key)):
         raise FormatError(f"{name}: {rows} rows, not those of its key; remove it")
-    if [metadata.schema.column(k).path for k in range(metadata.num_columns)] != COLUMNS[folder]:
+    found_columns = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
+    known = COLUMNS[folder]
+    if found_columns not in (known, known + OPTIONAL.get(folder, [])):
         raise FormatError(f"{name}: has other columns than a result file; remove it")
     return File(key, digest(text), found, len(data), rows, data)
 

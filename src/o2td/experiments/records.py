@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2td.errors import InputError, import_extra
+from o2td.experiments.files import File
 from o2td.experiments.planning import plan
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
@@ -50,7 +51,9 @@ def results(
     -------
     polars.DataFrame
         Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters` (JSON), `run`,
-        `metric`, `step`, `value` and `diverged` (the step, or null).
+        `metric`, `step`, `value`, `diverged` (the step, or null) and `truth_error`: the standard
+        error of the true values that `value` is measured by, root mean square over states, where
+        they come from roll-outs; null where they are exact, or the store is older than this column.
     """
     polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
@@ -61,13 +64,25 @@ def results(
         files = opened.files("runs", experiment)
     else:
         files = (opened.read(name) for name in ids if name in stored)
-    frames = [file.frame().with_columns(series=polars.lit(file.series)) for file in files]
+    frames = [rows_of(file) for file in files]
     if not frames:
         what = f"of {experiment} " if experiment else ""
         raise InputError(f"{opened.path}: holds no results {what}yet; run the experiment first")
-    columns = [*CELL, "run", "metric", "step", "value", "diverged"]
-    table: pl.DataFrame = polars.concat(frames).select(columns)
+    table: pl.DataFrame = polars.concat(frames)
     return table
+
+
+def rows_of(file: File) -> pl.DataFrame:
+    """The rows of a file of runs, with its `series`; a column that older files lack is null."""
+    polars = import_extra("polars", extra="experiments")
+    table = file.frame().with_columns(series=polars.lit(file.series))
+    if "truth_error" not in table.columns:
+        table = table.with_columns(truth_error=polars.lit(None))
+    return table.select(
+        *CELL,
+        *("run", "metric", "step", "value", "diverged"),
+        polars.col("truth_error").cast(polars.Float64),
+    )
 
 
 def sensitivity(
@@ -111,7 +126,9 @@ def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:
     best = value.sort_by("step").last() if how == "final" else value.mean()
     keys = [*CELL, "metric", "run"]
     grouped: pl.DataFrame = table.group_by(keys, maintain_order=True).agg(
-        value=best, diverged=polars.col("diverged").first()
+        value=best,
+        diverged=polars.col("diverged").first(),
+        truth_error=polars.col("truth_error").first(),
     )
     return grouped
 
@@ -125,8 +142,9 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     -------
     polars.DataFrame
         A row a setting, metric (and step): `runs`, `finite`, `mean`, `low`, `high`, `median` (over
-        all runs, a diverged one counting as infinite) and `diverged_share`. Where no run is finite
-        all of them are infinite; with one run the interval is infinite too.
+        all runs, a diverged one counting as infinite), `diverged_share` and `truth_error` (root mean
+        square over runs; null where the truth is exact). Where no run is finite all of them are
+        infinite; with one run the interval is infinite too.
     """
     polars = import_extra("polars", extra="experiments")
     keys = [*CELL, "metric", *(["step"] if "step" in table.columns else [])]
@@ -138,6 +156,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
         mean=finite.mean(),
         spread=finite.std(ddof=1),
         median=value.median(),
+        truth_error=(polars.col("truth_error") ** 2).mean().sqrt(),
     )
     mean = grouped["mean"].fill_null(np.inf).to_numpy()
     half = _half_width(grouped["spread"].to_numpy(), grouped["finite"].to_numpy())
@@ -150,7 +169,8 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
         high=polars.Series(np.where(known, mean, np.inf) + width),
         diverged_share=1.0 - polars.col("finite") / polars.col("runs"),
     )
-    return full.select(*keys, "runs", "finite", "mean", "low", "high", "median", "diverged_share")
+    last = ("median", "diverged_share", "truth_error")
+    return full.select(*keys, "runs", "finite", "mean", "low", "high", *last)
 
 
 def _half_width(spread: Any, n: Any) -> Any:

@@ -29,7 +29,7 @@ from o2td.experiments.planning import (
     scaled,
     shards,
 )
-from o2td.experiments.records import CELL, scores, sensitivity, summary
+from o2td.experiments.records import CELL, rows_of, scores, sensitivity, summary
 from o2td.experiments.running import RunReport, check_algorithms, run_shards
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
@@ -142,7 +142,7 @@ def _choose(
     polars = import_extra("polars", extra="experiments")
     metric = spec.tuning.metric or spec.metrics[0]
     files = [store.read(shard.id) for shard in part]
-    table = polars.concat([f.frame().with_columns(series=polars.lit(f.series)) for f in files])
+    table = polars.concat([rows_of(file) for file in files])
     table = table.filter(polars.col("metric") == metric)
     scored = summary(scores(table, spec.tuning.score)).with_row_index("row")
     # Any diverged run makes a setting's score infinite; the share decides between such settings.

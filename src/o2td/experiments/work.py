@@ -41,18 +41,37 @@ class Recorded(NamedTuple):
     diverged: int
 
 
+class Setup(NamedTuple):
+    """A problem, how errors are measured on it, and the noise of its true values by metric.
+
+    `noise` holds the metrics whose true values are rolled out; none where the truth is exact.
+    """
+
+    problem: Any
+    measures: dict[str, Any]
+    noise: dict[str, float]
+
+
+class Run(NamedTuple):
+    """One run: its number, what every cell gave, and the noise of the true values."""
+
+    number: int
+    cells: list[Recorded]
+    noise: dict[str, float]
+
+
 def execute(key_text: str) -> bytes:
     """Compute the shard of this key and return its file's bytes."""
     key = json.loads(key_text)
     with one_thread():
-        runs = [(run, _one_run(key, run)) for run in range(*key["runs"])]
+        runs = [_one_run(key, run) for run in range(*key["runs"])]
     return encode(key_text, _columns(key, runs))
 
 
 def build_problem(key: dict[str, Any], run: int) -> Any:
     """The problem of a run, from the registry, with the truth that its errors are measured by."""
     with one_thread():
-        return _setup(*_setup_key(key, run))[0]
+        return _setup(*_setup_key(key, run)).problem
 
 
 def one_thread() -> Any:
@@ -88,8 +107,8 @@ def try_out(key: dict[str, Any], problem: Any) -> None:
             ) from None
 
 
-def _one_run(key: dict[str, Any], run: int) -> list[Recorded]:
-    problem, measures = _setup(*_setup_key(key, run))
+def _one_run(key: dict[str, Any], run: int) -> Run:
+    problem, measures, noise = _setup(*_setup_key(key, run))
     batch = problem.sample(
         key["steps"], seed=(key["seed"], run), scheme=key["scheme"], double=key["double"]
     )
@@ -105,7 +124,7 @@ def _one_run(key: dict[str, Any], run: int) -> list[Recorded]:
     for k, cell in enumerate(key["cells"]):
         if cell["kind"] == "solver":
             recorded[k] = _solve(cell, key["sizes"], batch, measures)
-    return [recorded[k] for k in range(len(key["cells"]))]
+    return Run(run, [recorded[k] for k in range(len(key["cells"]))], noise)
 
 
 def _learn(
@@ -146,11 +165,14 @@ def _solve(
     return Recorded(sizes, values, diverged)
 
 
-def _columns(key: dict[str, Any], runs: list[tuple[int, list[Recorded]]]) -> dict[str, Any]:
-    """Long form: one row a run, cell, metric and recorded step, in that order."""
+def _columns(key: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
+    """Long form: one row a run, cell, metric and recorded step, in that order.
+
+    `truth_error` is there only where some true values are rolled out: exact ones have none.
+    """
     arrow = import_extra("pyarrow", extra="experiments")
     cells, names = key["cells"], key["metrics"]
-    parts = [(run, k, recorded) for run, row in runs for k, recorded in enumerate(row)]
+    parts = [(run.number, k, recorded) for run in runs for k, recorded in enumerate(run.cells)]
     counts = [recorded.values.size for _, _, recorded in parts]
 
     def repeated(numbers: list[int], dtype: Any) -> npt.NDArray[Any]:
@@ -162,7 +184,7 @@ def _columns(key: dict[str, Any], runs: list[tuple[int, list[Recorded]]]) -> dic
     texts = [canonical(entry["parameters"]) for entry in cells]
     settings = list(dict.fromkeys(texts))
     diverged = repeated([recorded.diverged for _, _, recorded in parts], np.int64)
-    return {
+    columns = {
         "experiment": Labels(constant, [key["experiment"]]),
         "domain": Labels(constant, [_domain_label(key["domain"])]),
         "scheme": Labels(constant, [key["scheme"]]),
@@ -179,6 +201,16 @@ def _columns(key: dict[str, Any], runs: list[tuple[int, list[Recorded]]]) -> dic
         "value": np.concatenate([r.values.ravel() for _, _, r in parts]),
         "diverged": arrow.array(diverged, mask=diverged < 0),
     }
+    if any(run.noise for run in runs):
+        noise = np.concatenate(
+            [
+                np.repeat([run.noise.get(name, np.nan) for name in names], len(recorded.steps))
+                for run in runs
+                for recorded in run.cells
+            ]
+        )
+        columns["truth_error"] = arrow.array(noise, mask=np.isnan(noise))
+    return columns
 
 
 def _labels(cell: npt.NDArray[np.int32], texts: list[str], words: list[str]) -> Labels:
@@ -203,7 +235,7 @@ def _setup_key(key: dict[str, Any], run: int) -> tuple[str, str, str]:
 
 
 @lru_cache(maxsize=1)
-def _setup(domain_text: str, features_text: str, wanted_text: str) -> tuple[Any, dict[str, Any]]:
+def _setup(domain_text: str, features_text: str, wanted_text: str) -> Setup:
     domain, features, wanted = (
         json.loads(text) for text in (domain_text, features_text, wanted_text)
     )
@@ -217,7 +249,7 @@ def _setup(domain_text: str, features_text: str, wanted_text: str) -> tuple[Any,
             raise InputError(f"features: the domain {domain['name']} has its own; leave them out")
         chosen = _features(features, problem, wanted["truth"])
         problem = DOMAINS[domain["name"]](**options, features=chosen)
-    return problem, _measures(problem, wanted["metrics"], wanted["truth"])
+    return _measured(problem, wanted["metrics"], wanted["truth"])
 
 
 def _features(features: dict[str, Any], problem: SimulatedProblem, truth: dict[str, Any]) -> Any:
@@ -230,10 +262,12 @@ def _features(features: dict[str, Any], problem: SimulatedProblem, truth: dict[s
     return chosen.fit(seen)
 
 
-def _measures(problem: Any, names: list[str], truth: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(problem, SimulatedProblem):
-        return {name: _simulated(name, problem, truth) for name in names}
-    return {name: _EXACT[name](problem) for name in names}
+def _measured(problem: Any, names: list[str], truth: dict[str, Any]) -> Setup:
+    if not isinstance(problem, SimulatedProblem):
+        return Setup(problem, {name: _EXACT[name](problem) for name in names}, {})
+    found = {name: _simulated(name, problem, truth) for name in names}
+    noise = {name: size for name, (_, size) in found.items() if size is not None}
+    return Setup(problem, {name: metric for name, (metric, _) in found.items()}, noise)
 
 
 _EXACT: dict[str, Callable[[Problem], Any]] = {
@@ -247,13 +281,17 @@ _EXACT: dict[str, Callable[[Problem], Any]] = {
 }
 
 
-def _simulated(name: str, problem: SimulatedProblem, truth: dict[str, Any]) -> Any:
+def _simulated(
+    name: str, problem: SimulatedProblem, truth: dict[str, Any]
+) -> tuple[metrics.Quadratic, float | None]:
+    """A metric from an independent sample, and the noise of its true values if it has such."""
     if name == "rmse":
         seen = problem.observations(truth["states"], seed=(truth["seed"], 0), every=10)
         value = problem.rollout_value(seen, runs=truth["rollouts"], seed=(truth["seed"], 1))
-        return metrics.held_out(problem.phi(seen), value.mean)
+        return metrics.held_out(problem.phi(seen), value.mean), value.noise
     if name == "rmspbe":
-        return metrics.held_out_rmspbe(problem.sample(truth["rows"], seed=(truth["seed"], 3)))
+        rows = problem.sample(truth["rows"], seed=(truth["seed"], 3))
+        return metrics.held_out_rmspbe(rows), None
     raise InputError(f"metrics: {name} is not known where the problem is simulated; use rmse")
 
 
