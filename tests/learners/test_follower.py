@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import numpy as np
 import pytest
@@ -151,6 +153,71 @@ def test_what_is_left_is_not_followed_for_ever():
         after.start()
         other.wait(1)
     assert work.pieces == []
+
+
+def test_what_is_forgotten_is_neither_followed_nor_kept():
+    """As after a second interrupt, which comes before it is closed."""
+    work, other = Work(), Work()
+    left = [Follower(work, lambda: 0, 5, 1) for _ in range(max(1, follower.spare()) + 1)]
+    for one in left:
+        one.start()
+    kept = [weakref.ref(one) for one in left]
+    del one, left
+    other.ready = 1
+    with Follower(other, lambda: other.ready, 1, 1) as after:
+        after.start()
+        other.wait(1)
+    for _ in range(30_000):
+        if not any(one() for one in kept):
+            break
+        sleep(1e-3)  # another thread may just be looking at one
+    assert [one() for one in kept] == [None] * len(kept)
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt here at the n-th line or return of a follower's code."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, frame, event, arg):
+        if frame.f_code.co_filename not in (follower.__file__, threading.__file__):
+            return None
+        self.left -= event != "call"
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return self
+
+
+def interrupted(n):
+    """Whether the n-th place was reached by a follower of twelve items."""
+    ready, before = [4], sys.gettrace()
+    sys.settrace(Interrupt(n))
+    try:
+        with Follower(lambda low, high: sleep(2e-4), lambda: ready[0], 12, 2) as both:
+            both.start()
+            both.finish(2)
+            ready[0] = 12
+            both.finish(12)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_at_any_place_leaves_the_thread_beside_free():
+    """It must not wait for what the interrupted thread holds."""
+    interrupted(0)  # the threads are there
+    n = 1
+    while interrupted(n):
+        work = Work()
+        work.ready = 1
+        with Follower(work, lambda done=work: done.ready, 1, 1) as after:
+            after.start()
+            work.wait(1)
+        n += 1
+    assert n > 30
 
 
 def test_processors_beside_this_one(monkeypatch):

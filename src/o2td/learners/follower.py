@@ -7,9 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
-from threading import Condition, Thread
+from threading import Lock, Thread
 from time import sleep
 from typing import Any
+from weakref import ref
 
 __all__ = ["Follower", "spare"]
 
@@ -23,17 +24,29 @@ def spare() -> int:
 
 
 @cache
-def _jobs() -> SimpleQueue[Callable[[], None]]:
-    """What threads that stay do next: to start one takes as long as some hundred errors."""
-    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+def _jobs() -> SimpleQueue[ref[Follower]]:
+    """What threads that stay help with next: to start one takes as long as some hundred errors.
+
+    They do not keep it: an interrupt may leave it at any place, also before it is closed.
+    """
+    jobs: SimpleQueue[ref[Follower]] = SimpleQueue()
 
     def serve() -> None:
         while True:
-            jobs.get()()
+            job = jobs.get()
+            with suppress(BaseException):  # it is raised by whoever waits
+                while _help(job):
+                    pass
 
     for k in range(max(1, spare())):
         Thread(target=serve, name=f"o2td-follower-{k}", daemon=True).start()
     return jobs
+
+
+def _help(job: ref[Follower]) -> bool:
+    """Do some of it, or wait a little; False: there is nothing left to do."""
+    follower = job()
+    return follower is not None and follower.help()
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads
@@ -57,24 +70,36 @@ class Follower:
         self._work, self._ready, self._total = work, ready, total
         self._step, self._unit = max(1, step // unit) * unit, unit
         self._taken = 0
-        self._open: set[int] = set()
+        self._open: dict[int, Lock] = {}  # locked until the items from there on are done
         self._closed = False
         self._failed: BaseException | None = None
-        self._changed = Condition()
+        self._taking = Lock()
 
     def start(self) -> None:
         """Let a thread beside this one do what is ready, as soon as one is free."""
         with suppress(RuntimeError):  # the interpreter is about to end: no more threads
-            _jobs().put(self._follow)
+            _jobs().put(ref(self))
 
     def finish(self, limit: int) -> None:
         """Return when all before `limit`, which are ready, are done; raise what that raised."""
         while piece := self._take(limit, 1):
             self._do(*piece)
-        with self._changed:
-            self._changed.wait_for(lambda: all(low >= limit for low in self._open))
+        for low, done in list(self._open.items()):
+            if low < limit:
+                with done:
+                    pass
         if self._failed is not None:
             raise self._failed
+
+    def help(self) -> bool:
+        """Do some of what is ready, or wait a little; False: there is nothing left to do."""
+        if self._taken >= self._total or self._closed:
+            return False
+        if piece := self._take(self._total, self._unit, patient=False):
+            self._do(*piece)
+        else:
+            sleep(PAUSE)
+        return True
 
     def __enter__(self) -> Follower:
         return self
@@ -82,25 +107,23 @@ class Follower:
     def __exit__(self, *_: Any) -> None:
         self._closed = True
 
-    def _follow(self) -> None:
-        with suppress(BaseException):  # it is raised by whoever waits
-            while self._taken < self._total and not self._closed:
-                if piece := self._take(self._total, self._unit):
-                    self._do(*piece)
-                else:
-                    sleep(PAUSE)
-
-    def _take(self, limit: int, unit: int) -> tuple[int, int] | None:
-        with self._changed:
+    def _take(self, limit: int, unit: int, patient: bool = True) -> tuple[int, int] | None:
+        """Who helps is not patient: an interrupt may have left `_taking` locked for ever."""
+        if not self._taking.acquire(blocking=patient):
+            return None
+        try:
             low = self._taken
             high = min(self._ready(), limit, low + self._step)
             if high < limit:
                 high -= (high - low) % unit
             if high <= low or self._failed is not None:
                 return None
+            self._open[low] = Lock()
+            self._open[low].acquire()
             self._taken = high
-            self._open.add(low)
             return low, high
+        finally:
+            self._taking.release()
 
     def _do(self, low: int, high: int) -> None:
         try:
@@ -109,6 +132,4 @@ class Follower:
             self._failed = error
             raise
         finally:
-            with self._changed:
-                self._open.discard(low)
-                self._changed.notify_all()
+            self._open.pop(low).release()
