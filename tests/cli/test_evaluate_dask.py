@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import socketserver
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +97,61 @@ def test_no_scheduler_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*given, "--dask", "tcp://127.0.0.1:9", "--out", str(tmp_path / "answer")]) == 2
     assert "no scheduler answers there" in capsys.readouterr().err
     assert not (tmp_path / "answer").exists()
+
+
+class Greeting(socketserver.BaseRequestHandler):
+    """A service that speaks first, as mail servers do; its letters are no length of a message."""
+
+    def handle(self) -> None:
+        self.request.sendall(b"220 mail.example.org ready\r\n" * 4)
+        self.request.recv(1)
+
+
+@pytest.fixture
+def other_service() -> Iterator[str]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"tcp://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8786", "tcp://a:b", ""])
+def test_what_is_no_address_is_said_before_anything_is_tried(
+    address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = ["evaluate", write_parts(tmp_path, True), "--discount", "0.9"]
+    assert main([*given, "--dask", address]) == 2
+    said = capfd.readouterr().err
+    assert f"--dask {address}: is not the address of a scheduler" in said
+    assert said.count("\n") == 1
+
+
+def test_another_service_is_one_sentence(
+    other_service: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = ["evaluate", write_parts(tmp_path, True), "--discount", "0.9"]
+    assert main([*given, "--dask", other_service]) == 2
+    gc.collect()  # a client that was given up would complain now
+    said = capfd.readouterr().err
+    assert "something that does not speak Dask's language answers there" in said
+    assert said.count("\n") == 1
+
+
+def test_a_worker_is_no_scheduler(
+    cluster: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        worker = next(iter(client.scheduler_info()["workers"]))
+    given = ["evaluate", write_parts(tmp_path, True), "--discount", "0.9"]
+    assert main([*given, "--dask", worker]) == 2
+    said = capfd.readouterr().err
+    assert "a Dask worker answers there, no scheduler" in said
+    assert said.count("\n") == 1
 
 
 def test_a_bad_row_on_a_worker_is_the_same_sentence(

@@ -23,6 +23,7 @@ from o2td.evaluation.fitting import Fitting, Influences
 from o2td.evaluation.histories import Horizon
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.moments import Moments
+from o2td.evaluation.scheduler import check_scheduler
 from o2td.evaluation.survey import Sample, Survey
 from o2td.evaluation.systems import System
 from o2td.sources import LogSource
@@ -31,7 +32,7 @@ from o2td.sources.stream import Tally
 __all__ = ["DaskLog", "merge"]
 
 _LOGGERS = ("distributed", "distributed.client", "distributed.comm", "tornado.application")
-_TIMEOUT = 10  # seconds to reach the scheduler
+_TIMEOUT = 10  # seconds to be let in by the scheduler
 
 
 class DaskLog(Log):
@@ -43,12 +44,13 @@ class DaskLog(Log):
         distributed = import_extra("distributed", "dask")
         for name in _LOGGERS:  # what matters is said in one sentence
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        check_scheduler(address)
         try:
             self._client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise O2TDError(
-                f"--dask {address}: no scheduler answers there ({type(error).__name__}); start one,"
-                " or check the address"
+                f"--dask {address}: the scheduler lets nobody in ({type(error).__name__}); look at its"
+                " log, or start another one"
             ) from error
         self._parts = source.partitions()
 
