@@ -16,6 +16,7 @@ _WORDS = (
     ('or pass target=policy, or target="behavior" to', "or pass --on-policy to"),
     ('pass columns={"terminated": False}', "pass --columns terminated=never"),
     ("discount: pass it, such as discount=0.99", "discount: pass it, such as --discount 0.99"),
+    ("both give it; leave one of them out", "both give it; leave out --discount or the column"),
     ("densities=True", "--densities"),
     ("features: a number is missing", "features: write numbers, as in fourier:3 or tiles:8x8"),
     ("too large for one feature a state", "too large for one feature a state; number them from 0"),

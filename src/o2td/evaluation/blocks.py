@@ -152,9 +152,11 @@ class Log:
         if isinstance(logs, Log):
             return logs
         if isinstance(logs, Source):
-            if discount is not None and logs.discount not in (None, discount):
+            if discount is not None and logs.discount != discount:
+                own = logs.discount
+                said = f"column {logs.mapped.one('discount')}" if own is None else own
                 raise InputError(
-                    f"discount: {discount}, but the source was opened with {logs.discount};"
+                    f"discount: {discount}, but the source was opened with {said};"
                     " pass the same, or leave it out"
                 )
             return cls(logs)

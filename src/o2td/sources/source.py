@@ -31,6 +31,11 @@ class Source:
     def __init__(self, ratio: Ratio, discount: float | None) -> None:
         if discount is None and ratio.mapped.one("discount") is None:
             raise InputError("discount: pass it, such as discount=0.99")
+        column = ratio.mapped.one("discount")
+        if discount is not None and column is not None:
+            raise InputError(
+                f"discount: {discount} and column {column} both give it; leave one of them out"
+            )
         known = isinstance(discount, (int, float, np.floating)) and 0.0 <= discount <= 1.0
         if discount is not None and not known:
             raise InputError(f"discount: {discount!r} is not in [0, 1]; pass one such as 0.99")
