@@ -11,7 +11,9 @@ import pytest
 
 from o2td import evaluation
 from o2td.cli.main import main
+from o2td.errors import InputError
 from o2td.evaluation.model import load_model
+from o2td.sources import open_logs
 
 QUICK = ["--discount", "0.9", "--methods", "lstd,wpdis,o2td"]
 
@@ -182,6 +184,17 @@ def test_the_policy_that_made_the_log(file: Path, capsys: pytest.CaptureFixture[
     assert answer["estimates"][0]["value"] < true_value()
 
 
+def test_a_discount_is_given_once(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = pl.read_parquet(file).with_columns(g=pl.lit(0.5))
+    log.write_parquet(file)
+    assert main(["evaluate", str(file), "-c", "discount=g", "--discount", "0.9"]) == 2
+    said = capsys.readouterr().err
+    assert "discount: 0.9 and column g both give it; leave out --discount or the column" in said
+    source = open_logs(file, {"discount": "g"})
+    with pytest.raises(InputError, match=r"discount: 0.9, but the source was opened with column g"):
+        evaluation.evaluate(source, discount=0.9)
+
+
 def test_values_of_given_states(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -242,6 +255,24 @@ def test_observations_and_truncation(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert answer["diagnostics"]["dropped"] == lost > 0
     assert answer["diagnostics"]["dropped_by_reason"] == {"no final observation": lost}
     assert answer["estimates"][0]["value"] == pytest.approx(true_value(), abs=0.15)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_no_row_leaves_is_told_where_there_is_some(
+    ends: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = np.tile(np.arange(3), 100)
+    table = {"episode": np.repeat(np.arange(100), 3), "state": steps, "next_state": steps + 1}
+    table |= {"reward": 1.0 + 0.1 * np.random.default_rng(0).normal(size=300), "rho": 1.0}
+    last = steps == 2
+    log = pl.DataFrame(table | {"terminated": last & ends, "truncated": last & (not ends)})
+    log.write_parquet(tmp_path / "log.parquet")
+    given = ["evaluate", str(tmp_path / "log.parquet"), "--discount", "0.9", "--methods", "lstd"]
+    assert main([*given, "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert ("visits that nothing tells about" in shown) is not ends
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "no usable row leaves, about which nothing is known" in " ".join(page.split())
 
 
 def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -270,6 +270,17 @@ def test_ratios_of_another_log_are_noticed(walk):
     log = log_of(problem, 200, [0, 10])
     answer = evaluation.evaluate(log.assign(rho=1.5 * log.rho), discount=1.0, methods="lstd")
     assert "average 1.5" in " ".join(answer.reasons)
+    assert answer.verdict == "caution"
+
+
+@pytest.mark.parametrize("factor", [3.0, 1e5, 1e20])
+def test_ratios_that_no_policies_have_answer_nothing(walk, factor):
+    problem, _ = walk
+    log = log_of(problem, 200, [0, 10])
+    answer = evaluation.evaluate(log.assign(rho=factor), discount=1.0)
+    assert {row.verdict for row in answer.estimates} == {"cannot answer"}
+    assert f"average {factor:.4g} instead of 1" in answer.reasons[0]
+    assert "rho is the target's over the behaviour's" in answer.reasons[0]
 
 
 def test_arguments_are_checked(walk):

@@ -17,8 +17,10 @@ _SHOWN = (
     ("max_weight_share", "heaviest episode", "of all weight"),
     ("pareto_shape", "Pareto shape of the weights", "0.5 is heavy, 0.7 hopeless"),
     ("support", "target's visits that the log covers", ""),
+    ("unlogged_share", "visits that nothing tells about", "in or beyond states that no row leaves"),
     ("condition", "condition of the equations", ""),
 )
+_IF_ANY = ("unlogged_share",)
 
 
 def show_log(lines: Iterable[str]) -> None:
@@ -122,7 +124,7 @@ def _diagnostics(console: Any, found: Mapping[str, Any]) -> None:
     table.add_row("transitions used", f"{found['rows']:,}", f"in {found['episodes']:,} episodes")
     for name, title, note in _SHOWN:
         value = found.get(name)
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float)) and (value or name not in _IF_ANY):
             table.add_row(title, _number(value, 3), note.format(**found))
     dropped = found.get("dropped_by_reason")
     if isinstance(dropped, Mapping):

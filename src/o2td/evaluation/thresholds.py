@@ -12,7 +12,7 @@
 | `pareto_none` | 0.7 | the mean converges too slowly for any sample (same) |
 | `share_caution` | 0.2 | one weight holds so much of their sum: the answer is that episode's |
 | `support_caution` | 0.95 | share of the target's visits that the log can tell about, and leaves |
-| `support_none` | 0.5 | below, most of what the target does was never seen |
+| `support_none` | 0.5 | below, most of what the target does was never seen; mean ratio above 1/0.5 |
 | `condition_caution` | 1e13 | three of sixteen digits are left: rounding nears the sampling error |
 | `approximation_caution` | 0.5 | of the interval's half-width: beyond, the interval is not the error |
 | `approximation_none` | 0.25 | of the spread of the values: the features do not carry the value |

@@ -144,12 +144,20 @@ def _about_log(case: Case, grounds: Grounds) -> None:
             case.note(CANNOT, f"ratios leave {rows:.1f} effective rows")
         elif rows < bounds.rows_caution:
             case.note(CAUTION, f"ratios leave {rows:.0f} effective rows")
+    _about_mean(case, grounds)
+
+
+def _about_mean(case: Case, grounds: Grounds) -> None:
+    """Ratios average at most 1, whatever the policies: those of this log do not exceed it by far."""
     mean, error = grounds.step_support
-    if mean - 1.0 > max(4.0 * error, 0.02):
-        case.note(
-            CAUTION,
-            f"the ratios average {mean:.3f} instead of 1: are these the probabilities of this log?",
-        )
+    if mean - 1.0 <= max(4.0 * error, 0.02):
+        return
+    none = mean * grounds.thresholds.support_none > 1.0 and case.method != "lstdq"
+    case.note(
+        CANNOT if none else CAUTION,
+        f"the ratios average {mean:.4g} instead of 1: are these the probabilities of this log? rho is"
+        " the target's over the behaviour's, of the action that was taken",
+    )
 
 
 def _about_ends(case: Case, grounds: Grounds) -> None:

@@ -52,6 +52,8 @@ _MEANING = {
     "pareto_shape": "tail of the weights; above 0.5 their variance does not exist, above 0.7"
     " no sample is large enough",
     "support": "share of the target's visits that the log can tell about",
+    "unlogged_share": "share of the target's visits in or beyond next states that no usable row"
+    " leaves, about which nothing is known",
     "condition": "of the equations: its logarithm is the number of digits lost, of sixteen",
     "zero_ratio_share": "rows in which the target would never do what was done",
 }
