@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from o2td import Problem, domains, exact, metrics
+from o2td.cli.main import main
 from o2td.experiments.files import COLUMNS, encode
 from o2td.experiments.planning import plan
 from o2td.experiments.records import results, scores, summary
@@ -157,3 +158,13 @@ def _without(data: bytes, key: str) -> bytes:
 
     table = parquet.read_table(io.BytesIO(data)).drop_columns(["truth_error"])
     return encode(key, {name: table[name].combine_chunks() for name in table.column_names})
+
+
+def test_the_command_tells_it_below_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "battery.toml").write_text(SPEC)
+    assert main(["run", str(tmp_path / "battery.toml"), "--out", str(tmp_path / "out")]) == 0
+    error = results(tmp_path / "out")["truth_error"].max()
+    assert f"true values are roll-outs, standard error {error:.3g}" in capsys.readouterr().out

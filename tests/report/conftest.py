@@ -38,7 +38,7 @@ class Made:
         return self
 
     def runs(self, name: str, rows: list[dict[str, Any]], way: str = "shown") -> Made:
-        """Values of runs; a row has algorithm, run, metric, step and value."""
+        """Values of runs; a row has algorithm, run, metric, step and value, maybe truth_error."""
         full = [{"domain": "d()", "scheme": "sequential", "parameters": "{}", **r} for r in rows]
         arrow = pytest.importorskip("pyarrow")
         key = {"format": FORMAT, "experiment": name, "runs": [0, 1], "rows": len(full), "way": way}
@@ -51,6 +51,9 @@ class Made:
         columns["value"] = np.array([row["value"] for row in full], dtype=float)
         gone = np.array([row.get("diverged", -1) for row in full], dtype=np.int64)
         columns["diverged"] = arrow.array(gone, mask=gone < 0)
+        if any("truth_error" in row for row in full):
+            columns["truth_error"] = arrow.array([row.get("truth_error") for row in full])
+            key["truth"] = {"states": 40, "rollouts": 30}
         self._about(name)[way] = [self._write(key, columns, "runs")]
         return self
 

@@ -146,7 +146,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    table = Table(title=f"{title}, final error")
+    table = Table(title=f"{title}, final error", caption=_truth(rows))
     table.add_column("algorithm")
     for name in (*metrics, "diverged"):
         table.add_column(name, justify="right")
@@ -159,6 +159,12 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
             f"{share:.0%} of {runs}",
         )
     return table
+
+
+def _truth(rows: list[dict[str, Any]]) -> str | None:
+    """How well the true values are known, where they come from roll-outs."""
+    sizes = [row["truth_error"] for row in rows if row["truth_error"] is not None]
+    return f"true values are roll-outs, standard error {max(sizes):.3g}" if sizes else None
 
 
 def _interval(row: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from o2td.report.page import Block, Columns, Details, Picture, Section, Table, T
 from o2td.report.sections import SENSITIVITY, sensitivity_picture
 from o2td.report.statistics import Interval, median, number, percent
 from o2td.report.style import pretty, settings
+from o2td.report.truth import noise
 
 __all__ = ["DOMAINS", "leaderboard", "standings"]
 
@@ -59,6 +60,27 @@ def relative(found: dict[str, dict[str, Standing]]) -> dict[str, dict[str, float
     return rows
 
 
+def truth_errors(results: Results) -> dict[str, float]:
+    """The standard error of true values in the domains where they are rolled out."""
+    found: dict[str, float] = {}
+    for domain, words in DOMAINS.items():
+        for name, way in ((f"board-{domain}", "tuned"), (f"board-{domain}-batch", "shown")):
+            size = noise(results.totals(name, way, "final")) if results.has(name, way=way) else None
+            if size is not None:
+                found[words] = max(size, found.get(words, 0.0))
+    return found
+
+
+def _known(errors: dict[str, float]) -> str:
+    if not errors:
+        return ""
+    sizes = "; ".join(f"{domain} {number(size)}" for domain, size in errors.items())
+    return (
+        f" True values are exact, or from roll-outs with a standard error ({sizes}): an"
+        " error near or below that cannot be told from zero."
+    )
+
+
 def leaderboard(results: Results, folder: Folder) -> Section:
     """The table, ordered by the mean logarithm of error over the least, and its figure."""
     polars = import_extra("polars", extra="experiments")
@@ -93,6 +115,9 @@ def leaderboard(results: Results, folder: Folder) -> Section:
     )
     order = sorted(rows, key=lambda m: (-len(rows[m]), float(np.mean(np.log([*rows[m].values()])))))
     body = [[pretty(m), _score(rows[m]), *(_cell(found[d].get(m)) for d in found)] for m in order]
+    known = truth_errors(results)
+    if known:
+        body.append(["standard error of V", "–", *(number(known.get(d)) for d in found)])
     columns = ["method", "ratio", *found]
     name = next(n for n in (f"board-{d}" for d in DOMAINS) if results.has(n))
     about = results.about(name)
@@ -105,6 +130,7 @@ def leaderboard(results: Results, folder: Folder) -> Section:
             " The ratio is the geometric mean of error over the least error in each domain: 1 would be"
             " the best everywhere. LSTDQ learns action values and Averager needs features that"
             " average, so neither is here; what sums up rows by state does not apply to mountain car."
+            + _known(known)
         ),
         Picture(
             picture,

@@ -9,6 +9,7 @@ from o2td.report.drawing import Folder
 from o2td.report.page import Badge, Cell, Columns, Details, Picture, Section, Table, Text
 from o2td.report.statistics import Interval, mean, number, percent
 from o2td.report.style import pretty
+from o2td.report.truth import sentence
 
 __all__ = ["discounts", "published", "rooms", "variance"]
 
@@ -220,6 +221,7 @@ def discounts(results: Results, folder: Folder) -> Section:
         Text(
             f"The paper does not print its discount. The printed step sizes at four of them,"
             f" {about['runs']} runs of {about['steps']} steps: mean error over the run."
+            f" {sentence(results, 'more-car', table)}".rstrip()
         ),
         Table(columns, rows, "Mean and 95 % interval over finite runs", columns[2:]),
     )

@@ -11,6 +11,7 @@ from o2td.errors import import_extra
 from o2td.report.drawing import WIDTH, Folder, figure, log_ticks, svg, tidy
 from o2td.report.statistics import number, percent
 from o2td.report.style import look, pretty, settings, step_size
+from o2td.report.truth import noise
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,14 +55,19 @@ class Panel:
             text += f" ({runs} of {rows['runs'][0]} runs diverged, first at {first})"
         return text
 
+    def noise(self, metric: str) -> float | None:
+        """The standard error of the true values behind a metric; None where they are exact."""
+        return noise(self.table, metric)
+
 
 def draw_columns(
     folder: Folder, name: str, panels: Sequence[Panel], log_x: bool = False
 ) -> list[bytes]:
     """Save all panels side by side as one figure; return each as a picture of its own."""
-    together = figure(WIDTH * len(panels), max(_height(panel) for panel in panels))
     metrics = dict.fromkeys(metric for panel in panels for metric in panel.metrics)
     limits = {metric: _limits(panels, metric) for metric in metrics}
+    height = max(_height(panel) for panel in panels)
+    together = figure(WIDTH * len(panels), height)
     parts: Any = together.subfigures(1, len(panels), squeeze=False, wspace=0.03)
     for holder, panel in zip(parts[0], panels, strict=True):
         _draw(holder, panel, limits, log_x)
@@ -80,8 +86,13 @@ def _legend_columns(panel: Panel) -> int:
 
 
 def _height(panel: Panel) -> float:
-    rows = np.ceil(len(panel.lines()) / _legend_columns(panel))
+    rows = _legend_rows(panel)
     return float(0.4 + _axes_height(panel) * len(panel.metrics) + 0.19 * rows)
+
+
+def _legend_rows(panel: Panel) -> float:
+    entries = len(panel.lines()) + any(bool(panel.noise(metric)) for metric in panel.metrics)
+    return float(np.ceil(entries / _legend_columns(panel)))
 
 
 def _axes_height(panel: Panel) -> float:
@@ -91,10 +102,10 @@ def _axes_height(panel: Panel) -> float:
 def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> None:
     """Axes for every metric, one below the other, and the legend below them."""
     metrics = panel.metrics
-    rows = float(np.ceil(len(panel.lines()) / _legend_columns(panel)))
-    heights = [*([_axes_height(panel)] * len(metrics)), 0.19 * rows]
+    heights = [*([_axes_height(panel)] * len(metrics)), 0.19 * _legend_rows(panel)]
     grid = holder.add_gridspec(len(metrics) + 1, 1, height_ratios=heights)
     first: Axes | None = None
+    handles: dict[str, Any] = {}
     for k, metric in enumerate(metrics):
         axes: Axes = holder.add_subplot(grid[k, 0], sharex=first)
         first = first or axes
@@ -112,14 +123,17 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
         for position, line in enumerate(panel.lines()):
             _line(axes, panel, metric, line, position)
         low, high = limits[metric]
+        if size := panel.noise(metric):
+            _band(axes, size, low)
         axes.set_ylim(low, high)
         log_ticks(axes.yaxis, low, high)
+        found, labels = axes.get_legend_handles_labels()
+        handles = dict(zip(labels, found, strict=True)) | handles
     legend: Axes = holder.add_subplot(grid[len(metrics), 0])
     legend.axis("off")
-    handles, labels = first.get_legend_handles_labels() if first is not None else ([], [])
     legend.legend(
-        handles,
-        labels,
+        handles.values(),
+        handles.keys(),
         loc="upper center",
         ncols=_legend_columns(panel),
         frameon=False,
@@ -128,6 +142,22 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
         handlelength=2.6,
         labelspacing=0.3,
     )
+
+
+def _band(axes: Axes, size: float, low: float) -> None:
+    """What lies below the standard error of the true values cannot be judged: shade it."""
+    label = f"standard error of V, {number(size)}"
+    if size <= low:
+        axes.plot([], [], linestyle="none", label=f"{label} (below)")
+        return
+    shade: dict[str, Any] = {
+        "facecolor": "#f2f2f2",
+        "edgecolor": "#c4c4c4",
+        "hatch": "////",
+        "linewidth": 0,
+    }
+    axes.axhspan(low, size, label=label, **shade)
+    axes.axhline(size, color="#808080", linewidth=0.8)
 
 
 def _line(axes: Axes, panel: Panel, metric: str, line: tuple[str, str], position: int) -> None:
@@ -166,6 +196,9 @@ def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:
     most = 1000.0 if panels[0].x == "n" else 10.0
     high = min(max(means), most * float(np.median(firsts)))
     low = max(min(means), high * 1e-6)
+    size = max((panel.noise(metric) or 0.0) for panel in panels)
+    if low / 3.0 < size:  # near enough to the curves to matter: show some of what lies below it
+        low = min(low, size / 1.5)
     return low / 1.3, max(high, low) * 1.3
 
 
@@ -260,7 +293,10 @@ def at_the_edge(tried: pl.DataFrame) -> set[str]:
 
 
 def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
-    """A table's rows: each method, its step sizes, the last error of each metric, and diverged."""
+    """A table's rows: each method, its step sizes, the last error of each metric, and diverged.
+
+    Below them the standard error of the true values, where these are rolled out.
+    """
     rows = []
     for algorithm, parameters in panel.lines():
         own = panel.table.filter(algorithm=algorithm, parameters=parameters)
@@ -274,4 +310,7 @@ def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
         when = f", first at step {own['first_diverged'][0]}" if gone else ""
         cells.append(f"{percent(gone / runs)} of {runs}{when}")
         rows.append(cells)
+    sizes = [panel.noise(metric) for metric in panel.metrics]
+    if any(size is not None for size in sizes):
+        rows.append(["standard error of V", "–", *(number(size) for size in sizes), "–"])
     return rows

@@ -83,6 +83,13 @@ class Results:
 
         return self._once(("curves", name, way), make)
 
+    def truth(self, name: str) -> dict[str, Any] | None:
+        """How the truth of an experiment was sampled where it is simulated, from a file's key."""
+        about = self.about(name)
+        ids = [*about["shown"], *about["tuned"]]
+        found = self.store.read(ids[0]).key.get("truth") if ids else None
+        return found if isinstance(found, dict) else None
+
     def scores(self, name: str, way: str = "shown", how: str = "final") -> pl.DataFrame:
         """One number a run: its last error (`final`) or the mean of all (`area`)."""
         return self._once(("scores", name, way, how), lambda: scores(self.runs(name, way), how))

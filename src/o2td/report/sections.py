@@ -22,6 +22,7 @@ from o2td.report.drawing import Folder
 from o2td.report.page import Block, Columns, Details, Picture, Section, Table, Text
 from o2td.report.statistics import mean, number
 from o2td.report.style import pretty
+from o2td.report.truth import sentence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -195,9 +196,10 @@ def learning(results: Results, folder: Folder, name: str, lead: str) -> Section:
     """Learning curves of every case of an experiment, as printed and tuned, with sensitivity."""
     about = results.about(name)
     section = Section(name, about["title"])
-    section.add(Text(f"{lead} {_how(about)}".strip()))
     ways = [way for way in ("shown", "tuned") if about[way]]
     tables = {way: results.curves(name, way) for way in ways}
+    known = sentence(results, name, tables[ways[0]])
+    section.add(Text(f"{lead} {_how(about)} {known}".strip()))
     cases = _cases(tables[ways[0]])
     several = len(cases) > 1
     tried = results.sensitivity(name) if about["sensitivity"] else None

@@ -1,0 +1,49 @@
+"""How well the truth behind an error is known: the standard error of values that are rolled out.
+
+An RMSE against such values is `sqrt(RMSE^2 + e^2)` on average, e their standard error (root mean
+square over states): it cannot be judged below e. Exact values have none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from o2td.report.data import Results
+from o2td.report.statistics import number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["noise", "sample", "sentence"]
+
+
+def noise(table: pl.DataFrame, metric: str | None = None) -> float | None:
+    """The largest standard error of true values in these records; None where there is none."""
+    if "truth_error" not in table.columns:
+        return None
+    rows = table if metric is None else table.filter(metric=metric)
+    found = rows["truth_error"].max()
+    return float(found) if isinstance(found, (int, float)) else None
+
+
+def sample(results: Results, name: str) -> str:
+    """`500 states, 100 roll-outs each`, as the files of the experiment say."""
+    truth = results.truth(name)
+    return f"{truth['states']} states, {truth['rollouts']} roll-outs each" if truth else ""
+
+
+def sentence(results: Results, name: str, table: pl.DataFrame) -> str:
+    """What a reader must know to judge an RMSE of this experiment; nothing where V is exact."""
+    error, drawn = noise(table, "rmse"), sample(results, name)
+    if error is None:
+        return ""
+    lead = "RMSE is against true values from roll-outs" + (f" ({drawn})" if drawn else "")
+    if error == 0.0:
+        return (
+            f"{lead}. All roll-outs from a state give the same return here, so these values have no"
+            " standard error."
+        )
+    return (
+        f"{lead}, whose standard error is {number(error)} (root mean square over states): an RMSE"
+        " near or below that cannot be told from zero."
+    )
