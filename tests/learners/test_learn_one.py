@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from o2td import learners
+from o2td import Transitions, learners
 from o2td.errors import InputError
 from o2td.learners import ETD, GTD2, HTD, MEMBERS, O2TD, TD, PowerDecay
 
@@ -117,3 +117,52 @@ def test_divergence_is_reported_row_by_row():
     assert learner.status.kind == "diverged"
     assert np.isfinite(learner.theta).all()
     assert 0 < learner.status.step < 2000
+
+
+@pytest.mark.parametrize("learner", [TD(10.0), TD(10.0, 0.5), ETD(10.0), GTD2(10.0)], ids=repr)
+def test_after_divergence_no_row_moves_it_whichever_way_it_comes(learner):
+    wild = {"phi": np.ones(1), "reward": 1.0, "next_phi": np.full(1, 5.0), "discount": 1.0}
+    calm = {"phi": np.full(1, 1e-3), "reward": 1.0, "next_phi": np.zeros(1), "discount": 0.0}
+    while learner.status.kind != "diverged":
+        learner.learn_one(**wild)
+    before = learner.theta, learner.steps, learner.status.step
+    batch = Transitions(np.ones((200, 1)), 1.0, np.full((200, 1), 5.0), 1.0)
+    whole = learner.clone().partial_fit(batch)
+    assert (whole.steps, whole.status.step) == before[1:] == (before[1],) * 2
+    for _ in range(3):
+        learner.learn_one(**calm)
+        assert (learner.theta, learner.steps, learner.status.step) == before
+
+
+@pytest.mark.parametrize("learner", [TD(0.1), GTD2(0.1)], ids=repr)
+def test_a_step_size_changed_between_rows_counts_from_the_next_one_on(learner):
+    table, batch = random_rows(30, double=False)
+    rows, one = as_rows(table, batch), learner.clone()
+    whole = learner.clone().partial_fit(rows[:20])
+    feed(one, table, batch, range(20))
+    one.step_size = whole.step_size = 0.02
+    feed(one, table, batch, range(20, 30))
+    np.testing.assert_allclose(one.theta, whole.partial_fit(rows[20:]).theta, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [TD, GTD2])
+def test_a_member_that_fills_rows_in_its_own_way_is_the_same_row_by_row(kind):
+    class Halved(kind):
+        def fill_rows(self, block, out):
+            super().fill_rows(block, out)
+            out["gain"] /= 2.0
+
+    table, batch = random_rows(20, double=False)
+    one = Halved(0.1)
+    feed(one, table, batch, range(20))
+    expected = Halved(0.1).partial_fit(as_rows(table, batch)).theta
+    np.testing.assert_allclose(one.theta, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [TD(0.1), ETD(0.1), GTD2(0.1)], ids=repr)
+def test_a_successor_too_large_is_refused_also_where_theta_is_zero(learner):
+    row = {"phi": np.ones(1), "reward": 0.0, "discount": 0.5}
+    learner.learn_one(next_phi=np.ones(1), **row)
+    with pytest.raises(InputError, match="scale them"):
+        learner.learn_one(next_phi=np.full(1, 1e160), **row)
+    assert learner.steps == 1

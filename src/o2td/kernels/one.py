@@ -58,7 +58,7 @@ def one_weighted(
     for j in range(d):
         v += theta[j] * phi[j]
         next_v += theta[j] * after[j]
-        square += phi[j] * phi[j]
+        square += phi[j] * phi[j] + after[j] * after[j]
     m = quotient(moments_dense(phi, after, discount)) if packed[INNER] != 0.0 else 1.0
     follows = packed[FOLLOWS] != 0.0
     followed = 1.0

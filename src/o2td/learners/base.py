@@ -74,7 +74,7 @@ class Learner:
     @property
     def steps(self) -> int:
         """Rows learned from."""
-        return int(self.carried[STEPS])
+        return int(self.carried[STEPS] if self.diverged[0] < 0 else self.diverged[0])
 
     # -- learning ----------------------------------------------------------------------------------
 
@@ -86,6 +86,8 @@ class Learner:
             group = Group([self])
             for block in transitions.chunks(BLOCK):
                 group.advance(block, [block], self.steps)
+            if self.diverged[0] >= 0:
+                self.unbind()
         return self
 
     def learn_one(
@@ -110,11 +112,8 @@ class Learner:
                 mark = 0 if start is False else _MARKS[start]
                 if step(self._packed, phi, next_phi, reward, discount, rho, mark) == 1:
                     return self
-            except (
-                KeyError,
-                TypeError,
-            ):  # another dtype, read-only, not contiguous: to be converted
-                pass
+            except (KeyError, TypeError):
+                pass  # another dtype, read-only, not contiguous: to be converted
         return self._learn_row(phi, reward, next_phi, discount, rho, start, fields)
 
     def _learn_row(
@@ -156,6 +155,11 @@ class Learner:
             self.arrays[name] = view
         self._packed, self._step = packed, step
         return step
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in self.parameters():
+            self.unbind()  # a step size that is changed on the way counts from the next row on
 
     def unbind(self) -> None:
         """The arrays have moved: `learn_one` must pack them again."""

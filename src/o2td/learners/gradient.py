@@ -101,7 +101,8 @@ class GradientLearner(Learner):
     def one_row(self) -> Step | None:
         """The compiled step, where the emphasis is uniform and step sizes are numbers."""
         sizes = (self.step_size, self._second())
-        if not self._emphasis.uniform or not all(isinstance(x, float) for x in sizes):
+        plain = self._emphasis.uniform and type(self).fill_rows is GradientLearner.fill_rows
+        if not plain or not all(isinstance(x, float) for x in sizes):
             return None
         from o2td.kernels.one import one_gradient
 

@@ -50,6 +50,7 @@ class WeightedLearner(Learner):
         plain = (
             type(self).trace_decay is WeightedLearner.trace_decay
             and type(self).correction is WeightedLearner.correction
+            and type(self).fill_rows is WeightedLearner.fill_rows
             and (self._emphasis.uniform or known)
             and isinstance(self.step_size, float)
         )
