@@ -6,11 +6,12 @@ import copy
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import o2td
 from o2td import Problem, Transitions, domains, exact, metrics
 from o2td.emphasis import Omega
-from o2td.errors import InputError
+from o2td.errors import FormatError, InputError
 from o2td.learners import PowerDecay
 from o2td.learners.sweeping import sweep
 
@@ -203,3 +204,32 @@ def test_no_rows_of_a_table():
     rows = Transitions.from_table(np.eye(2), [], [], [], 0.9)
     assert len(rows) == 0
     assert o2td.TD(0.1).partial_fit(rows).status.kind == "new"
+
+
+@pytest.mark.parametrize("learner", [o2td.TD(0.1, 0.5), o2td.HTD(0.1, trace=0.5)], ids=repr)
+@pytest.mark.parametrize("active", [[0, 0, 0], [1, 2, 0], [0, 1, 1]])
+def test_a_forged_list_of_a_trace_s_entries_is_refused(learner, active, tmp_path):
+    """One that names an index twice would grow beyond its end, one that forgets some is wrong."""
+    one = csr_array(np.array([[1.0, 0.0, 0.0]]))
+    learner = learner.clone().partial_fit(Transitions(one, 1.0, one, 0.9))
+    learner.save(tmp_path / "good.npz")
+    assert o2td.Learner.load(tmp_path / "good.npz").arrays["active"].tolist() == [[0, 0, 0]]
+    for name, k in (("active", 0), ("active_b", 1)):
+        forged = copy.deepcopy(learner)
+        if name == "active_b" and not forged.arrays["size"][0, 1]:
+            continue
+        forged.arrays[name][0] = active
+        forged.arrays["size"][0, k] = 2 if active == [1, 2, 0] else 3
+        forged.save(tmp_path / "forged.npz")
+        with pytest.raises(FormatError, match=f"{name} does not list"):
+            o2td.Learner.load(tmp_path / "forged.npz")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_state_that_stays_what_it_is_gives_no_update_by_state(sparse):
+    """`dphi = 0` there; what rounding leaves of the sum of `rho dphi` is not divided by."""
+    phi = np.tile(np.random.default_rng(0).normal(size=4), (50, 1))
+    rows = csr_array(phi) if sparse else phi
+    stay = Transitions(rows, 1.0, rows, 1.0, rho=np.linspace(0.1, 3.0, 50), state=np.zeros(50, int))
+    for learner in (o2td.O2TD(0.1, "state"), o2td.GTD2(0.1, emphasis=Omega("state"))):
+        assert (learner.partial_fit(stay).theta == 0.0).all()

@@ -98,9 +98,10 @@ def omega_by_state(
     """
     for t in range(len(out)):
         s = state[t]
-        add_row(rows, t, rho[t], total[s])
-        if discount[t] != 0.0:
-            add_row(following, t, -rho[t] * discount[t], total[s])
+        if dphi_moments(rows, following, t, discount[t])[1] > 0.0:  # else only rounding is added
+            add_row(rows, t, rho[t], total[s])
+            if discount[t] != 0.0:
+                add_row(following, t, -rho[t] * discount[t], total[s])
         count[s] += 1.0
         square = 0.0
         for j in range(total.shape[1]):

@@ -39,6 +39,14 @@ def check_loaded(learner: Learner) -> None:
                 raise ValueError(f"{name} is out of range")
         elif name in ("theta", "w") and not np.isfinite(array).all():
             raise ValueError(f"{name} is not finite")
+    for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
+        if trace in learner.arrays and learner.arrays[name].size:
+            listed = np.zeros(d, dtype=np.bool_)
+            count = learner.arrays["size"][0, k]
+            listed[learner.arrays[name][0, :count]] = True
+            # A list that names an index twice grows beyond its end.
+            if listed.sum() != count or learner.arrays[trace][0, ~listed].any():
+                raise ValueError(f"{name} does not list where {trace} is not zero")
 
 
 def _parts(learner: Learner) -> dict[str, npt.NDArray[Any]]:
