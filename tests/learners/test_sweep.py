@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import tracemalloc
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from o2td import Lane, Transitions, metrics, sweep
 from o2td.domains import garnet
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
+from o2td.kernels.errors import errors
 from o2td.learners import (
     ABTD,
     ETD,
@@ -326,3 +328,65 @@ def test_one_stream_takes_one_mapping_of_metrics():
 def test_a_learner_that_has_learned_nothing_predicts_nothing():
     with pytest.raises(InputError, match="learned nothing yet"):
         TD(0.1).predict(np.ones(3))
+
+
+class Own:
+    """A metric of somebody else's: not of `o2td.metrics`, with what a metric needs."""
+
+    def __init__(self, R, center=(1.0, 2.0), constant=0.0):
+        self.R, self.center, self.constant = R, center, constant
+
+
+def test_metrics_of_ones_own_in_every_form_are_one_compiled_function():
+    """Arrays that are read-only have another type: it would be compiled again, for a second each."""
+    batch = Transitions(np.eye(2), np.ones(2), np.eye(2), discount=0.5)
+    R = np.array([[1.0, 2.0], [0.0, 3.0]])
+    frozen = metrics.Quadratic("frozen", R.copy(), np.array([1.0, 2.0]), 0.0)
+    frozen.R.flags.writeable = frozen.center.flags.writeable = False
+    forms = [frozen, Own(R), Own(R.astype(np.int32)), Own(R.tolist(), constant=np.array(0))]
+    forms += [Own(np.asfortranarray(R)), Own(np.repeat(R, 2, axis=1)[:, ::2], np.array([1, 2]))]
+    forms += [Own(R, np.array([1.0, 0.0, 2.0, 0.0])[::2])]
+    named = {str(k): metric for k, metric in enumerate(forms)}
+    sweep([TD(0.1)], batch, {"frozen": frozen}, 1)
+    compiled = len(errors.signatures)
+    result = sweep([TD(0.1)], batch, named, 1)
+    assert len(errors.signatures) == compiled
+    for value in result.values.values():
+        np.testing.assert_array_equal(value, result.values["0"])
+    assert result.values["0"][0, 1] == pytest.approx(frozen.value(result.theta[:, 0]), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"R": np.eye(2) * 1j},
+        {"R": np.ma.array(np.eye(2))},
+        {"R": "x"},
+        {"center": None},
+        {"constant": None},
+        {"constant": "a"},
+        {"constant": [1.0, 2.0]},
+        {"constant": 1j},
+    ],
+    ids=str,
+)
+def test_a_metric_that_is_not_numbers_is_refused_by_its_name(part):
+    batch = Transitions(np.eye(2), np.ones(2), np.eye(2), discount=0.5)
+    with pytest.raises(InputError, match="metric 'own'"):
+        sweep([TD(0.1)], batch, {"own": Own(**{"R": np.eye(2), **part})})
+
+
+def test_one_worker_is_the_thread_that_asks():
+    """So that an interrupt ends it; a pool would first run the stream to its end."""
+    seen = []
+
+    class Asking(TD):
+        def fill_rows(self, block, out):
+            seen.append(threading.current_thread())
+            super().fill_rows(block, out)
+
+    batch = Transitions(np.eye(2), np.ones(2), np.eye(2), discount=0.5)
+    sweep([Asking(0.1)], [batch, batch], workers=np.int64(1))
+    assert set(seen) == {threading.current_thread()}
+    sweep([Asking(0.1)], [batch, batch], workers=np.int64(2))
+    assert len(set(seen)) > 1

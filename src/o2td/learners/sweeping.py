@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
@@ -24,6 +25,7 @@ from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
 Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
+PARTS = ("R", "center", "constant")
 LANE_ROWS = 1 << 18  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
 OVERLAP = 1 << 23  # operations of metrics from which it is worth while to have a thread for them
@@ -138,7 +140,7 @@ def sweep(
         return _one_stream(lanes, batch, metrics, every)
     if not isinstance(batch, Sequence) or not all(isinstance(b, Transitions) for b in batch):
         raise InputError("sweep takes Transitions, or a list of them, one a stream")
-    if not isinstance(workers, int) or workers < 1:
+    if not isinstance(workers, (int, np.integer)) or workers < 1:
         raise InputError(f"workers must be a whole number from 1, got {workers!r}")
     measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
     if not batch or len(measured) != len(batch) or len({(len(b), b.d) for b in batch}) != 1:
@@ -151,8 +153,12 @@ def sweep(
         raise InputError("the mappings of metrics must have the same names for every stream")
     count = len(batch)
     own = [[lane._of(k, count) for lane in lanes] for k in range(count)]
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        parts = list(pool.map(partial(_one_stream, every=every), own, batch, measured))
+    run = partial(_one_stream, every=every)
+    if workers == 1:  # here, where an interrupt ends it
+        parts = list(map(run, own, batch, measured))
+    else:
+        with ThreadPoolExecutor(max_workers=int(workers)) as pool:
+            parts = list(pool.map(run, own, batch, measured))
     first = parts[0]
     return SweepResult(
         [part.learners for part in parts],
@@ -271,19 +277,23 @@ def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
     if metrics is not None and not isinstance(metrics, Mapping):
         raise InputError(f'metrics are a mapping such as {{"rmse": metric}}, not {metrics!r}')
     for name, metric in (metrics or {}).items():
-        if not all(hasattr(metric, part) for part in ("R", "center", "constant")):
+        if not all(hasattr(metric, part) for part in PARTS):
             raise InputError(f"metric {name!r} is {metric!r}; take one of o2td.metrics")
-        R, center = (np.ascontiguousarray(x, dtype=np.float64) for x in (metric.R, metric.center))
-        if R.shape != (d, d) or center.shape != (d,):
+        R, center, constant = (
+            as_numbers(f"{part} of metric {name!r}", getattr(metric, part)) for part in PARTS
+        )
+        if (R.shape, center.shape, constant.shape) != ((d, d), (d,), ()):
             raise InputError(
-                f"metric {name!r} has R {R.shape} and center {center.shape}, for {d} features"
-                f" they must be {(d, d)} and {(d,)}"
+                f"metric {name!r} has R {R.shape}, center {center.shape} and constant"
+                f" {constant.shape}, for {d} features they must be {(d, d)}, {(d,)} and a number"
             )
-        if not all(np.isfinite(x).all() for x in (R, center, metric.constant)):
+        if not all(np.isfinite(x).all() for x in (R, center, constant)):
             raise InputError(f"metric {name!r} has numbers that are not finite")
+        # Frozen, so that compiled code is that of one type of array, whatever is given.
+        R, center = (freeze(np.ascontiguousarray(x)) for x in (R, center))
         if not is_upper(R):
             raise InputError(
                 f"R of metric {name!r} is not upper triangular: give numpy.linalg.qr(R)[1]"
             )
-        measured.append((R.reshape(-1), center, float(metric.constant), len(measured)))
+        measured.append((R.reshape(-1), center, float(constant), len(measured)))
     return measured
