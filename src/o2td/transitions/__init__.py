@@ -12,10 +12,9 @@ which never builds the (n, d) array. Everything is checked once, here; whoever r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td.arrays import (
     Bools,
@@ -33,32 +32,17 @@ from o2td.arrays import (
     vector,
 )
 from o2td.errors import InputError
+from o2td.transitions.joining import checked, join
+from o2td.transitions.ratios import implied, ratio
+from o2td.transitions.rows import DenseRows, Rows, SparseRows, own_rows, table_rows
+
+__all__ = ["DenseRows", "Rows", "SparseRows", "Transitions"]
 
 _VECTORS = (
     *("reward", "discount", "rho", "start", "state", "next_state", "target_prob"),
     *("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2"),
 )
 _ROWS = ("phi", "next_phi", "next_phi_2")
-
-
-class DenseRows(NamedTuple):
-    """Row t of the batch is `matrix[at[t]]`."""
-
-    matrix: Floats
-    at: Ints
-
-
-class SparseRows(NamedTuple):
-    """Row t of the batch is row `at[t]` of the CSR triple."""
-
-    data: Floats
-    indices: npt.NDArray[np.int32]
-    indptr: Ints
-    at: Ints
-    d: int
-
-
-Rows = DenseRows | SparseRows
 
 
 class Transitions:
@@ -244,24 +228,10 @@ class Transitions:
 
     def rows(self, which: str = "phi") -> Rows:
         """The features as compiled kernels read them: a matrix (or CSR triple) and an index."""
-        source = self.table if self.layout == "table" else getattr(self, f"_{which}")
         if self.layout == "table":
             name = {"phi": "state", "next_phi": "next_state", "next_phi_2": "next_state_2"}[which]
-            index = getattr(self, name)
-        else:
-            index = _NUMBERS[: self.n] if self.n <= len(_NUMBERS) else freeze(np.arange(self.n))
-        if isinstance(source, np.ndarray):
-            return DenseRows(source, index)
-        starts = source.indptr
-        if self.layout == "csr":
-            starts = starts[self._low : self._low + self.n + 1]
-        return SparseRows(
-            freeze(source.data),
-            freeze(source.indices.astype(np.int32, copy=False)),
-            freeze(starts.astype(np.int64, copy=False)),
-            index,
-            self.d,
-        )
+            return table_rows(self.table, getattr(self, name))
+        return own_rows(getattr(self, f"_{which}"), self._low, self.n)
 
     @property
     def sparse(self) -> bool:
@@ -303,7 +273,7 @@ class Transitions:
         other = self[:]
         if rho is not None:
             other.rho = vector("rho", rho, self.n, 0.0, np.inf)
-            other.target_prob = self._implied(other.rho)
+            other.target_prob = implied(other.rho, self.behavior_prob)
         if rho is not None or discount is not None:
             other._next_phi_2 = other.next_state_2 = other.discount_2 = other.rho_2 = None
         if reward is not None:
@@ -342,26 +312,16 @@ class Transitions:
         >>> len(Transitions.concatenate([one, one]))
         4
         """
-        parts = list(parts)
-        if not parts:
-            raise InputError("concatenate needs at least one batch")
+        parts = checked(parts)
         first = parts[0]
-        for k, part in enumerate(parts):
-            if (part.layout, part.d, part.sparse) != (first.layout, first.d, first.sparse):
-                raise InputError(
-                    f"batch {k} has layout {part.layout} with {part.d} features,"
-                    f" batch 0 has {first.layout} with {first.d}; they must agree"
-                )
-            if part.table is not first.table and not _same_table(part.table, first.table):
-                raise InputError(f"batch {k} refers to another feature table than batch 0")
         other = Transitions.__new__(Transitions)
         other.d, other.layout, other.table = first.d, first.layout, first.table
         other.largest = max(part.largest for part in parts)
         for name in _VECTORS:
-            setattr(other, name, _join(name, [getattr(part, name) for part in parts]))
+            setattr(other, name, join(name, [getattr(part, name) for part in parts]))
         for name in _ROWS:
             rows = [None if part.layout == "table" else getattr(part, name) for part in parts]
-            setattr(other, f"_{name}", _join(name, rows))
+            setattr(other, f"_{name}", join(name, rows))
         other._low = 0
         other.n = len(other.reward)
         return other
@@ -397,26 +357,9 @@ class Transitions:
                 self.behavior_prob <= 0.0,
                 "an action that was taken has a probability above 0",
             )
-        self.rho = self._ratio(rho)
+        self.rho = ratio(rho, self.target_prob, self.behavior_prob, n)
         self.interest = optional("interest", interest, n, 0.0, np.inf)
         self.start = marks(start, n)
-
-    def _ratio(self, rho: Any) -> Floats:
-        if rho is not None:
-            return vector("rho", rho, self.n, 0.0, np.inf)
-        if self.target_prob is None or self.behavior_prob is None:
-            return freeze(np.ones(self.n))
-        with np.errstate(over="ignore"):
-            ratio = self.target_prob / self.behavior_prob
-        refuse("rho", ratio, ~np.isfinite(ratio), "target_prob / behavior_prob overflows")
-        return freeze(ratio)
-
-    def _implied(self, rho: Floats) -> Floats | None:
-        """The target's probabilities that give these ratios, where there are such."""
-        if self.behavior_prob is None:
-            return None
-        target = rho * self.behavior_prob
-        return None if (target > 1.0 + 1e-9).any() else freeze(np.minimum(target, 1.0))
 
     def _successor(self, name: str, rows: Any, discount: Floats) -> Any:
         rows = as_rows(name, rows)
@@ -439,27 +382,3 @@ class Transitions:
             self.rho_2 = vector("rho_2", 1.0 if rho_2 is None else rho_2, self.n, 0.0, np.inf)
         elif discount_2 is not None or rho_2 is not None:
             raise InputError("discount_2 and rho_2 belong to a second successor: pass next_phi_2")
-
-
-_NUMBERS = freeze(np.arange(1 << 15))  # of rows that stand one after the other
-
-
-def _same_table(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    return type(one) is type(other) and one.shape == other.shape and (one != other).nnz == 0
-
-
-def _join(name: str, parts: list[Any]) -> Any:
-    missing = [part is None for part in parts]
-    if all(missing):
-        return None
-    if any(missing):
-        raise InputError(
-            f"{name} is given in some batches and missing in batch {missing.index(True)}"
-        )
-    if isinstance(parts[0], np.ndarray):
-        return freeze(np.concatenate(parts))
-    from scipy.sparse import csr_array, vstack
-
-    return csr_array(vstack(parts, format="csr"))

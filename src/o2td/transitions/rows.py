@@ -1,0 +1,59 @@
+"""Features as compiled kernels read them: a matrix, or the three arrays of a CSR one, and an index."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.arrays import Floats, Ints, freeze
+
+__all__ = ["DenseRows", "Rows", "SparseRows", "own_rows", "table_rows"]
+
+_NUMBERS = freeze(np.arange(1 << 15))  # of rows that stand one after the other
+
+
+class DenseRows(NamedTuple):
+    """Row t of the batch is `matrix[at[t]]`."""
+
+    matrix: Floats
+    at: Ints
+
+
+class SparseRows(NamedTuple):
+    """Row t of the batch is row `at[t]` of the CSR triple."""
+
+    data: Floats
+    indices: npt.NDArray[np.int32]
+    indptr: Ints
+    at: Ints
+    d: int
+
+
+Rows = DenseRows | SparseRows
+
+
+def table_rows(table: Any, index: Ints) -> Rows:
+    """Rows `index` of a table, dense or CSR."""
+    if isinstance(table, np.ndarray):
+        return DenseRows(table, index)
+    return _sparse(table, table.indptr, index)
+
+
+def own_rows(rows: Any, low: int, n: int) -> Rows:
+    """`n` rows one after the other; of CSR rows those from `low` on."""
+    index = _NUMBERS[:n] if n <= len(_NUMBERS) else freeze(np.arange(n))
+    if isinstance(rows, np.ndarray):
+        return DenseRows(rows, index)
+    return _sparse(rows, rows.indptr[low : low + n + 1], index)
+
+
+def _sparse(rows: Any, starts: Any, index: Ints) -> SparseRows:
+    return SparseRows(
+        freeze(rows.data),
+        freeze(rows.indices.astype(np.int32, copy=False)),
+        freeze(starts.astype(np.int64, copy=False)),
+        index,
+        int(rows.shape[1]),
+    )
