@@ -15,7 +15,7 @@ from o2td.evaluation.reach import unlogged_regions
 from o2td.evaluation.survey import Survey
 from o2td.features import Polynomial
 
-from .logs import block_of, line_log
+from .logs import SmallChunks, block_of, line_log
 
 TRUSTED = "trust"
 
@@ -210,18 +210,123 @@ def test_action_values_lose_the_rows_whose_next_probabilities_are_not_known():
     assert "too small" in answer["lstdq"].reason
 
 
-def test_start_states_that_are_lost_with_their_only_row_are_told():
-    rows = []
-    for e in range(400):
-        if e % 2:
-            rows.append((e, 0, 0, 1.0, False, True))
-        else:
-            rows += [(e, 0, 1, 0.0, False, False), (e, 1, 0, 1.0, True, False)]
-    names = ["episode", "step", "state", "reward", "terminated", "truncated"]
-    log = pd.DataFrame(rows, columns=names).assign(rho=1.0)
-    answer = evaluation.evaluate(log, discount=0.9)
-    assert answer.verdict == "cannot answer"
-    assert "50.0% of the episodes had only a row that was left out" in " ".join(answer.reasons)
+# -- starts of which nothing else is known ---------------------------------------------------------
+
+
+def cut_early(episodes: int, seed: int, ends: float = 0.0) -> pd.DataFrame:
+    """Three states in any order, reward by state and action; episodes are cut after 1 to 4 steps.
+
+    What follows the last step is not written, so that those of one step have only their start.
+    """
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[Any, ...]] = []
+    for e in range(episodes):
+        # Most of those that start in 2, where values are highest, are cut at once.
+        state = int(rng.integers(0, 3))
+        steps = 1 if state == 2 and rng.random() < 0.8 else int(rng.integers(2, 5))
+        for t in range(steps):
+            action, ended = int(rng.random() < 0.5), bool(rng.random() < ends)
+            last = ended or t == steps - 1
+            chances = (0.5, (0.3, 0.7)[action], 0.3, 0.7)
+            place = (float(state), float(state == 2))
+            reward = 5.0 * (state == 2) + action + 0.1 * rng.normal()
+            rows.append((e, t, state, *place, action, reward, ended, last and not ended, *chances))
+            if last:
+                break
+            state = int(rng.integers(0, 3))
+    names = ["episode", "step", "state", "obs_0", "obs_1", "action", "reward", "terminated"]
+    names += ["truncated", "behavior_prob", "target_prob", "target_prob_0", "target_prob_1"]
+    return pd.DataFrame(rows, columns=names).drop(columns="target_prob")
+
+
+@pytest.mark.parametrize("seen", ["state", "obs"])
+def test_starts_whose_only_row_is_dropped_count(seen):
+    log = cut_early(400, 0)
+    starts = log.groupby("episode").state.first().to_numpy()
+    alone = int((log.groupby("episode").size() == 1).sum())
+    given = log.drop(columns=["obs_0", "obs_1"] if seen == "state" else ["state"])
+    fits = ("lstd", "lstdq", "lsetd", "plugin", "sotd", "o2td", "tdrc")
+    options: dict[str, Any] = {} if seen == "state" else {"features": "polynomial:1"}
+    for method in fits if seen == "state" else fits[:3]:
+        answer = evaluation.evaluate(given, discount=0.9, methods=method, lanes=50, **options)
+        assert answer.diagnostics["lone_starts"] == alone > 80
+        inputs: Any = starts
+        if seen == "obs":
+            inputs = np.column_stack([starts, starts == 2]).astype(float)
+        chances = np.tile([0.3, 0.7], (len(starts), 1)) if method == "lstdq" else None
+        assert answer.values(inputs, chances).mean() == pytest.approx(answer[method].value)
+        assert "missing from the mean" not in answer[method].reason
+
+
+def test_with_them_intervals_hold_the_truth_and_are_trusted():
+    step = np.array([0.7, 0.7, 5.7])
+    truth = float((step + 0.9 * step.mean() / 0.1).mean())
+    found = [
+        evaluation.evaluate(
+            cut_early(300, seed).drop(columns=["obs_0", "obs_1"]), discount=0.9, methods="lstd"
+        ).recommended
+        for seed in range(20)
+    ]
+    assert {row.verdict for row in found} == {TRUSTED}
+    assert sum(row.covers(truth) for row in found) >= 17
+
+
+@pytest.mark.parametrize("method", ["lstd", "wpdis", "lstdq"])
+def test_their_influence_is_what_leaving_them_out_changes(method):
+    log = cut_early(60, 1).drop(columns=["obs_0", "obs_1"])
+    options: dict[str, Any] = {"discount": 0.9, "methods": method, "lanes": 0}
+    whole = evaluation.evaluate(log, **options)[method]
+    without = [
+        evaluation.evaluate(log[log.episode != e], **options)[method].value for e in range(60)
+    ]
+    spread = np.array(without) - np.mean(without)
+    jackknife = float(np.sqrt(59 / 60 * (spread @ spread)))
+    assert whole.standard_error == pytest.approx(jackknife, rel=0.2)
+
+
+def test_histories_cannot_count_them_and_say_so():
+    log = cut_early(400, 2, ends=0.4).drop(columns=["obs_0", "obs_1"])
+    answer = evaluation.evaluate(log, discount=0.1, methods="lstd,wpdis,wdr")
+    said = {row.method: " ".join(row.reasons) for row in answer.estimates}
+    assert "episodes had only a row that was left out" not in said["lstd"]
+    assert "and they are missing from the mean" in said["wpdis"]
+    assert "and nothing corrects their part of the mean" in said["wdr"]
+
+
+def test_the_same_starts_however_the_log_is_read():
+    log = cut_early(150, 3, ends=0.05).drop(columns="state")
+    options: dict[str, Any] = {"features": "polynomial:1", "lanes": 40}
+    whole = evaluation.evaluate(log, discount=0.9, **options)
+    for rows in (1, 7, 64):
+        again = evaluation.evaluate(SmallChunks(log, 0.9, rows), **options)
+        assert again.diagnostics["lone_starts"] == whole.diagnostics["lone_starts"] > 0
+        for row in whole.estimates:
+            other = again[row.method]
+            assert other.value == pytest.approx(row.value, rel=1e-9)
+            assert (other.low, other.high) == pytest.approx((row.low, row.high), rel=1e-7)
+
+
+@pytest.mark.parametrize("seen", ["state", "obs"])
+def test_a_start_that_no_row_leaves_is_not_worth_nothing(seen):
+    log = cut_early(300, 4).drop(columns=["obs_0", "obs_1"])
+    single = log.groupby("episode").step.transform("size") == 1
+    log.loc[single, "state"] = 7
+    if seen == "obs":
+        log = log.rename(columns={"state": "obs_0"}).astype({"obs_0": float})
+    features = "auto" if seen == "state" else "polynomial:1"
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd", features=features)
+    assert answer.diagnostics["unlogged_share"] > 0.2
+    assert answer.verdict != TRUSTED
+    assert "no usable row starts from" in " ".join(answer.reasons)
+
+
+def test_starts_beyond_what_is_held_are_told(monkeypatch):
+    monkeypatch.setattr("o2td.sources.stream._WAITING", 5)
+    log = cut_early(400, 5).drop(columns=["obs_0", "obs_1"])
+    log = log.sort_values("episode", key=lambda e: e.map(e.value_counts()), kind="stable")
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd")
+    assert answer.diagnostics["lone_starts"] == 5
+    assert "their start states are missing from the mean" in " ".join(answer.reasons)
 
 
 # -- agreement -------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def gather(source: Source, rows: int = 65_536) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name in LogChunk.__dataclass_fields__:
         parts = [getattr(chunk, name) for chunk in chunks]
-        if name == "drop":
+        if name in ("drop", "lone"):
             continue
         result[name] = None if parts[0] is None else np.concatenate(parts)
     return result

@@ -39,6 +39,32 @@ def test_episodes_that_vanish_are_noted():
     assert source.info.dropped == {"no final observation": 2}
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+@pytest.mark.parametrize("policy", [False, True])
+def test_where_they_started_is_kept(rows, policy):
+    """Before, between and after the others, whichever chunk they go with."""
+    episode = [0, 1, 2, 2, 3, 4, 4, 5, 6]
+    log = _log(
+        9, episode=episode, step=[0, 0, 0, 1, 0, 0, 1, 0, 0], state=[5, 6, 0, 1, 7, 0, 1, 8, 9]
+    )
+    log = log.assign(terminated=[False, False, False, True, False, False, True, False, False])
+    chances = np.arange(20).reshape(10, 2) + 1.0
+    chances /= chances.sum(axis=1, keepdims=True)
+    options = {"target": lambda s: chances[s]} if policy else {}
+    log = log.assign(behavior_prob=0.5) if policy else log
+    source = sources.open_logs(log, discount=0.9, **options)
+    chunks = list(source.chunks(rows))
+    assert all(len(chunk) for chunk in chunks)
+    inputs, given = zip(*(chunk.starts() for chunk in chunks), strict=True)
+    assert np.concatenate(inputs).tolist() == [5, 6, 0, 7, 0, 8, 9]
+    if policy:
+        assert np.concatenate(given).tolist() == chances[[5, 6, 0, 7, 0, 8, 9]].tolist()
+    alone = [chunk.lone for chunk in chunks if chunk.lone is not None]
+    keys = np.concatenate([lone.key for lone in alone])
+    assert len(keys) == len(set(keys)) == 5
+    assert not set(keys) & {key for chunk in chunks for key in chunk.key}
+
+
 @pytest.mark.parametrize("name", ["reward", "rho", "obs_0", "next_obs_0"])
 @pytest.mark.parametrize("size", [1e300, -1e200])
 def test_numbers_whose_products_overflow(name, size):

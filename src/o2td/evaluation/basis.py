@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.evaluation.blocks import Block, Floats, Ints
+from o2td.sources.chunk import LoneStarts
 
 WIDEST = 2048  # dense features that a system of equations may have
 
@@ -95,6 +96,10 @@ class States:
             ahead[other] = self.phi(after[other])
         return here, ahead
 
+    def first(self, lone: LoneStarts) -> Floats:
+        """`phi(s_0)` of episodes of which only the start is known."""
+        return self.phi(lone.input)
+
     def rows(self, block: Block) -> Rows:
         """Rows of a block."""
         here, ahead = self.both(block)
@@ -115,6 +120,11 @@ class Actions:
         """How the features are written."""
         return f"{self.states.name} for each of {self.n_actions} actions"
 
+    def first(self, lone: LoneStarts) -> Floats:
+        """`sum_a pi(a, s_0) phi(s_0, a)` of episodes of which only the start is known."""
+        assert lone.target_probs is not None  # noqa: S101  # or rows would have refused
+        return _weighted(lone.target_probs, self.states.phi(lone.input))
+
     def rows(self, block: Block) -> Rows:
         """Rows of a block; those whose successor has no probabilities are not used."""
         rows = block.rows
@@ -131,10 +141,13 @@ class Actions:
         taken[np.arange(n), rows.action.astype(np.int64)] = here
         following = (chance[:, :, None] * ahead[:, None, :]).reshape(n, -1)
         start = block.first[:-1]
-        first = (rows.target_probs[start][:, :, None] * here[start][:, None, :]).reshape(
-            len(start), -1
-        )
+        first = _weighted(rows.target_probs[start], here[start])
         return Rows.of(taken.reshape(n, -1), following, rows.reward, first, keep)
+
+
+def _weighted(chance: Floats, phi: Floats) -> Floats:
+    """`pi(a, s) phi(s)` of all actions, side by side."""
+    return (chance[:, :, None] * phi[:, None, :]).reshape(len(phi), -1)
 
 
 class Cells:

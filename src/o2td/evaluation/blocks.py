@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.sources import LogChunk, Source, open_logs
-from o2td.sources.chunk import ARRAYS
+from o2td.sources.chunk import ARRAYS, LoneStarts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Block:
     """Whole episodes: rows, where each episode begins, its key, and whether its start was seen.
 
     Of a long episode there may be several parts, one after the other; `within` says that the first
-    row goes on where the part before ended.
+    row goes on where the part before ended. `lone` are episodes of which only the start is known.
     """
 
     rows: LogChunk
@@ -43,6 +43,7 @@ class Block:
     opens: Bools
     key: Keys  # of each episode; pieces of a cut one have keys of their own
     within: bool = False
+    lone: LoneStarts | None = None
 
     @property
     def episodes(self) -> int:
@@ -73,7 +74,9 @@ class Block:
         length = np.diff(self.first)[order]
         first = np.concatenate([[0], np.cumsum(length)])
         rows = np.arange(first[-1]) + np.repeat(self.first[order] - first[:-1], length)
-        return Block(self.rows.take(rows), first, self.opens[order], self.key[order])
+        return Block(
+            self.rows.take(rows), first, self.opens[order], self.key[order], lone=self.lone
+        )
 
     def parts(self, limit: int) -> Iterator[Block]:
         """Consecutive parts of at most `limit` rows, cut inside an episode only if it is longer."""
@@ -94,7 +97,9 @@ class Block:
         within = begin > int(self.first[low])
         first = np.clip(self.first[low : high + 1], begin, end) - begin
         opens = self.opens[low:high] & (not within)
-        return Block(self.rows.take(slice(begin, end)), first, opens, self.key[low:high], within)
+        lone = None if begin else self.lone
+        rows = self.rows.take(slice(begin, end))
+        return Block(rows, first, opens, self.key[low:high], within, lone)
 
     def shortened(self, longest: int) -> Block:
         """The same with at most the first `longest` rows of each episode."""
@@ -103,14 +108,17 @@ class Block:
             return self
         step = np.arange(len(self.rows)) - np.repeat(self.first[:-1], length)
         first = np.concatenate([[0], np.cumsum(np.minimum(length, longest))])
-        return Block(self.rows.take(step < longest), first, self.opens, self.key)
+        return Block(self.rows.take(step < longest), first, self.opens, self.key, lone=self.lone)
 
-    def pick(self, episodes: Bools) -> Block:
-        """Only some of the episodes."""
+    def pick(self, episodes: Bools, lone: Any = None) -> Block:
+        """Only some of the episodes, and of the lone starts (none if it is not said which)."""
+        starts = None if self.lone is None or lone is None else self.lone.take(lone)
         length = np.diff(self.first)[episodes]
         rows = self.rows.take(np.repeat(episodes, np.diff(self.first)))
         return Block(
-            rows, np.concatenate([[0], np.cumsum(length)]), self.opens[episodes], self.key[episodes]
+            *(rows, np.concatenate([[0], np.cumsum(length)])),
+            *(self.opens[episodes], self.key[episodes]),
+            lone=starts,
         )
 
 
@@ -181,25 +189,27 @@ def whole_episodes(chunks: Iterator[LogChunk], longest: int = LONGEST) -> Iterat
     """Chunks joined and cut so that each block holds whole episodes."""
     rest: LogChunk | None = None
     opens, piece = True, 0
+    lone: LoneStarts | None = None
     for chunk in chunks:
         if not len(chunk):
             continue
+        lone = LoneStarts.joined([lone, chunk.lone])
         rows = chunk if rest is None else join(rest, chunk)
         starts = np.flatnonzero(rows.start)
         stop = int(starts[-1]) if len(starts) else 0
         if len(rows) - stop >= longest and stop == 0:
-            yield _block(rows, opens, piece)
-            rest, opens, piece = None, False, piece + 1
+            yield _block(rows, opens, piece, lone)
+            rest, opens, piece, lone = None, False, piece + 1, None
             continue
         if stop:
-            yield _block(rows.take(slice(0, stop)), opens, piece)
-            opens, piece = True, 0
+            yield _block(rows.take(slice(0, stop)), opens, piece, lone)
+            opens, piece, lone = True, 0, None
         rest = rows.take(slice(stop, None))
     if rest is not None:
-        yield _block(rest, opens, piece)
+        yield _block(rest, opens, piece, lone)
 
 
-def _block(rows: LogChunk, opens: bool, piece: int) -> Block:
+def _block(rows: LogChunk, opens: bool, piece: int, lone: LoneStarts | None) -> Block:
     begin = rows.start.copy()
     begin[0] = True
     first = np.append(np.flatnonzero(begin), len(rows))
@@ -209,7 +219,7 @@ def _block(rows: LogChunk, opens: bool, piece: int) -> Block:
     if piece and not rows.start[0]:
         with np.errstate(over="ignore"):
             key[0] += np.uint64(piece) * _MIX
-    return Block(rows, first, seen, key)
+    return Block(rows, first, seen, key, lone=lone)
 
 
 def join(one: LogChunk, two: LogChunk) -> LogChunk:
@@ -238,4 +248,5 @@ def joined(blocks: list[Block]) -> Block:
         np.concatenate([[0], np.cumsum(lengths)]),
         np.concatenate([block.opens for block in blocks]),
         np.concatenate([block.key for block in blocks]),
+        lone=LoneStarts.joined([block.lone for block in blocks]),
     )

@@ -17,6 +17,7 @@ from o2td.evaluation.blocks import Block, Bools, Floats, Ints
 from o2td.evaluation.reach import NEARLY, unlogged
 from o2td.evaluation.systems import FOLDS
 from o2td.solvers.linear import Solution, conclude, solve
+from o2td.sources.chunk import LoneStarts
 
 _LANES_BYTES = 1 << 28
 _DENSE = 160  # states up to which a dense solve is quicker than a sparse one
@@ -75,6 +76,20 @@ class CellSystem:
         found = _grouped(where.ravel(), unit[live], flow, len(pair), block.episodes) @ weights
         self._merge(self.cell[pair], found)
         self._check()
+
+    def add_starts(self, lone: LoneStarts, fold: Any, counts: Floats | None) -> None:
+        """Take in starts of which nothing else is known."""
+        cell = self.basis.features.state_of(lone.input)
+        self._grow(np.unique(cell))
+        weights = self._weights(fold, counts, len(lone))
+        each = np.arange(len(lone))
+        self.sums[:, 2] += (
+            _grouped(self._place(cell), each, np.ones(len(lone)), self.d, len(lone)) @ weights
+        )
+
+    def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
+        """`V(s_0)` of starts of which nothing else is known; `theta` may have columns."""
+        return np.asarray(theta[self._place(self.basis.features.state_of(lone.input))])
 
     def _weights(self, fold: Any, counts: Floats | None, episodes: int) -> Floats:
         member = np.zeros((episodes, FOLDS))

@@ -131,6 +131,7 @@ def _(held: Weighed, more: Weighed) -> None:
     held.totals.add(**vars(more.totals))
     held.top.add(more.top.sorted())
     held.lengths += more.lengths
+    held.lone += more.lone
     held.largest = max(held.largest, more.largest)
 
 

@@ -171,4 +171,5 @@ def first_episodes(sample: Block, rows: int = JUDGED) -> Block:
     if len(sample.rows) <= rows:
         return sample
     last = max(int(np.searchsorted(sample.first, rows)), min(2 * FOLDS, sample.episodes))
-    return sample.pick(np.arange(sample.episodes) < last)
+    lone = 0 if sample.lone is None else last * len(sample.lone) // sample.episodes
+    return sample.pick(np.arange(sample.episodes) < last, slice(0, lone))

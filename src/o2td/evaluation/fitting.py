@@ -8,6 +8,7 @@ second pass, so nothing is kept of an episode but its part in the moments.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,9 @@ from o2td.evaluation.importance import Corrected
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.select import own
 from o2td.evaluation.survey import by_fold, folds_of
-from o2td.evaluation.systems import FOLDS, System, slices
+from o2td.evaluation.systems import FOLDS, System, fitting_rows, slices
 from o2td.solvers.linear import Solution
+from o2td.sources.chunk import LoneStarts
 
 AnySystem = System | CellSystem
 _COUNTED = 1 << 14  # episodes whose counts in the lanes are held at a time
@@ -64,6 +66,11 @@ class Fitting:
                 else:
                     rows = _shared(shared, system, part)
                     system.add(part, rows, fold, counts if system.wanted else None)
+            for lone in _lone_parts(self.systems, part):
+                fold = folds_of(lone.key, FOLDS)
+                counts = poisson_counts(lone.key, self.seed, self.lanes) if wanted else None
+                for system in self.systems:
+                    system.add_starts(lone, fold, counts if system.wanted else None)
 
     def fits(self) -> list[Fit]:
         """Solve every system."""
@@ -122,7 +129,7 @@ class Influences:
     def add(self, block: Block) -> None:
         """Take in a block."""
         weighed = self.corrected.weighed
-        share = weighed.count / max(weighed.totals.opened, 1.0)
+        share = weighed.units / max(weighed.totals.opened, 1.0)
         influence = np.zeros((block.episodes, len(self.systems)))
         starts, delta = np.empty(block.episodes), np.empty(len(block.rows))
         episode = row = 0
@@ -133,13 +140,19 @@ class Influences:
             for k, system in enumerate(self.systems):
                 first, moved = _influence(system, part, shared, self.thetas[k], self.adjoints[k])
                 apart = np.where(part.opens, first - self.values[k], 0.0)
-                influence[at, k] += share * apart + weighed.count * moved
+                influence[at, k] += share * apart + weighed.units * moved
             first, errors = _corrections(self.lead, part, shared, self.across)
             starts[at][part.within :] = first[part.within :]
             delta[row : row + len(errors)] = errors
             episode, row = at.stop, row + len(errors)
         columns = self.corrected.columns(block, starts, delta)
         self.moments.add(np.column_stack([influence @ self.blends, columns]), block.key)
+        for lone in _lone_parts([*self.systems, self.lead], block):
+            pairs = zip(self.systems, self.thetas, strict=True)
+            values = np.stack([system.start_values(lone, theta) for system, theta in pairs], axis=1)
+            first = own(self.lead.start_values(lone, self.across), folds_of(lone.key, FOLDS))
+            apart = share * (values - self.values) @ self.blends
+            self.moments.add(np.column_stack([apart, self.corrected.lone(first)]), lone.key)
 
     def spreads(self) -> list[Spread]:
         """What was found in each column."""
@@ -155,6 +168,14 @@ def _parts(systems: list[AnySystem], block: Block) -> list[Block]:
         return slices(block, max(system.d for system in dense))
     probe = next(block.parts(1))  # one row: the first episode may be enormous
     return slices(block, max(system.basis.rows(probe).here.shape[1] for system in dense))
+
+
+def _lone_parts(systems: list[AnySystem], block: Block) -> Iterator[LoneStarts]:
+    """Lone starts of a block, as many at a time as have features that fit in memory."""
+    if block.lone is None:
+        return iter(())
+    width = max((system.d for system in systems if isinstance(system, System)), default=1)
+    return block.lone.parts(min(_COUNTED, fitting_rows(width)))
 
 
 def _shared(shared: dict[int, Rows], system: System, block: Block) -> Rows:

@@ -68,11 +68,14 @@ class Weighed:
     top: Largest = field(default_factory=lambda: Largest(LARGEST))
     lengths: Ints = field(default_factory=lambda: np.zeros(HORIZON + 1, dtype=np.int64))
     largest: float = 0.0  # ratio of an action
+    lone: int = 0  # episodes of which only the start is known
 
     def add(self, block: Block) -> None:
         """Take in a block."""
         weight, gone, step = histories(block)
         rows, last = block.rows, block.first[1:] - 1
+        lone = 0 if block.lone is None else len(block.lone)
+        self.lone += lone
         reward = gone * rows.reward
         weighted = weight * reward
         self.horizon.add(block, weight, step, weighted)
@@ -85,7 +88,7 @@ class Weighed:
         self.largest = max(self.largest, float(rows.rho.max()))
         apart = block.sums(rows.rho) - length
         self.totals.add(
-            opened=block.opens.sum(),
+            opened=block.opens.sum() + lone,
             ended=rows.terminated[last].sum(),
             left=np.where(rows.terminated[last], 0.0, gone[last] * rows.discount[last]).sum(),
             positive=np.count_nonzero(final),
@@ -101,8 +104,13 @@ class Weighed:
 
     @property
     def count(self) -> int:
-        """Number of episodes."""
+        """Number of episodes that have rows."""
         return self.moments.count
+
+    @property
+    def units(self) -> int:
+        """Number of episodes, those included of which only the start is known."""
+        return self.count + self.lone
 
     def spread(self, name: str) -> Spread:
         """Moments of `is` and `pdis` by episode, of the `weight` or of the `plain` return."""
@@ -123,7 +131,9 @@ class Corrected:
     """Second pass: influence of all that weighs histories, with errors of a cross-fitted `V`.
 
     The columns of `dr` and `wdr` average to their distance from `base`, the mean of `V(s_0)`, those of
-    the others to 0; that of the last to the correction of `V` over the first `reach` steps.
+    the others to 0; that of the last to the correction of `V` over the first `reach` steps. Averages
+    are over all episodes: one of which only the start is known moves `dr` and `wdr` by it, and
+    nothing else.
     """
 
     weighed: Weighed
@@ -142,26 +152,34 @@ class Corrected:
         `first` is `V(s_0)` by episode and `delta` the error by row, both of the episode's own fold.
         """
         weight, gone, step = histories(block)
-        horizon, count = self.weighed.horizon, self.weighed.count
+        horizon, units = self.weighed.horizon, self.weighed.units
+        each = units / self.weighed.count
         opens, last = block.opens, weight[block.first[1:] - 1]
         discounted = gone * block.rows.reward
         reward, error = weight * discounted, weight * gone * delta
         total = horizon.total
         inverse = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
-        share = count * error * inverse[step]
-        start = np.where(opens, first - self.base, 0.0) * (
-            count / max(self.weighed.totals.opened, 1.0)
-        )
+        share = units * error * inverse[step]
+        start = self._start(np.where(opens, first - self.base, 0.0))
         made: dict[str, Callable[[], Floats]] = {
-            "is": lambda: last * block.sums(discounted) - self.weighed.value("is"),
-            "wis": lambda: self._normalised(last, block.sums(discounted)),
-            "pdis": lambda: block.sums(reward) - self.weighed.value("pdis"),
-            "wpdis": lambda: count * horizon.centered(block, weight, step, reward),
-            "dr": lambda: start + block.sums(error),
+            "is": lambda: each * (last * block.sums(discounted) - self.weighed.value("is")),
+            "wis": lambda: each * self._normalised(last, block.sums(discounted)),
+            "pdis": lambda: each * (block.sums(reward) - self.weighed.value("pdis")),
+            "wpdis": lambda: units * horizon.centered(block, weight, step, reward),
+            "dr": lambda: start + each * block.sums(error),
             "wdr": lambda: start + block.sums(share),
             SHORT: lambda: block.sums(np.where(step < self.reach, share, 0.0)),
         }
         return np.column_stack([made[name]() for name in self.names])
+
+    def lone(self, first: Floats) -> Floats:
+        """The same of episodes of which only the start is known, with `V(s_0)` as `first`."""
+        start = self._start(first - self.base)
+        nothing = np.zeros(len(first))
+        return np.column_stack([start if name in ROBUST else nothing for name in self.names])
+
+    def _start(self, apart: Floats) -> Floats:
+        return apart * (self.weighed.units / max(self.weighed.totals.opened, 1.0))
 
     def _normalised(self, weight: Floats, plain: Floats) -> Floats:
         mean = self.weighed.spread("weight").mean

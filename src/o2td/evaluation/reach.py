@@ -39,17 +39,20 @@ def unlogged(visits: Floats, known: Any, ahead: float) -> float:
 def unlogged_regions(block: Block, basis: States | Cells, ahead: float) -> float:
     """The same where nothing recurs: cells are the neighbourhoods of up to 200 inputs.
 
-    Only the successor of a cut episode's last row may lie where no row is, so these are among the
-    centres. States are told apart by their features, observations by themselves.
+    Only the successor of a cut episode's last row, and a start of which nothing else is known, may
+    lie where no row is, so these are among the centres. States are told apart by their features,
+    observations by themselves.
     """
     rows, last = block.rows, block.first[1:] - 1
     cut = last[~rows.terminated[last]]
-    if not len(cut):
+    lone = rows.input[:0] if block.lone is None else block.lone.input
+    if not len(cut) and not len(lone):
         return 0.0
-    inputs, after = _numbers(block, basis, rows.input), _numbers(block, basis, rows.next_input)
-    spread = inputs.std(axis=0)
-    inputs, after = (part / np.where(spread > 0.0, spread, 1.0) for part in (inputs, after))
-    centers = _centers(inputs, after[cut])
+    n = len(rows)
+    all_of_them = _numbers(block, basis, np.concatenate([rows.input, rows.next_input, lone]))
+    spread = all_of_them[:n].std(axis=0)
+    inputs, after, alone = np.split(all_of_them / np.where(spread > 0.0, spread, 1.0), [n, 2 * n])
+    centers = _centers(inputs, np.concatenate([after[cut], alone]))
     at, to = _nearest(inputs, centers), _nearest(after, centers)
     size = len(centers)
     weight = np.bincount(at, rows.rho, minlength=size)
@@ -57,6 +60,7 @@ def unlogged_regions(block: Block, basis: States | Cells, ahead: float) -> float
     np.add.at(flow, (at, to), rows.rho * rows.discount)
     chain = NEARLY * flow / np.where(weight > 0.0, weight, 1.0)[:, None]
     start = np.bincount(at[block.first[:-1]], block.opens, minlength=size)
+    start += np.bincount(_nearest(alone, centers), minlength=size)
     visits = np.linalg.solve(np.eye(size) - chain.T, start / max(start.sum(), 1.0))
     return unlogged(visits, weight > 0.0, ahead)
 

@@ -71,15 +71,20 @@ class Sample:
             self._keep(held)
 
     def _keep(self, block: Block) -> None:
-        draw = ((block.key * _SALT) >> np.uint64(11)).astype(np.float64) / 2.0**53
-        chosen = draw < self.threshold
-        if not chosen.any():
+        if not self._drawn(block.key).any():
             return
-        part = block if chosen.all() else block.pick(chosen)
+        part = block if self.threshold >= 1.0 else self._chosen(block)
         if self.full:
             part = part.shortened(max(self.limit // 10, 1))
         self.blocks.append(part)
         self.rows += len(part.rows)
+
+    def _drawn(self, key: Keys) -> Any:
+        return ((key * _SALT) >> np.uint64(11)).astype(np.float64) / 2.0**53 < self.threshold
+
+    def _chosen(self, block: Block) -> Block:
+        lone = None if block.lone is None else self._drawn(block.lone.key)
+        return block.pick(self._drawn(block.key), lone)
 
     def joined(self) -> Block:
         """The sample as one block."""
@@ -128,7 +133,8 @@ class Survey:
         self._count_actions(rows)
         if rows.next_target_probs is not None:
             self.unknown += int(np.isnan(rows.next_target_probs).any(axis=1).sum())
-        for inputs in (rows.input, rows.next_input):
+        lone = () if block.lone is None else (block.lone.input,)
+        for inputs in (rows.input, rows.next_input, *lone):
             self.widen(inputs.min(axis=0), inputs.max(axis=0))
 
     def widen(self, low: Any, high: Any) -> None:
@@ -196,10 +202,14 @@ class Survey:
         short, right = (1.0 - gamma * (1.0 - ended / n) for n in (used, all_rows))
         return short / right - 1.0
 
-    def lost(self, dropped: int) -> float:
-        """Share of the episodes whose only row was dropped, and their start with it (at least)."""
-        gone = max(dropped - (self.episodes - self.weighed.totals.ended), 0.0)
-        return gone / (gone + self.episodes)
+    def lost(self, unheld: int, alone: bool = False) -> float:
+        """Share of the episodes whose only row was dropped, and the start with it.
+
+        Those whose start is known count too if nothing but a start is no use (`alone`).
+        """
+        lone = self.weighed.lone
+        gone = unheld + (lone if alone else 0)
+        return gone / (unheld + lone + self.episodes)
 
     def step_support(self) -> tuple[float, float]:
         """`E_b[rho]` over rows, and its standard error by episodes, infinite where there is one."""

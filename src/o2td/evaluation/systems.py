@@ -17,6 +17,7 @@ from numba import njit
 from o2td.evaluation.basis import Actions, Rows, States
 from o2td.evaluation.blocks import Block, Bools, Floats
 from o2td.solvers.linear import Solution, conclude, solve
+from o2td.sources.chunk import LoneStarts
 
 FOLDS = 5
 _LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take
@@ -156,6 +157,18 @@ class System:
         self.lane_starts += counts.T @ np.column_stack([first, opens])
         self._add_lanes(block, z, right, fold, counts)
 
+    def add_starts(self, lone: LoneStarts, fold: Any, counts: Floats | None) -> None:
+        """Take in starts of which nothing else is known."""
+        first = self.basis.first(lone)
+        np.add.at(self.starts, fold, first)
+        np.add.at(self.opened, fold, 1.0)
+        if self.lanes is not None and counts is not None:
+            self.lane_starts += counts.T @ np.column_stack([first, np.ones(len(lone))])
+
+    def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
+        """`V(s_0)` of starts of which nothing else is known; `theta` may have columns."""
+        return np.asarray(self.basis.first(lone) @ theta)
+
     def _add_lanes(self, block: Block, z: Floats, right: Floats, fold: Any, counts: Floats) -> None:
         assert self.lanes is not None  # noqa: S101
         d, size = self.d, max(1, _STACK // (self.d * (self.d + 1)))
@@ -252,7 +265,12 @@ def runs(fold: Any, first: Any) -> list[tuple[int, slice]]:
     ]
 
 
+def fitting_rows(width: int) -> int:
+    """Rows whose features of `width` numbers stay small."""
+    return max(_ROWS // max(width, 1), 1)
+
+
 def slices(block: Block, width: int) -> list[Block]:
     """A block in parts whose features of `width` numbers stay small."""
-    limit = max(_ROWS // max(width, 1), 1)
+    limit = fitting_rows(width)
     return [block] if len(block.rows) <= limit else list(block.parts(limit))

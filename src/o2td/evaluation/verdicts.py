@@ -76,6 +76,7 @@ class Grounds:
     hastened: float  # share of value that is lost with dropped last rows
     hastened_actions: float  # the same of action values, which need more of a last row
     lost: float  # share of start states lost with them
+    lost_histories: float  # share of episodes of which no history remains
     thresholds: Thresholds
 
 
@@ -177,13 +178,20 @@ def _about_ends(case: Case, grounds: Grounds) -> None:
     scale = abs(case.value) + grounds.spread
     actions = case.method == "lstdq"
     hastened = grounds.hastened_actions if actions else grounds.hastened
+    histories = case.method in HISTORIES
+    lost = grounds.lost_histories if histories else grounds.lost
+    missing = "their start states are missing from the mean"
+    if histories:
+        missing = "they are missing from the mean"
+    if case.method in ROBUST:
+        missing = "nothing corrects their part of the mean"
     said = (
         f"last rows that go on were left out and those that end were kept: values may be"
         f" {hastened:.1%} too small; log what follows the last step",
-        f"{grounds.lost:.1%} of the episodes had only a row that was left out, and their start states"
-        " are missing from the mean; log what follows the last step",
+        f"{lost:.1%} of the episodes had only a row that was left out, and {missing}; log what"
+        " follows the last step",
     )
-    for share, reason in zip((hastened, grounds.lost), said, strict=True):
+    for share, reason in zip((hastened, lost), said, strict=True):
         if share > bounds.approximation_none:
             case.note(CANNOT, reason)
         elif share * scale > bounds.approximation_caution * case.half_width:

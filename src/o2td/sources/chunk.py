@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,56 @@ import numpy.typing as npt
 from o2td.errors import InputError
 from o2td.sources.blocks import Bools, Floats, Ints, Keys
 
-__all__ = ["LogChunk", "LogInfo"]
+__all__ = ["LogChunk", "LogInfo", "LoneStarts"]
 
 NO_FINAL = "no final observation"
+UNHELD = "start states of such episodes that are left out"
+
+
+@dataclass(frozen=True, slots=True)
+class LoneStarts:
+    """Start states of episodes of which no transition remains, as their only row was dropped.
+
+    What follows them is not known, but where the episode started is. `input` are observations or
+    states, `key` names the episodes, `target_probs` is what the target would do there, if known, and
+    `before` is the row of the chunk that each stands before.
+    """
+
+    input: npt.NDArray[Any]
+    key: Keys
+    before: Ints
+    target_probs: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, which: Any) -> LoneStarts:
+        """Some of them, by slice, mask or number."""
+        probs = None if self.target_probs is None else self.target_probs[which]
+        return LoneStarts(self.input[which], self.key[which], self.before[which], probs)
+
+    def at(self, row: int) -> LoneStarts:
+        """The same, all of them before one row."""
+        return replace(self, before=np.full(len(self), row, dtype=np.int64))
+
+    def parts(self, limit: int) -> Iterator[LoneStarts]:
+        """At most `limit` of them at a time."""
+        return (self.take(slice(low, low + limit)) for low in range(0, len(self), limit))
+
+    @staticmethod
+    def joined(parts: Sequence[LoneStarts | None]) -> LoneStarts | None:
+        """Several as one, None where there are none."""
+        some = [part for part in parts if part is not None and len(part)]
+        if len(some) < 2:
+            return some[0] if some else None
+        probs = [part.target_probs for part in some if part.target_probs is not None]
+        known = np.concatenate(probs) if len(probs) == len(some) else None
+        return LoneStarts(
+            np.concatenate([part.input for part in some]),
+            np.concatenate([part.key for part in some]),
+            np.concatenate([part.before for part in some]),
+            known,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +78,8 @@ class LogChunk:
     `next_target_probs` is NaN in the last row of a cut episode where the log does not give it.
 
     `episode` counts from 0 in the order of the log, `step` from 0 in each episode; `key` is a hash
-    of the episode's name. `drop` counts the rows left out since the chunk before, by reason.
+    of the episode's name. `drop` counts the rows left out since the chunk before, by reason; `lone`
+    are starts of episodes of which no row is left (a part of a chunk has neither).
 
     >>> import pandas as pd
     >>> from o2td import sources
@@ -62,6 +110,7 @@ class LogChunk:
     target_probs: Floats | None = None
     next_target_probs: Floats | None = None
     drop: Mapping[str, int] = field(default_factory=dict)
+    lone: LoneStarts | None = None
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -86,8 +135,21 @@ class LogChunk:
             return self.next_observation
         return successors_of(self.state, self.next_state)
 
+    def starts(self) -> tuple[npt.NDArray[Any], Floats | None]:
+        """Inputs where episodes start and what the target would do there, lone ones in their place."""
+        first = np.flatnonzero(self.start)
+        inputs, probs = self.input[first], self.target_probs
+        chances = None if probs is None else probs[first]
+        if self.lone is None:
+            return inputs, chances
+        place = np.searchsorted(first, self.lone.before)
+        inputs = np.insert(inputs, place, self.lone.input, axis=0)
+        if chances is not None and self.lone.target_probs is not None:
+            chances = np.insert(chances, place, self.lone.target_probs, axis=0)
+        return inputs, chances
 
-ARRAYS = tuple(part.name for part in fields(LogChunk) if part.name != "drop")
+
+ARRAYS = tuple(part.name for part in fields(LogChunk) if part.name not in ("drop", "lone"))
 
 
 def inputs_of(observation: Floats | None, state: Ints | None) -> npt.NDArray[Any]:

@@ -225,8 +225,12 @@ def find_columns(names: Sequence[str], given: Columns, where: str) -> Mapped:
             roles[role] = _explicit(role, value, names, where)
     taken = {name for found in roles.values() for name in _tuple(found)}
     free = [name for name in names if name not in taken]
+    # A state that is named is what the policy saw, whatever else looks like observations.
+    hidden = {"discount"}
+    if "state" in roles and "observation" not in roles:
+        hidden |= {"observation", "next_observation"}
     for role in SYNONYMS:
-        if role in roles or role in never or role == "discount":
+        if role in roles or role in never or role in hidden:
             continue
         found = _search(role, free, where)
         if found is not None:

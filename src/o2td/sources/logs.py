@@ -237,6 +237,11 @@ class LogSource(Source):
                 f"column {done} is read as terminated: if it also marks time limits, add a column"
                 " truncated"
             )
+        if self.mapped.many("observation") and self.mapped.one("state"):
+            state = self.mapped.one("state")
+            remarks.append(
+                f"values are of observations; for those of column {state} instead, name it as state"
+            )
         if self._from_flags:
             remarks.append("episodes end where terminated or truncated is true")
         if self.mapped.one("step") is None and self.mapped.one("time") is None:

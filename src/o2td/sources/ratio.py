@@ -131,19 +131,27 @@ class Ratio:
 
     def _target_matrix(self, rows: dict[str, Any], place: Place) -> None:
         """pi(.|s) of the rows and of their successors, where a policy or columns give it."""
+        inputs = inputs_of(rows["observation"], rows["state"])
+        rows["target_probs"] = self.target_matrix(inputs, rows["target_probs"], place)
         if self.policy is not None:
-            inputs = inputs_of(rows["observation"], rows["state"])
-            rows["target_probs"] = evaluate(self.policy, inputs, "target")
             if rows["next_observation"] is not None:
                 successors = rows["next_observation"]
             else:
                 successors = successors_of(rows["state"], rows["next_state"])
             following = evaluate(self.policy, successors, "target")
             rows["next_target_probs"] = np.where(rows["terminated"][:, None], 0.0, following)
-        elif rows["target_probs"] is not None:
-            _check_rows(rows["target_probs"], self.mapped.many("target_probs")[0], place)
         if rows["target_probs"] is not None and not (self.on_policy or self.given):
             rows["target_prob"] = self._take(rows["target_probs"], rows["action"], place)
+
+    def target_matrix(
+        self, inputs: npt.NDArray[Any], given: Floats | None, place: Place
+    ) -> Floats | None:
+        """pi(.|s) of some inputs: the policy's, else what columns give, checked, else None."""
+        if self.policy is not None:
+            return evaluate(self.policy, inputs, "target")
+        if given is not None:
+            _check_rows(given, self.mapped.many("target_probs")[0], place)
+        return given
 
     def _take(self, matrix: Floats, action: npt.NDArray[Any], place: Place) -> Floats:
         bad = (action < 0) | (action >= matrix.shape[1])

@@ -6,7 +6,8 @@ boundaries inside an episode do not matter. With `last` the final row of an epis
 - its successor is its own next observation where the log gives one, else the row after it,
 - a terminated row needs none (discount 0); a truncated one keeps gamma and needs one,
 - a flag on a row that is only a final observation ends the row before it,
-- a row that needs a successor and has none is dropped and counted; nothing is invented.
+- a row that needs a successor and has none is dropped and counted; nothing is invented,
+- of an episode of which nothing else is left, that row's state still tells where it started.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where
-from o2td.sources.chunk import NO_FINAL, LogChunk
+from o2td.sources.chunk import NO_FINAL, UNHELD, LogChunk, LoneStarts, inputs_of
 from o2td.sources.ratio import Ratio
 
 _JOINED = (
@@ -30,6 +31,7 @@ _JOINED = (
 _PADDED = ("observation", "target_probs")
 _FLAGS = ("terminated", "truncated")
 ALONE = "final observation without a step before it"
+_WAITING = 1 << 17  # lone starts held until a chunk comes that they can go with
 _AFTER = "give the next episode another number, or remove the rows after the end"
 
 
@@ -103,9 +105,24 @@ class Stream:
         self.tally = tally
         self._episode, self._step, self._key = -1, 0, np.uint64(0)
         self._drop: Counter[str] = Counter()
+        self._lone: list[LoneStarts] = []
 
     def chunks(self, blocks: Iterator[Block]) -> Iterator[LogChunk]:
-        """One chunk for each block that completes a row."""
+        """One chunk for each block that completes a row, each held until the next one comes.
+
+        So the last one can take along lone starts that come after all transitions.
+        """
+        held: LogChunk | None = None
+        for chunk in self._made(blocks):
+            if held is not None:
+                yield held
+            held = chunk
+        if held is not None:
+            lone = LoneStarts.joined([held.lone, *(one.at(len(held)) for one in self._lone)])
+            self._lone = []
+            yield replace(held, lone=lone)
+
+    def _made(self, blocks: Iterator[Block]) -> Iterator[LogChunk]:
         waiting: Block | None = None
         block = next(blocks, None)
         while block is not None:
@@ -143,7 +160,12 @@ class Stream:
         if lost:
             self._drop[NO_FINAL] += lost
         kept = None if keep.all() else np.flatnonzero(keep)
-        labels = self._labels(window, new[:count], keep)
+        labels, keys = self._labels(window, new[:count], keep)
+        alone_here = new[:count] & last & ~keep
+        if bare is not None:
+            alone_here &= ~bare[:count]
+        if alone_here.any():
+            self._keep_starts(window, np.flatnonzero(alone_here), keep, keys)
         if kept is not None and not len(kept):
             return
         chosen = slice(0, count) if kept is None else kept
@@ -155,6 +177,31 @@ class Stream:
 
         yield self._finish(rows, place)
 
+    def _keep_starts(self, window: Window, which: Ints, keep: Bools, keys: Keys) -> None:
+        """Note where episodes started whose only row is dropped."""
+        room = _WAITING - sum(len(lone) for lone in self._lone)
+        if len(which) > room:
+            self.tally.notes[UNHELD] += len(which) - max(room, 0)
+            which = which[: max(room, 0)]
+        if not len(which):
+            return
+        observation, state = window.get("observation"), window.get("state")
+        inputs = inputs_of(observation, state).take(which, axis=0)
+
+        def place(row: int) -> tuple[Where, int]:
+            return window.place(int(which[row]))
+
+        probs = window.get("target_probs")
+        given = None if probs is None else probs.take(which, axis=0)
+        self._lone.append(
+            LoneStarts(
+                inputs,
+                keys[which],
+                np.concatenate([[0], np.cumsum(keep)])[which],
+                self.ratio.target_matrix(inputs, given, place),
+            )
+        )
+
     def _finish(self, rows: dict[str, Any], place: Any) -> LogChunk:
         both = int((rows["terminated"] & rows["truncated"]).sum())
         if both:
@@ -165,10 +212,13 @@ class Stream:
         self.tally.dropped.update(drop)
         self.tally.transitions += len(rows["reward"])
         self.tally.episodes = self._episode + 1
-        return LogChunk(**rows, drop=drop)
+        lone, self._lone = LoneStarts.joined(self._lone), []
+        return LogChunk(**rows, drop=drop, lone=lone)
 
     def account(self) -> None:
         """Count what was dropped after the last chunk."""
+        if self._lone:
+            self.tally.notes[UNHELD] += sum(len(lone) for lone in self._lone)
         self.tally.dropped.update(self._drop)
         self._drop = Counter()
 
@@ -234,18 +284,18 @@ class Stream:
             self.tally.notes["next_target_prob unknown in the last row of an episode"] += unknown
         return following
 
-    def _labels(self, window: Window, new: Bools, keep: Bools) -> dict[str, Any]:
-        """Start marks, episode, step and key of the rows that are kept."""
+    def _labels(self, window: Window, new: Bools, keep: Bools) -> tuple[dict[str, Any], Keys]:
+        """Start marks, episode, step and key of the rows that are kept, and the keys of all."""
         start = (new & keep)[keep]
         position = np.arange(len(start), dtype=np.int64)
         episode: Ints = self._episode + np.cumsum(start)
         step: Ints = position - np.maximum.accumulate(np.where(start, position, -self._step))
         names: Keys = np.concatenate([[self._key], window.get("key")])
-        key = names[np.cumsum(new)][keep]
+        keys: Keys = names[np.cumsum(new)]
         if len(start):
             self._episode, self._step = int(episode[-1]), int(step[-1]) + 1
         self._key = names[int(new.sum())]
-        return {"start": start, "episode": episode, "step": step, "key": key}
+        return {"start": start, "episode": episode, "step": step, "key": keys[keep]}, keys
 
     def _discount(self, rows: dict[str, Any], place: Any) -> Floats:
         given = rows["discount"]
