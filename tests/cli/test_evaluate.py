@@ -129,6 +129,43 @@ def test_out_has_page_answer_values_and_model_that_agree(
     assert predicted == model.predict(walk_log()["state"].to_numpy()).tolist()
 
 
+def test_what_was_asked_for_is_what_is_saved(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = walk_log().with_columns(target_prob_0=pl.lit(0.3), target_prob_1=pl.lit(0.7))
+    log.drop("target_prob").write_parquet(file)
+    out = tmp_path / "answer"
+    given = ["evaluate", str(file), "--discount", "0.9", "--out", str(out), "--force"]
+    for methods, method in (("lstdq", "lstdq"), ("wis,lsetd", "lsetd"), ("wis", "lstd")):
+        assert main([*given, "--methods", methods]) == 0
+        assert f"values of states by {method}, in" in capsys.readouterr().out
+        answer = json.loads((out / "evaluation.json").read_text())
+        assert answer["diagnostics"]["model"] == load_model(out / "model.npz").method == method
+        values = pl.read_parquet(out / "values.parquet")
+        assert ("value_1" in values.columns) is (method == "lstdq")
+        if method != "lstd":
+            told = {row["method"]: row["value"] for row in answer["estimates"]}[method]
+            assert values["value"].mean() == pytest.approx(told, abs=1e-9)
+
+
+def test_states_of_a_file_have_values_of_actions_without_probabilities(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = walk_log().with_columns(target_prob_0=pl.lit(0.3), target_prob_1=pl.lit(0.7))
+    log.drop("target_prob").write_parquet(file)
+    out, asked = tmp_path / "answer", tmp_path / "asked.csv"
+    pl.DataFrame({"state": [0, 4]}).write_csv(asked)
+    given = ["evaluate", str(file), "--discount", "0.9", "--methods", "lstdq", "--force"]
+    assert main([*given, "--states", str(asked), "--out", str(out)]) == 0
+    assert pl.read_parquet(out / "values.parquet").columns == ["state", "value_0", "value_1"]
+    chances = {"target_prob_0": [0.3, 0.3], "target_prob_1": [0.7, 0.7]}
+    pl.DataFrame({"state": [0, 4], **chances}).write_csv(asked)
+    assert main([*given, "--states", str(asked), "--out", str(out)]) == 0
+    values = pl.read_parquet(out / "values.parquet")
+    mixed = 0.3 * values["value_0"] + 0.7 * values["value_1"]
+    assert values["value"].to_list() == pytest.approx(mixed.to_list())
+
+
 def test_a_folder_is_replaced_only_by_force(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

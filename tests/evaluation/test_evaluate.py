@@ -363,7 +363,7 @@ WRONG = (
 )
 
 
-@pytest.mark.parametrize("given", WRONG, ids=str)
+@pytest.mark.parametrize("given", WRONG, ids=lambda given: next(iter(given)))
 def test_a_wrong_argument_is_a_sentence_that_names_it(walk, given):
     problem, _ = walk
     name = next(iter(given))
@@ -385,3 +385,29 @@ def test_a_method_named_twice_is_answered_once(walk):
     problem, _ = walk
     answer = evaluation.evaluate(log_of(problem, 20, [0, 1]), discount=1.0, methods="is,lstd,is")
     assert sorted(row.method for row in answer.estimates) == ["is", "lstd"]
+
+
+def test_observations_beside_states_are_what_values_are_of(walk):
+    problem, _ = walk
+    log = log_of(problem, 60, [0, 1])
+    both = log.assign(obs_0=1.0 * log.state, obs_1=np.cos(log.state))
+    answer = evaluation.evaluate(both, discount=1.0, methods="lstd,plugin,sotd")
+    assert answer["lstd"].value is not None
+    assert "no states that recur" in answer["plugin"].reason
+    named = evaluation.evaluate(both, discount=1.0, columns={"state": "state"}, methods="plugin")
+    assert named["plugin"].value == evaluation.evaluate(log, discount=1.0)["plugin"].value
+
+
+def test_the_model_is_that_of_a_method_that_was_asked_for():
+    log = line_log(40, 3)
+    whole = {"lstd,lstdq": "lstd", "lstdq": "lstdq", "is,lsetd": "lsetd", "dr": "lstd"}
+    for methods, method in whole.items():
+        options: dict[str, Any] = {"features": "polynomial:1", "lanes": 0, "methods": methods}
+        answer = evaluation.evaluate(log, discount=0.9, **options)
+        assert (answer.model.method, answer.diagnostics["model"]) == (method, method)
+    starts = log.groupby("episode").obs_0.first().to_numpy()[:, None]
+    only = evaluation.evaluate(log, discount=0.9, features="polynomial:1", methods="lstdq")
+    with pytest.raises(InputError, match="pass the policy's probabilities"):
+        only.values(starts)
+    values = only.values(starts, np.tile([0.3, 0.7], (40, 1)))
+    assert values.mean() == pytest.approx(only["lstdq"].value)

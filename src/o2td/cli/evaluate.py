@@ -192,8 +192,8 @@ class Starts:
                 for chunk in plain(*arguments):
                     progress.add(len(chunk))
                     if parts is not None:
-                        parts.append(chunk.input[chunk.start])
-                        size += parts[-1].nbytes
+                        parts.append(chunk.starts())
+                        size += sum(one.nbytes for one in parts[-1] if one is not None)
                         parts = parts if size <= self.MEMORY else None
                     yield chunk
                 self._noted = parts
@@ -205,12 +205,12 @@ class Starts:
                 del vars(self._source)["chunks"]
 
     def __iter__(self) -> Iterator[Any]:
-        """Observations or states in which episodes start, in the order of the log, in parts."""
+        """Where episodes start, in the order of the log, in parts: inputs, and probabilities there."""
         if self._noted is not None:
             yield from self._noted
             return
         for chunk in self._source.chunks():
-            yield chunk.input[chunk.start]
+            yield chunk.starts()
 
 
 def answer_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -236,7 +236,8 @@ class Given:
 
         observed = source.mapped.many("observation")
         names = observed or source.mapped.many("state")
-        self._parts = list(rows_of([str(file)], names, not observed, "the log"))
+        chances = source.mapped.many("target_probs")
+        self._parts = list(rows_of([str(file)], names, not observed, "the log", chances))
 
     def check(self, model: ValueModel) -> None:
         """Refuse the first row whose state the model does not know."""
@@ -247,7 +248,10 @@ class Given:
                 check_states(model, rows, where)
 
     def __iter__(self) -> Iterator[Any]:
-        return (rows for rows, _, _ in self._parts)
+        from o2td.cli.logs_rows import chances_of
+
+        for rows, chances, _ in self._parts:
+            yield rows, chances_of(chances)
 
 
 def _write(
@@ -273,3 +277,8 @@ def _say(answer: dict[str, Any], source: LogSource, confidence: float, out: Path
     show_answer(answer, confidence)
     if out is not None:
         print(f"\nreport in {out / 'report.html'}")
+        whose = answer["diagnostics"]["model"]
+        if whose is None:
+            print("no model: no value function could be fitted")
+        else:
+            print(f"values of states by {whose}, in {out / 'model.npz'} and values.parquet")

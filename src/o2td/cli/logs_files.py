@@ -16,15 +16,18 @@ __all__ = ["page_of", "values_of"]
 
 
 def values_of(model: ValueModel, parts: Iterable[Any]) -> Callable[[Path], None]:
-    """A writer of `values.parquet`: the model's inputs and the value of each row."""
-    from o2td.cli.logs_rows import value_name
+    """A writer of `values.parquet`: the model's inputs and the value of each row.
+
+    A part is rows and the target's probabilities there, which only values of actions need.
+    """
+    from o2td.cli.logs_rows import predicted
     from o2td.evaluation.output import write_parquet
 
-    def columns(inputs: Any) -> dict[str, Any]:
-        rows = np.asarray(inputs)
+    def columns(part: tuple[Any, Any]) -> dict[str, Any]:
+        rows, chances = np.asarray(part[0]), part[1]
         each = rows[:, None] if rows.ndim == 1 else rows
         table = {name: each[:, j] for j, name in enumerate(model.inputs)}
-        return table | {value_name(model.inputs): model.predict(rows)}
+        return table | predicted(model, rows, chances)
 
     return lambda path: write_parquet(path, map(columns, parts))
 

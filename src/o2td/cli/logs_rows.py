@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from o2td.evaluation.model import ValueModel
     from o2td.sources.blocks import Where
 
-__all__ = ["check_states", "rows_of", "value_name"]
+__all__ = ["chances_of", "check_states", "predicted", "rows_of", "value_name"]
 
 _ROWS = 65_536
 
@@ -83,6 +83,28 @@ def _known(model: ValueModel, states: Any) -> bool:
     except InputError:
         return False
     return True
+
+
+def chances_of(columns: Sequence[Any]) -> Any:
+    """Columns of probabilities as one (n, A) table, None where there are none."""
+    import numpy as np
+
+    return np.column_stack(columns) if columns else None
+
+
+def predicted(model: ValueModel, rows: Any, chances: Any = None) -> dict[str, Any]:
+    """Columns of predictions: `value`, and of a model of actions one for each (`value_0` …).
+
+    Without the policy's probabilities a model of actions gives no `value`.
+    """
+    name = value_name(model.inputs)
+    if not model.of_actions:
+        return {name: model.predict(rows)}
+    each = model.action_values(rows)
+    found = {f"{name}_{a}": each[:, a] for a in range(each.shape[1])}
+    if chances is not None:
+        found = {name: (each * chances).sum(axis=1)} | found
+    return found
 
 
 def value_name(inputs: Sequence[str]) -> str:

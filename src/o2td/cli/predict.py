@@ -83,7 +83,7 @@ def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
     """A polars frame: the model's inputs and `value` (or one value an action), in order."""
     import polars as pl
 
-    from o2td.cli.logs_rows import check_states, rows_of
+    from o2td.cli.logs_rows import chances_of, check_states, predicted, rows_of
 
     chances = [f"target_prob_{a}" for a in range(len(model.theta))] if model.of_actions else []
     parts = []
@@ -92,23 +92,8 @@ def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
             check_states(model, rows, where)
         table = rows[:, None] if model.states else rows
         columns = {column: table[:, j] for j, column in enumerate(model.inputs)}
-        parts.append(pl.DataFrame(columns | _values(model, rows, given)))
+        parts.append(pl.DataFrame(columns | predicted(model, rows, chances_of(given))))
     return pl.concat(parts)
-
-
-def _values(model: ValueModel, table: Any, chances: list[Any]) -> dict[str, Any]:
-    import numpy as np
-
-    from o2td.cli.logs_rows import value_name
-
-    name = value_name(model.inputs)
-    if not model.of_actions:
-        return {name: model.predict(table)}
-    each = model.action_values(table)
-    found = {f"{name}_{a}": each[:, a] for a in range(each.shape[1])}
-    if chances:
-        found = {name: (each * np.column_stack(chances)).sum(axis=1)} | found
-    return found
 
 
 def _write(table: Any, out: Path) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.blocks import Log
 from o2td.evaluation.bootstrap import LANES
+from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import Plan
 from o2td.evaluation.result import Estimate, Evaluation, finite
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.thresholds import Thresholds
 from o2td.evaluation.verdicts import Case, Grounds, agreement, doubt_fits, judge_case, recommend
-from o2td.sources.chunk import NO_FINAL
+from o2td.sources.chunk import NO_FINAL, UNHELD
 
 __all__ = ["evaluate"]
 
@@ -88,21 +89,23 @@ def evaluate(
     doubt_fits(cases, bounds)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
+    model = plan.model(best.method)
     ordered = [best, *(case for case in cases if case is not best)]
     return Evaluation(
         best.verdict,
         [*best.reasons, *plan.remarks],
         [_estimate(case) for case in ordered],
-        finite(_diagnostics(survey, plan, best, agreed, bounds)),
+        finite({**_diagnostics(survey, plan, best, agreed, bounds), "model": _of(model)}),
         finite(plan.chosen),
-        plan.model(),
+        model,
         finite({**survey.series(), **plan.series()}),
     )
 
 
 def _grounds(survey: Survey, plan: Plan, bounds: Thresholds) -> Grounds:
     weights = survey.weights()
-    dropped = plan.log.source.info.dropped.get(NO_FINAL, 0)
+    info = plan.log.source.info
+    dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
     return Grounds(
         survey.episodes,
         weights["effective_sample_size"],
@@ -116,9 +119,15 @@ def _grounds(survey: Survey, plan: Plan, bounds: Thresholds) -> Grounds:
         survey.endless,
         survey.hastened(dropped),
         survey.hastened(dropped, survey.unknown),
-        survey.lost(dropped),
+        survey.lost(unheld),
+        survey.lost(unheld, alone=True),
         bounds,
     )
+
+
+def _of(model: ValueModel | None) -> str | None:
+    """The method whose value function is handed over."""
+    return None if model is None else model.method
 
 
 def _estimate(case: Case) -> Estimate:
@@ -149,6 +158,7 @@ def _diagnostics(
         "episodes": survey.episodes,
         "dropped": sum(info.dropped.values()),
         "dropped_by_reason": dict(info.dropped),
+        "lone_starts": survey.weighed.lone,
         "notes": dict(info.notes),
         **survey.weights(),
         "support": min(survey.support(), 1.0 - best.unlogged),

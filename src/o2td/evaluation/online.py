@@ -15,7 +15,7 @@ import numpy as np
 
 from o2td.errors import O2TDError
 from o2td.evaluation.basis import Cells, States
-from o2td.evaluation.blocks import Block, Floats
+from o2td.evaluation.blocks import Block, Floats, Keys
 from o2td.evaluation.survey import folds_of
 from o2td.features import GridAggregation
 from o2td.transitions import Transitions
@@ -35,6 +35,13 @@ class Replicated:
     about: str
     curve: dict[str, Any] | None = None
     trouble: str = ""
+    theta: Floats | None = None
+    features: Any = None
+
+
+def groups_of(key: Keys) -> Any:
+    """The group of each episode, by its key alone, and not the same as its fold."""
+    return folds_of(key * np.uint64(3) + np.uint64(1), GROUPS)
 
 
 class Bench:
@@ -42,7 +49,7 @@ class Bench:
 
     def __init__(self, block: Block, basis: States | Cells, most: float = np.inf) -> None:
         self.block, self.basis, self.most = block, basis, most
-        self.group = folds_of(block.key * np.uint64(3) + np.uint64(1), GROUPS)
+        self.group = groups_of(block.key)
         self.groups = np.unique(self.group)
         # Without a second group there is nothing left when one is left out.
         self.left_out = self.groups if len(self.groups) > 1 else self.groups[:0]
@@ -68,9 +75,14 @@ class Bench:
         here, ahead = self.basis.both(block)  # type: ignore[union-attr]
         return here, block.rows.reward, ahead
 
-    def _start(self, chosen: Any = None) -> Any:
-        block = self.block if chosen is None else self.block.pick(chosen)
+    def _start(self, without: int | None = None) -> Any:
+        """Mean features of the start states, of all groups but one if it is given."""
+        block = self.block if without is None else self.block.pick(self.group != without)
         first = block.rows.input[block.first[:-1][block.opens]]
+        if self.block.lone is not None:
+            lone = self.block.lone
+            lone = lone if without is None else lone.take(groups_of(lone.key) != without)
+            first = np.concatenate([first, lone.input])
         if isinstance(self.basis, Cells):
             size = self.basis.features.n_features_out_
             state = self.basis.features.state_of(first)
@@ -91,14 +103,13 @@ class Bench:
         if learner.status.kind == "diverged" or not abs(curve["value"][-1]) <= self.most:
             return gone
         values = np.array(
-            [
-                float(self._start(self.group != g) @ make().partial_fit(self._left(g)).theta)
-                for g in self.left_out
-            ]
+            [float(self._start(g) @ make().partial_fit(self._left(g)).theta) for g in self.left_out]
         )
         if not (np.abs(values) <= self.most).all():
             return replace(gone, trouble=f"{gone.trouble} without some of its episodes")
-        return Replicated(curve["value"][-1], values, about, curve)
+        theta = np.array(learner.theta)
+        made = (theta, self.basis.features)
+        return Replicated(curve["value"][-1], values, about, curve, "", *made)
 
     def _left(self, group: int) -> Transitions:
         return self._transitions(self.group != group)
@@ -109,23 +120,24 @@ class Bench:
 
         about = "SOTD on states"
         basis: Any = self.basis
-        if isinstance(basis, States) and self.block.rows.state is None:
+        if isinstance(basis, States) and self.block.rows.observation is not None:
             basis = Cells(grid(self.block))
             about = f"SOTD on {basis.name}"
         parts = []
         for g in self.groups:
             bench = Bench(self.block.pick(self.group == g), basis)
             parts.append(SOTD().update(bench._transitions()))
-        values = []
+        values, theta = [], np.zeros(0)
         for left in [None, *range(len(self.left_out))]:
             merged = SOTD()
             for k, part in enumerate(parts):
                 if k != left:
                     merged.merge(part)
-            chosen = None if left is None else self.group != self.groups[left]
-            start = Bench(self.block, basis)._start(chosen)
+            start = Bench(self.block, basis)._start(None if left is None else self.groups[left])
+            theta = np.array(merged.theta) if left is None else theta
             values.append(float(start @ merged.theta))
-        return Replicated(values[0], np.array(values[1:]), about)
+        made = (theta, basis.features)
+        return Replicated(values[0], np.array(values[1:]), about, None, "", *made)
 
 
 def grid(block: Block) -> GridAggregation:

@@ -60,7 +60,7 @@ class Plan:
         """All methods that this log has what it takes for."""
         rows = self.sample.rows
         left_out = set()
-        if rows.state is None and not isinstance(self.choice.lead.basis, Cells):
+        if rows.observation is not None and not isinstance(self.choice.lead.basis, Cells):
             left_out.add("plugin")
         needed = (rows.target_probs, rows.next_target_probs, rows.action)
         if any(part is None for part in needed) or self._actions() > _WIDE_ACTIONS:
@@ -91,7 +91,7 @@ class Plan:
             basis = Actions(states, max(self.survey.n_actions, 1))
             self.systems["lstdq"] = System(basis, ridge=max(lead.ridge, 1e-8))
         plain = isinstance(lead, CellSystem) and self.choice.exact
-        if "plugin" in self.methods and not plain and self.sample.rows.state is not None:
+        if "plugin" in self.methods and not plain and self.choice.tabular is not None:
             self.systems["plugin"] = CellSystem(self.choice.cells(), self.lanes)
 
     # -- answers -----------------------------------------------------------------------------------
@@ -299,16 +299,34 @@ class Plan:
         """What features were used and why."""
         return self.choice.account
 
-    def model(self) -> ValueModel | None:
-        """The fitted value function of the lead."""
-        fit = self.fits["lead"]
-        theta = fit.solution.theta
-        if not np.isfinite(theta).all():
+    def model(self, best: str) -> ValueModel | None:
+        """LSTD's value function; if that was not asked for, the recommended one's, or the first's.
+
+        Histories have none: where nothing else was asked for it is LSTD's again.
+        """
+        first = [best, *self.methods]
+        for method in ("lstd", *first) if "lstd" in self.methods else (*first, "lstd"):
+            found = self._weights(method)
+            if found is not None and np.isfinite(found[0]).all():
+                return ValueModel.of(*found, method, self.log.source)
+        return None
+
+    def _weights(self, method: str) -> tuple[Floats, Any] | None:
+        """What a method has fitted, and the features that its weights are of."""
+        if method in self._replicated:
+            found = self._replicated[method]
+            return None if found.theta is None else (found.theta, found.features)
+        fit = self.fits.get("lead" if method == "lstd" else method)
+        if method == "plugin" and fit is None and isinstance(self.choice.lead, CellSystem):
+            fit = self.fits["lead"]
+        if fit is None:
             return None
-        features = self.choice.lead.basis.features
+        theta, basis = fit.solution.theta, fit.system.basis
+        if isinstance(basis, Actions):
+            return theta.reshape(basis.n_actions, -1), basis.states.features
         if isinstance(fit.system, CellSystem):
-            theta = fit.system.table(theta, features.n_features_out_)
-        return ValueModel.of(theta, features, "lstd", self.log.source)
+            theta = fit.system.table(theta, basis.features.n_features_out_)
+        return theta, basis.features
 
     def series(self) -> dict[str, Any]:
         """Learning curves, the calibration of an estimated behaviour, and the choice of features."""

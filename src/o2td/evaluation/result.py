@@ -73,7 +73,8 @@ class Evaluation:
 
     `verdict` and `reasons` are about the question, those of an estimate about one method.
     `estimates` has the recommended one first. `diagnostics` is plain data, `features` says what was
-    picked and why, `model` predicts values of states, `series` holds what figures draw.
+    picked and why, `series` holds what figures draw. `model` predicts values of states: it is LSTD's
+    fit, or where `methods` leaves that out the recommended one's, or the first one's that has one.
     """
 
     verdict: str
@@ -96,11 +97,19 @@ class Evaluation:
         known = ", ".join(estimate.method for estimate in self.estimates)
         raise InputError(f"estimates: no {method!r}; there are {known}")
 
-    def values(self, states: Any) -> Floats:
-        """`V(s)` of observations or states by the recommended fit."""
+    def values(self, states: Any, probabilities: Any = None) -> Floats:
+        """`V(s)` of observations or states by `model`, whose `method` says whose fit it is.
+
+        Parameters
+        ----------
+        states
+            (n, k) observations, or (n,) states.
+        probabilities
+            (n, A), the target's probabilities there: where only LSTDQ was asked for.
+        """
         if self.model is None:
             raise InputError("values: no value function could be fitted to this log")
-        return self.model.predict(states)
+        return self.model.predict(states, probabilities)
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `o2td evaluate --json` prints."""
