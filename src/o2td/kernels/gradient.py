@@ -19,7 +19,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from o2td.kernels.memory import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
-from o2td.kernels.weighted import FASTMATH, HUGE, largest
+from o2td.kernels.weighted import FASTMATH, HUGE
 
 
 class Member(NamedTuple):
@@ -151,6 +151,7 @@ def dense_lane(
     w: Any,
     z: Any,
     zb: Any,
+    bound: Any,
 ) -> int:
     """One lane over dense rows lo:hi; returns the first row that was not applied."""
     first = lo
@@ -166,7 +167,7 @@ def dense_lane(
     if traced:
         done: int = _traced(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
-            theta, w, z, zb,
+            theta, w, z, zb, bound,
         )  # fmt: skip
     else:
         done = _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
@@ -271,6 +272,7 @@ def _traced(
     w: Any,
     z: Any,
     zb: Any,
+    bound: Any,
 ) -> int:
     here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     gain, second_gain, weight = gains
@@ -280,7 +282,7 @@ def _traced(
     last = k
     a1 = a2 = a3 = c1 = c2 = c3 = 0.0
     keep = 1.0
-    bound = largest(z)  # of the trace, features of size one
+    most = bound[0]  # of the trace, features of size one
     for t in range(lo, hi):
         up, gamma, e, m = at[t] * d, discount[t], decay[t], weight[t]
         if gamma != 0.0:
@@ -310,11 +312,12 @@ def _traced(
         if mirror:
             gram = gram_dense(here, up, there, k, z, m, True)
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        bound = abs(e) * bound + abs(m)
-        if not (bound < HUGE and size_of(step, delta, bound) < HUGE):
+        most = abs(e) * most + abs(m)
+        if not (most < HUGE and size_of(step, delta, most) < HUGE):
             return t
         a1, a2, a3, c1, c2, c3, keep = step
         i, last = up, k
+    bound[0] = most
     for j in range(d):
         theta[j] += a1 * z[j] + a2 * here[i + j] + a3 * there[last + j]
         w[j] = keep * w[j] + c1 * z[j] + c2 * here[i + j] + c3 * there[last + j]

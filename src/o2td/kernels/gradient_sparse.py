@@ -10,7 +10,7 @@ from numba.extending import register_jitable
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.memory import get_row
 from o2td.kernels.weighted import FASTMATH, HUGE
-from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse, largest_active
+from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse
 
 
 @register_jitable
@@ -106,6 +106,7 @@ def sparse_lane(
     active: Any,
     active_b: Any,
     size: Any,
+    bound: Any,
 ) -> int:
     """As the dense lane; w is held as scale * w inside, so that -kappa w costs O(1)."""
     if not (traced or mirror):
@@ -119,7 +120,7 @@ def sparse_lane(
     hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
     scale = 1.0
     done = hi
-    bound = largest_active(z, active, size[0])
+    most = bound[0]
     for t in range(lo, hi):
         i, k = rows.at[t], following.at[t]
         gamma, alpha, second, m = discount[t], gain[t], second_gain[t], weight[t]
@@ -138,8 +139,8 @@ def sparse_lane(
         if mirror:
             gram = gram_sparse(rows, i, following, k, gamma, z, m, traced, active, size[0])
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        bound = abs(decay[t]) * bound + abs(m) if traced else abs(m)
-        if not size_of(step, delta, bound) < HUGE or (traced and not bound < HUGE):
+        most = abs(decay[t]) * most + abs(m) if traced else abs(m)
+        if not size_of(step, delta, most) < HUGE or (traced and not most < HUGE):
             done = t
             break
         a1, a2, a3, c1, c2, c3, keep = step
@@ -160,6 +161,8 @@ def sparse_lane(
         if gamma != 0.0:
             add_sparse(following, k, a3, theta)
             add_sparse(following, k, c3 / scale, w)
+    if traced and done == hi:
+        bound[0] = most
     if scale != 1.0:
         for j in range(len(w)):
             w[j] *= scale

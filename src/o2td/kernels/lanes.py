@@ -43,6 +43,7 @@ class WeightedLanes(NamedTuple):
     traced: Bools
     theta: Floats
     z: Floats
+    bound: Floats
     active: npt.NDArray[np.int32]
     size: Ints
 
@@ -65,6 +66,7 @@ class GradientLanes(NamedTuple):
     w: Floats
     z: Floats
     zb: Floats
+    bound: Floats
     active: npt.NDArray[np.int32]
     active_b: npt.NDArray[np.int32]
     size: Ints
@@ -98,7 +100,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
             return _weighted_dense(
                 rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
                 lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced[lane],
-                lanes.theta[lane], lanes.z[lane],
+                lanes.theta[lane], lanes.z[lane], lanes.bound[lane],
             )  # fmt: skip
 
         return weighted_dense
@@ -110,6 +112,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
                 rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
                 lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced[lane],
                 lanes.theta[lane], lanes.z[lane], lanes.active[lane], lanes.size[lane],
+                lanes.bound[lane],
             )  # fmt: skip
 
         return weighted_sparse
@@ -122,6 +125,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
                 lanes.second_gain[lane], lanes.weight[lane], lanes.decay[lane],
                 lanes.decay_b[lane], lanes.member[lane], lanes.traced[lane], lanes.mirror[lane],
                 lanes.theta[lane], lanes.w[lane], lanes.z[lane], lanes.zb[lane],
+                lanes.bound[lane],
             )  # fmt: skip
 
         return gradient_dense
@@ -134,7 +138,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
                 lanes.second_gain[lane], lanes.weight[lane], lanes.decay[lane],
                 lanes.decay_b[lane], lanes.member[lane], lanes.traced[lane], lanes.mirror[lane],
                 lanes.theta[lane], lanes.w[lane], lanes.z[lane], lanes.zb[lane],
-                lanes.active[lane], lanes.active_b[lane], lanes.size[lane],
+                lanes.active[lane], lanes.active_b[lane], lanes.size[lane], lanes.bound[lane],
             )  # fmt: skip
 
         return gradient_sparse

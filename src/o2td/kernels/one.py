@@ -17,6 +17,7 @@ from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.packing import (
     ALPHA,
     BETA,
+    BOUND,
     DECAY,
     DISCOUNT,
     FOLLOWED,
@@ -29,7 +30,7 @@ from o2td.kernels.packing import (
     STEPS,
     TRACE,
 )
-from o2td.kernels.weighted import FASTMATH, HUGE, largest, moments_dense, quotient
+from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
 
 _ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, int64)
 
@@ -71,7 +72,7 @@ def one_weighted(
     a = packed[ALPHA] * rho * delta
     traced, decay, bound = packed[TRACE] != 0.0, 0.0 if start else packed[DECAY], abs(m)
     if traced:
-        bound += abs(decay) * largest(z)
+        bound += abs(decay) * packed[BOUND]
     if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a) * bound < HUGE and square < HUGE):
         return 0
     if not traced:
@@ -84,7 +85,7 @@ def one_weighted(
             trace = decay * z[j] + m * phi[j]
             z[j] = trace
             theta[j] += a * trace
-        packed[DECAY] = packed[TRACE] * rho * discount
+        packed[DECAY], packed[BOUND] = packed[TRACE] * rho * discount, bound
     if follows:
         packed[FOLLOWED], packed[FOLLOWED + 1] = rho * followed, discount
     packed[STEPS] += 1.0
@@ -122,7 +123,7 @@ def one_gradient(
         return 0
     if not (0.0 <= rho < HUGE and 0.0 <= discount <= 1.0):
         return 0
-    member = packed[MEMBER:HEAD]
+    member = packed[MEMBER:BOUND]
     theta, w = packed[HEAD : HEAD + d], packed[HEAD + d : HEAD + 2 * d]
     z, zb = packed[HEAD + 2 * d : HEAD + 3 * d], packed[HEAD + 3 * d :]
     after = next_phi if discount != 0.0 else phi
@@ -149,7 +150,7 @@ def one_gradient(
     if packed[MIRROR] != 0.0:
         gram = _gram_ahead(phi, after, z, into, rho)
         step = mirrored(member, step, gram, alpha, second, delta, discount, wphi, wz)
-    bound = rho * (into * largest(z) + 1.0)
+    bound = rho * (into * packed[BOUND] + 1.0)
     if not size_of(step, delta, bound) < HUGE or (traced and not bound < HUGE):
         return 0
     a1, a2, a3, c1, c2, c3, keep = step
@@ -160,5 +161,7 @@ def one_gradient(
         theta[j] += a1 * trace + a2 * phi[j] + a3 * after[j]
         w[j] = keep * w[j] + c1 * trace + c2 * phi[j] + c3 * after[j]
     packed[DISCOUNT] = discount
+    if traced:
+        packed[BOUND] = bound
     packed[STEPS] += 1.0
     return 1

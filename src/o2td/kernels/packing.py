@@ -11,5 +11,7 @@ FOLLOWED = 11
 """The follow-on trace's memory: rho F and gamma of the row before."""
 MEMBER = 13
 """Ten coefficients of a gradient-TD member."""
-HEAD = 23
+BOUND = 23
+"""A bound on the trace, features of size one."""
+HEAD = 24
 """Where the vectors begin."""

@@ -25,7 +25,7 @@ from o2td.kernels.lanes import CACHED_ROWS, WeightedLanes, block_end
 from o2td.kernels.memory import get_row, put_z
 from o2td.kernels.notes import note
 from o2td.kernels.vectors import WIDTH, aligned, fade, slide, slide_both, trail
-from o2td.kernels.weighted import FASTMATH, HUGE, largest, quotient
+from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
 Floats = npt.NDArray[np.float64]
 
@@ -224,7 +224,8 @@ def _drive_weighted(
     if traced:
         pack(lanes.z, diverged, z)
         for lane in range(len(diverged)):
-            bound[lane // WIDTH, lane % WIDTH] = largest(lanes.z[lane])
+            if diverged[lane] < 0:
+                bound[lane // WIDTH, lane % WIDTH] = lanes.bound[lane, 0]
     lo = 0
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
@@ -244,6 +245,9 @@ def _drive_weighted(
     unpack(theta, diverged, lanes.theta)
     if traced:
         unpack(z, diverged, lanes.z)
+        for lane in range(len(diverged)):
+            if diverged[lane] < 0:
+                lanes.bound[lane, 0] = bound[lane // WIDTH, lane % WIDTH]
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)

@@ -41,15 +41,6 @@ def quotient(moments):  # type: ignore[no-untyped-def]
     return moments[0] / moments[1] if moments[1] > 0.0 else 0.0
 
 
-@register_jitable
-def largest(z):  # type: ignore[no-untyped-def]
-    """The largest entry in absolute value."""
-    most = 0.0
-    for j in range(len(z)):
-        most = max(most, abs(z[j]))
-    return most
-
-
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def dense_lane(
     rows: Any,
@@ -65,6 +56,7 @@ def dense_lane(
     traced: bool,
     theta: Any,
     z: Any,
+    bound: Any,
 ) -> int:
     """One lane over dense rows lo:hi; returns the first row that was not applied."""
     first = lo
@@ -74,7 +66,20 @@ def dense_lane(
     k = then.at[first if first < hi else lo]
     if traced:
         done: int = _traced(
-            rows, then, k, lo, hi, reward, discount, gain, weight, inner, decay, theta, z
+            rows,
+            then,
+            k,
+            lo,
+            hi,
+            reward,
+            discount,
+            gain,
+            weight,
+            inner,
+            decay,
+            theta,
+            z,
+            bound,
         )
     elif inner:
         done = _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
@@ -172,11 +177,13 @@ def _traced(
     decay: Any,
     theta: Any,
     z: Any,
+    bound: Any,
 ) -> int:
+    """`bound` is one on the trace, features of size one, carried from call to call as z is."""
     here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     d = len(theta)
     i, k, a, e, m = at[lo] * d, k * d, 0.0, 1.0, 0.0
-    bound = largest(z)  # of the trace, features of size one
+    most = bound[0]
     for t in range(lo, hi):
         up, gamma = at[t] * d, discount[t]
         if gamma != 0.0:
@@ -193,9 +200,10 @@ def _traced(
             square += dphi * dphi
         delta = reward[t] - v
         a, m = gain[t] * delta, weight[t] * (quotient((along, square)) if inner else 1.0)
-        i, e, bound = up, decay[t], abs(decay[t]) * bound + abs(m)
-        if not (abs(delta) < HUGE and abs(a) < HUGE and bound < HUGE and abs(a) * bound < HUGE):
+        i, e, most = up, decay[t], abs(decay[t]) * most + abs(m)
+        if not (abs(delta) < HUGE and abs(a) < HUGE and most < HUGE and abs(a) * most < HUGE):
             return t
+    bound[0] = most
     for j in range(d):
         z[j] = e * z[j] + m * here[i + j]
         theta[j] += a * z[j]

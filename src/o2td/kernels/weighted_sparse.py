@@ -105,15 +105,6 @@ def add_active(rows: Any, i: int, weight: float, z: Any, active: Any, count: int
     return count
 
 
-@register_jitable
-def largest_active(z, active, count):  # type: ignore[no-untyped-def]
-    """The largest entry of a sparse trace in absolute value."""
-    most = 0.0
-    for k in range(count):
-        most = max(most, abs(z[active[k]]))
-    return most
-
-
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def sparse_lane(
     rows: Any,
@@ -131,6 +122,7 @@ def sparse_lane(
     z: Any,
     active: Any,
     size: Any,
+    bound: Any,
 ) -> int:
     """One lane over CSR rows lo:hi, in time linear in the entries of the row and of the trace."""
     if not traced:
@@ -139,7 +131,7 @@ def sparse_lane(
         else:
             done = _plain(rows, following, lo, hi, reward, discount, gain, weight, theta)
         return done
-    bound = largest_active(z, active, size[0])
+    most = bound[0]
     for t in range(lo, hi):
         i, k = rows.at[t], following.at[t]
         gamma = discount[t]
@@ -149,14 +141,15 @@ def sparse_lane(
         m = weight[t]
         if inner:
             m *= quotient(moments_sparse(rows, i, following, k, gamma))
-        a, bound = gain[t] * delta, abs(decay[t]) * bound + abs(m)
-        if not (abs(delta) < HUGE and abs(a) < HUGE and bound < HUGE and abs(a) * bound < HUGE):
+        a, most = gain[t] * delta, abs(decay[t]) * most + abs(m)
+        if not (abs(delta) < HUGE and abs(a) < HUGE and most < HUGE and abs(a) * most < HUGE):
             return t
         count = decay_active(z, active, size[0], decay[t])
         count = add_active(rows, i, m, z, active, count)
         size[0] = count
         for e in range(count):
             theta[active[e]] += a * z[active[e]]
+    bound[0] = most
     return hi
 
 

@@ -22,7 +22,7 @@ from o2td import archive
 from o2td.arrays import as_numbers, freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
-from o2td.kernels.packing import CARRIED, HEAD, STEPS
+from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
 from o2td.learners.loaded import check_loaded, from_json, to_json
 from o2td.model import Model
 from o2td.transitions import Transitions
@@ -153,6 +153,8 @@ class Learner:
             view = packed[HEAD + k * d : HEAD + (k + 1) * d].reshape(1, d)
             view[:] = self.arrays[name]
             self.arrays[name] = view
+        packed[BOUND] = self.arrays["bound"][0, 0]
+        self.arrays["bound"] = packed[BOUND:HEAD].reshape(1, 1)
         self._packed, self._step = packed, step
         return step
 
@@ -221,6 +223,7 @@ class Learner:
         theta = initial(self.initial_theta, d)
         self.arrays = {name: np.zeros((1, d)) for name in self.vectors}
         self.arrays["theta"][0] = theta
+        self.arrays["bound"] = np.zeros((1, 1))  # on z, features of size one
         self.arrays["size"] = np.zeros((1, 2), dtype=np.int64)
         self.forget_sparse()
 
@@ -234,13 +237,11 @@ class Learner:
         self.unbind()
         d = self.arrays["theta"].shape[1]
         for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
+            self.arrays[name] = np.zeros((1, d), dtype=np.int32)
             if trace in self.arrays:
                 index = np.flatnonzero(self.arrays[trace][0])
-                self.arrays[name] = np.zeros((1, d), dtype=np.int32)
                 self.arrays[name][0, : len(index)] = index
                 self.arrays["size"][0, k] = len(index)
-            else:
-                self.arrays[name] = np.zeros((1, d), dtype=np.int32)
 
     @property
     def weighting(self) -> Emphasis:

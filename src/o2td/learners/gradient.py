@@ -16,7 +16,7 @@ import numpy.typing as npt
 from o2td.arrays import freeze
 from o2td.emphasis import Emphasis, Uniform, as_emphasis
 from o2td.kernels.gradient import Member
-from o2td.kernels.packing import ALPHA, DISCOUNT, HEAD, MEMBER, MIRROR, SECOND, TRACE
+from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
 from o2td.learners.base import Learner, Step, fraction
 from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
 from o2td.learners.step_sizes import PowerDecay, as_step_size, fill
@@ -112,7 +112,7 @@ class GradientLearner(Learner):
         """Step sizes, lambda, and the member's coefficients."""
         packed[[ALPHA, SECOND, TRACE]] = self.step_size, self._second(), self.trace
         packed[MIRROR] = self.mirror
-        packed[MEMBER:HEAD] = self.member()
+        packed[MEMBER:BOUND] = self.member()
 
     def _second(self) -> Any:
         return self.step_size if self.second_step_size is None else self.second_step_size

@@ -151,10 +151,10 @@ class Group:
         state = self.arrays
         if self.family == "weighted":
             return WeightedLanes(
-                **common, **{k: state[k] for k in ("theta", "z", "active", "size")}
+                **common, **{k: state[k] for k in ("theta", "z", "bound", "active", "size")}
             )
         if self.family == "gradient":
-            names = ("theta", "w", "z", "zb", "active", "active_b", "size")
+            names = ("theta", "w", "z", "zb", "bound", "active", "active_b", "size")
             return GradientLanes(**common, **{k: state[k] for k in names})
         doubled: Any = self.learners[0]
         which, name = doubled.second_successor(block)

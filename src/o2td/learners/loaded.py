@@ -37,7 +37,7 @@ def check_loaded(learner: Learner) -> None:
         if name in _INDICES and array.size:
             if array.min() < 0 or array.max() > d - _INDICES[name]:
                 raise ValueError(f"{name} is out of range")
-        elif name in ("theta", "w") and not np.isfinite(array).all():
+        elif name not in _INDICES and not np.isfinite(array).all():
             raise ValueError(f"{name} is not finite")
     for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
         if trace in learner.arrays and learner.arrays[name].size:

@@ -1,0 +1,66 @@
+"""A learner diverges at the same step whichever way its rows come, and however long features are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from o2td import Transitions, sweep
+from o2td.learners import ETD, GTD2, HTD, O2TD, TD, TDC, TDCMP, TDRC, VTrace
+
+TRACED = [TD, ETD, lambda a, trace: O2TD(a, trace=trace), VTrace]
+TRACED += [lambda a, trace, kind=kind: kind(a, a, trace) for kind in (GTD2, TDC, TDRC, HTD, TDCMP)]
+SCALES = [1e-3, 1.0, 1e3]
+
+
+def stream(seed, scale, sparse):
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(5, 3)) * scale
+    state, after = rng.integers(5, size=(2, 300))
+    rows = csr_array if sparse else np.ascontiguousarray
+    discount = np.where(rng.random(300) < 0.05, 0.0, 1.0)
+    return Transitions(
+        rows(table[state]),
+        rng.normal(size=300),
+        rows(table[after]),
+        discount,
+        rho=rng.random(300) * 3,
+    )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("kind", range(len(TRACED)))
+def test_the_step_does_not_depend_on_how_rows_are_split(kind, scale, sparse):
+    for seed in range(4):
+        batch = stream(seed, scale, sparse)
+        learner = TRACED[kind](float(10.0 ** (seed / 2 + 1)) / scale**2, 0.9)
+        whole = learner.clone().partial_fit(batch)
+        step = whole.status.step
+        assert whole.status.kind == "diverged"
+        for size in (1, 50):
+            parts = learner.clone()
+            for block in batch.chunks(size):
+                parts.partial_fit(block)
+            assert (parts.status.step, parts.steps) == (step, step)
+            np.testing.assert_allclose(parts.theta, whole.theta, rtol=1e-3)
+        for lanes, every in ((1, 7), (13, 7), (13, 300)):
+            swept = sweep([learner] * lanes, batch, every=every)
+            assert swept.diverged.tolist() == [step] * lanes
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("kind", range(len(TRACED)))
+def test_nor_on_whether_they_come_one_by_one(kind, scale, tmp_path):
+    batch = stream(0, scale, False)
+    learner = TRACED[kind](30.0 / scale**2, 0.9)
+    whole = learner.clone().partial_fit(batch)
+    for t in range(len(batch)):
+        if t == 20:
+            learner.save(tmp_path / "half.npz")
+            learner = type(learner).load(tmp_path / "half.npz")
+        phi, following = batch.phi[t].copy(), batch.next_phi[t].copy()
+        learner.learn_one(phi, batch.reward[t], following, batch.discount[t], batch.rho[t])
+    assert whole.status.kind == learner.status.kind == "diverged"
+    assert learner.status.step == whole.status.step
