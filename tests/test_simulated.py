@@ -183,7 +183,7 @@ def test_repr() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"discount": 1.5}, "discount must be in"),
+        ({"discount": 1.5}, "discount must be a number in"),
         ({"horizon": 0}, "horizon must be a whole number, at least 1"),
         ({"behavior": lambda x: [0.5, 0.6]}, "behavior returned .* sum to 1"),
         ({"target": lambda x: [1.0]}, "target returned shape"),

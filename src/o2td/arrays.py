@@ -6,6 +6,8 @@ smallest and largest value alone, so that checking costs a fraction of reading.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +30,35 @@ def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def switch(name: str, value: Any) -> bool:
+    """`value`, which must be True or False.
+
+    >>> switch("double", True)
+    True
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str:
+    """`value`, which must be a text."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+@contextmanager
+def in_memory(name: str, value: Any) -> Iterator[None]:
+    """Say which number asked for more memory than there is."""
+    try:
+        yield
+    except MemoryError:
+        raise InputError(
+            f"{name}: {value} needs more memory than there is; lower it, or go on in parts"
+        ) from None
 
 
 def own(rows: Any, given: Any) -> Any:

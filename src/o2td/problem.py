@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import chain
-from o2td.arrays import as_rows, check_finite, own
+from o2td.arrays import as_rows, check_finite, in_memory, own, switch, text
 from o2td.errors import InputError
 from o2td.mdp import (
     by_pair,
@@ -101,8 +101,7 @@ class Problem:
         name: str = "problem",
         description: str = "",
     ) -> None:
-        self.name = name
-        self.description = description
+        self.name, self.description = text("name", name), text("description", description)
         position, probability, self.n_states, self.n_actions = triples("transition", transition)
         size = (self.n_states, self.n_actions)
         self.terminal = terminal_mask(terminal, self.n_states)
@@ -210,17 +209,23 @@ class Problem:
         """
         from o2td.sampling import draw_states, streams
 
-        if scheme not in ("sequential", "iid"):
+        if not isinstance(scheme, str) or scheme not in ("sequential", "iid"):
             raise InputError(f'scheme is "sequential" or "iid", got {scheme!r}')
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MAX_ROWS:
             raise InputError(
                 f"n is a whole number from 0 to {MAX_ROWS}, got {n!r}; sample in parts"
             )
         first, second, third = streams(seed, 3)
-        if scheme == "sequential":
-            drawn = self._sampler.walk(n, first, restarts=third)
-        else:
-            drawn = self._sampler.steps_from(draw_states(self.visits, n, third), first)
+        switch("double", double)
+        with in_memory("n", n):
+            if scheme == "sequential":
+                drawn = self._sampler.walk(n, first, restarts=third)
+            else:
+                drawn = self._sampler.steps_from(draw_states(self.visits, n, third), first)
+            return self._rows_of(drawn, second if double else None)
+
+    def _rows_of(self, drawn: Any, again: Any) -> Transitions:
+        """The drawn steps as transitions, with a second successor drawn from `again` if given."""
         columns = {
             "state": drawn.state,
             "reward": self._column("reward", drawn),
@@ -233,11 +238,11 @@ class Problem:
         }
         if (self.interest != 1.0).any():
             columns["interest"] = self.interest[drawn.state]
-        if double:
-            again = self._sampler.steps_from(drawn.state, second)
-            columns["next_state_2"] = again.next_state
-            columns["discount_2"] = self._column("discount", again)
-            columns["rho_2"] = np.take(self._ratio, again.row)
+        if again is not None:
+            other = self._sampler.steps_from(drawn.state, again)
+            columns["next_state_2"] = other.next_state
+            columns["discount_2"] = self._column("discount", other)
+            columns["rho_2"] = np.take(self._ratio, other.row)
         return Transitions.unchecked(self.features, self._largest, **columns)
 
     @cached_property
@@ -281,8 +286,10 @@ class Problem:
 
     # -- construction ------------------------------------------------------------------------------
 
-    def _weight(self, policy: Floats) -> Floats:
-        return policy[self.pairs.state, self.pairs.action] * self.pairs.probability
+    def _weight(self, policy: Any) -> Floats:
+        if policy is not self.behavior and policy is not self.target:
+            policy = numbers("policy", policy, (self.n_states, self.n_actions))
+        return np.asarray(policy[self.pairs.state, self.pairs.action] * self.pairs.probability)
 
     def _matrix(self, weight: Floats) -> Any:
         s, t, n = self.pairs.state, self.pairs.next_state, self.n_states

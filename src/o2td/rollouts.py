@@ -66,8 +66,9 @@ class Rollout:
     def empty(cls, n: int, k: int) -> Rollout:
         """Columns for `n` steps with observations of `k` numbers, to be filled."""
         flag = [np.zeros(n, dtype=np.bool_) for _ in range(3)]
-        number = [np.empty(n) for _ in range(3)]
-        before, after, action = np.empty((n, k)), np.empty((n, k)), np.empty(n, dtype=np.int64)
+        number = [np.full(n, np.nan) for _ in range(3)]
+        before, after = np.full((n, k), np.nan), np.full((n, k), np.nan)
+        action = np.full(n, -1, dtype=np.int64)
         return cls(before, action, number[0], after, flag[0], flag[1], flag[2], *number[1:])
 
     @property
@@ -159,10 +160,13 @@ class Simulator:
                 " it can be, as Gymnasium does"
             )
         next_x, reward, terminated, *cut = found
-        if np.ndim(reward) != 0 or not np.isfinite(reward):
-            raise InputError(f"step returned the reward {reward} for action {action} from {x}")
+        gain = _floats(reward)
+        if gain.ndim != 0 or not np.isfinite(gain):
+            raise InputError(
+                f"step returned the reward {reward!r} for action {action} from {x}; give a number"
+            )
         cut_off = bool(cut[0]) if cut else False  # a fifth is Gymnasium's info
-        return _observation("step", next_x, len(x)), float(reward), bool(terminated), cut_off
+        return _observation("step", next_x, len(x)), float(gain), bool(terminated), cut_off
 
     def _policies(self, x: Floats) -> tuple[Floats, Floats]:
         b = _probabilities("behavior", self.behavior(x), None)
@@ -187,17 +191,26 @@ def _choose(probabilities: Floats, u: float) -> int:
 
 
 def _observation(name: str, value: Any, k: int | None) -> Floats:
-    x = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    if x.ndim != 1 or (k is not None and len(x) != k) or not np.isfinite(x).all():
+    x = np.atleast_1d(_floats(value))
+    if x.ndim != 1 or len(x) == 0 or (k is not None and len(x) != k) or not np.isfinite(x).all():
         shape = "(k,)" if k is None else f"({k},)"
         raise InputError(f"{name} returned the observation {value!r}; give {shape} finite numbers")
     return x
 
 
+def _floats(value: Any) -> Floats:
+    """An array of numbers; one NaN, which every check refuses, where it is none."""
+    try:
+        array = np.asarray(value)
+        return np.array([np.nan]) if array.dtype.kind in "SUc" else array.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.array([np.nan])
+
+
 def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
-    p = np.asarray(value, dtype=np.float64)
+    p = _floats(value)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
         raise InputError(f"{name} returned shape {p.shape}; give one probability an action")
     if not (p >= 0.0).all() or abs(p.sum() - 1.0) > rounding(value):
-        raise InputError(f"{name} returned {p}; probabilities are not negative and sum to 1")
+        raise InputError(f"{name} returned {value}; probabilities are not negative and sum to 1")
     return p if rounding(value) == ROUNDING else np.asarray(p / p.sum())

@@ -43,12 +43,15 @@ def seed_sequence(seed: Seed) -> np.random.SeedSequence:
     """The stream of random numbers that a seed names: `(seed, run)` gives independent streams."""
     if isinstance(seed, np.random.SeedSequence):
         return seed
-    try:
-        numbers = [seed] if isinstance(seed, (int, np.integer)) else list(seed)
-        # NumPy pads with zeros, so that 5 and (5, 0) would be one stream: their lengths differ.
-        return np.random.SeedSequence([*(int(k) for k in numbers), len(numbers)])
-    except (TypeError, ValueError):
-        raise InputError(f"seed must be a non-negative integer or several, got {seed!r}") from None
+    if isinstance(seed, (int, np.integer)):
+        numbers = [seed]
+    else:
+        numbers = list(seed) if isinstance(seed, (list, tuple, range, np.ndarray)) else []
+    whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in numbers)
+    if not numbers or not whole or min(numbers) < 0:
+        raise InputError(f"seed must be a non-negative integer or several, got {seed!r}")
+    # NumPy pads with zeros, so that 5 and (5, 0) would be one stream: their lengths differ.
+    return np.random.SeedSequence([*(int(k) for k in numbers), len(numbers)])
 
 
 def streams(seed: Seed, count: int) -> list[np.random.PCG64]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import check_finite
+from o2td.arrays import as_numbers, check_finite, in_memory, switch, text
 from o2td.errors import InputError, NoAnswerError
 from o2td.rollouts import Rollout, Simulator, ValueEstimate
 from o2td.transitions import Transitions
@@ -29,8 +29,11 @@ __all__ = ["Rollout", "SimulatedProblem", "ValueEstimate"]
 
 Floats = npt.NDArray[np.float64]
 
+MAX_ROWS = 1 << 34  # steps of one roll-out: more would not fit into memory
 _NEGLIGIBLE = 1e-8  # a return ends where the discount has fallen to this
 _FOREVER = int(np.iinfo(np.int64).max)
+_PARTS = ("reset", "step", "behavior", "target", "rollout", "returns")
+_NEEDED = 4  # the first of them; the others have plain loops in their place
 _ENDLESS = 100_000  # steps after which an undiscounted run counts as one that never ends
 
 
@@ -106,17 +109,28 @@ class SimulatedProblem:
         name: str = "simulated",
         description: str = "",
     ) -> None:
-        if not isinstance(discount, (int, float, np.number)) or not 0.0 <= discount <= 1.0:
-            raise InputError(f"discount must be in [0, 1], got {discount!r}")
+        number = isinstance(discount, (int, float, np.integer, np.floating))
+        if isinstance(discount, bool) or not number or not 0.0 <= discount <= 1.0:
+            raise InputError(f"discount must be a number in [0, 1], got {discount!r}")
         if horizon is not None:
             _whole("horizon", horizon, 1)
-        self.name, self.description = name, description
+            horizon = min(int(horizon), _FOREVER)
+        functions = (reset, step, behavior, target, rollout, returns)
+        for k, (part, given) in enumerate(zip(_PARTS, functions, strict=True)):
+            if not callable(given) and (k < _NEEDED or given is not None):
+                raise InputError(f"{part} must be a function, got {given!r}; see SimulatedProblem")
+        if not callable(getattr(features, "transform", features)):
+            raise InputError(
+                f"features must be a transformer, such as those of o2td.features, or a function from"
+                f" (n, k) observations to (n, d) features; got {features!r}"
+            )
+        self.name, self.description = text("name", name), text("description", description)
         self.reset, self.step = reset, step
         self.behavior, self.target, self.features = behavior, target, features
         self.discount, self.horizon = float(discount), horizon
-        self.bounds = None if bounds is None else np.asarray(bounds, dtype=np.float64)
-        self.initial_theta = None if initial_theta is None else np.asarray(initial_theta, float)
-        self.stateful = stateful
+        self.bounds = None if bounds is None else _pairs(bounds)
+        self.initial_theta = None if initial_theta is None else _theta(initial_theta)
+        self.stateful = switch("stateful", stateful)
         plain = Simulator(reset, step, behavior, target)
         self._plain = plain
         self._fill = plain.rollout if rollout is None else rollout
@@ -142,7 +156,18 @@ class SimulatedProblem:
     def phi(self, observations: Any) -> Any:
         """Features (n, d) of observations (n, k)."""
         transform = getattr(self.features, "transform", self.features)
-        return transform(np.asarray(observations, dtype=np.float64))
+        seen = as_numbers("observations", observations)
+        if seen.ndim != 2:
+            raise InputError(f"observations must have shape (n, k), got {seen.shape}")
+        rows = transform(seen)
+        shape = getattr(rows, "shape", None)
+        if shape is None or len(shape) != 2 or shape[0] != len(seen):
+            given = type(rows).__name__ if shape is None else f"shape {shape}"
+            raise InputError(
+                f"features returned {given} for {len(seen)} observations; give an array or CSR array"
+                f" of shape ({len(seen)}, d)"
+            )
+        return rows
 
     def __repr__(self) -> str:
         about = f", {self.description!r}" if self.description else ""
@@ -159,6 +184,7 @@ class SimulatedProblem:
 
     def observations(self, n: int, seed: Any = 0, every: int = 1) -> Floats:
         """`n` observations that the behaviour meets, one `every` so many steps."""
+        _whole("n", n, 0)
         _whole("every", every, 1)
         return np.ascontiguousarray(self.rollout(n * every, seed).observation[::every])
 
@@ -171,8 +197,9 @@ class SimulatedProblem:
         start: the distribution of the states is not known, so they cannot be drawn from it.
         `double=True` adds a second, independent successor to every row.
         """
-        if scheme not in ("sequential", "iid"):
+        if not isinstance(scheme, str) or scheme not in ("sequential", "iid"):
             raise InputError(f'scheme is "sequential" or "iid", got {scheme!r}')
+        switch("double", double)
         walk, again, shuffle = _generators(seed, 3)
         rows = self._simulate(n, walk)
         if scheme == "iid":
@@ -215,18 +242,26 @@ class SimulatedProblem:
         truncation counts as well.
         """
         self._needs_states("rollout_value")
-        _whole("runs", runs, 2)  # for a standard error
         if steps is not None:
             _whole("steps", steps, 1)
-        first = np.ascontiguousarray(observations, dtype=np.float64)
+            steps = min(int(steps), _FOREVER)
+        first = np.ascontiguousarray(as_numbers("observations", observations))
         if first.ndim != 2 or first.shape[1] != len(self._probe):
             k = len(self._probe)
             raise InputError(f"observations must have shape (n, {k}), got {first.shape}")
         check_finite("observations", first)
         limit = _steps(self.discount) if steps is None else steps
-        out = np.empty((len(first), runs))
+        _whole("runs", runs, 2, MAX_ROWS)  # two, for a standard error
+        with in_memory("runs", runs):
+            out = np.full((len(first), runs), np.nan)
         rng = _generators(seed, 4)[3]
         unfinished = self._returns(rng, first, limit, self.discount, out)
+        if not np.isfinite(out).all():
+            row = int(np.argmax(~np.isfinite(out).all(axis=1)))
+            raise NoAnswerError(
+                f"returns from observation {row} are not finite; the rewards are too large, or a"
+                " returns= of your own does not fill all of out"
+            )
         if unfinished and steps is None and self.discount == 1.0:
             raise NoAnswerError(
                 f"{unfinished} undiscounted runs of the target had not ended after {limit} steps;"
@@ -237,8 +272,9 @@ class SimulatedProblem:
     # -- the simulator -----------------------------------------------------------------------------
 
     def _simulate(self, n: int, rng: np.random.Generator) -> Rollout:
-        _whole("n", n, 0)
-        rows = Rollout.empty(n, len(self._probe))
+        _whole("n", n, 0, MAX_ROWS)
+        with in_memory("n", n):
+            rows = Rollout.empty(n, len(self._probe))
         self._fill(rng, self.horizon or _FOREVER, False, rows.columns)
         return rows
 
@@ -258,9 +294,25 @@ class SimulatedProblem:
             )
 
 
-def _whole(name: str, value: Any, least: int) -> None:
+def _whole(name: str, value: Any, least: int, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}")
+    if most is not None and value > most:
+        raise InputError(f"{name} must be at most {most}; got {value}, go on in parts")
+
+
+def _pairs(bounds: Any) -> Floats:
+    pairs = as_numbers("bounds", bounds)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not (pairs[:, 0] <= pairs[:, 1]).all():
+        raise InputError("bounds must be one (low, high) pair an observation variable, low first")
+    return pairs
+
+
+def _theta(given: Any) -> Floats:
+    theta = as_numbers("initial_theta", given)
+    if theta.ndim != 1 or theta.size == 0 or not np.isfinite(theta).all():
+        raise InputError(f"initial_theta must be d finite numbers, got shape {theta.shape}")
+    return theta
 
 
 def _generators(seed: Any, count: int) -> list[np.random.Generator]:

@@ -385,7 +385,7 @@ def test_specs_name_maps(spec, expected):
         ("", "choose from aggregate:BINS, fourier:ORDER"),
         ("wavelet:2", "no 'wavelet'; choose from .*tiles:TILINGSxBINS"),
         ("fourier", "missing a required argument: 'order'.*write fourier:ORDER"),
-        ("fourier:3x4x5x6x7x8", "too many positional"),
+        ("fourier:3x3", "too many numbers.*; write fourier:ORDER"),
         ("fourier:3,degree=2", "'degree'.*options are order, bounds"),
         ("fourier:3,clip", "not OPTION=VALUE"),
         ("tiles:8", "TILINGSxBINS"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2td.domains.common import choice
+from o2td.domains.common import choice, unit
 from o2td.problem import Problem
 
 
@@ -50,7 +50,7 @@ def baird(form: str = "star", discount: float = 0.99) -> Problem:
     return Problem(
         transition,
         reward=np.zeros((n, 2)),
-        discount=discount,
+        discount=unit("discount", discount),
         behavior=np.tile([corners / n, 1.0 / n], (n, 1)),
         target=np.tile([0.0, 1.0], (n, 1)),
         features=features,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2td.domains.common import whole
+from o2td.domains.common import fitting, unit, whole
 from o2td.problem import Problem
 
 
@@ -32,6 +32,7 @@ def boyan_chain(states: int = 14, discount: float = 0.95, features: int = 4) -> 
            [0.  , 0.5 , 0.5 , 0.  ]])
     """
     n, d = whole("states", states, 3), whole("features", features, 2)
+    fitting(n, max(n, d), of="states and features")
     transition, reward = np.zeros((n, 1, n)), np.full((n, 1), -3.0)
     for i in range(n - 2):
         transition[i, 0, [i + 1, i + 2]] = 0.5
@@ -43,7 +44,7 @@ def boyan_chain(states: int = 14, discount: float = 0.95, features: int = 4) -> 
     return Problem(
         transition,
         reward,
-        discount,
+        unit("discount", discount),
         behavior=certain,
         target=certain,
         features=bumps,

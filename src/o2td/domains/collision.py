@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.domains.common import generator, whole
+from o2td.domains.common import fitting, generator, unit, whole
+from o2td.errors import InputError
 from o2td.problem import Problem
 
 STATES = 8
@@ -38,6 +39,9 @@ def collision(seed: Any = 0, features: int = 6, ones: int = 3, discount: float =
     array([2., 4., 6., 8., 8., 4., 2., 1., 0.])
     """
     d = whole("features", features, 1)
+    fitting(STATES + 1, d, of="features")
+    if whole("ones", ones, 1) > d:
+        raise InputError(f"ones is {ones}, but a state has only {d} features; lower ones")
     end = STATES
     transition, reward = np.zeros((end + 1, 2, end + 1)), np.zeros((end + 1, 2))
     for s in range(STATES):
@@ -48,11 +52,11 @@ def collision(seed: Any = 0, features: int = 6, ones: int = 3, discount: float =
     behavior[STATES // 2 :] = 0.5
     phi = np.zeros((end + 1, d))
     order = np.argsort(generator(seed).random((STATES, d)), axis=1)
-    np.put_along_axis(phi[:STATES], order[:, : whole("ones", ones, 1)], 1.0, axis=1)
+    np.put_along_axis(phi[:STATES], order[:, :ones], 1.0, axis=1)
     return Problem(
         transition,
         reward,
-        discount,
+        unit("discount", discount),
         behavior=behavior,
         target=np.tile([1.0, 0.0], (end + 1, 1)),
         features=phi,

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.domains.common import Floats, unit
+from o2td.domains.common import Floats, real, unit
 from o2td.errors import InputError
 from o2td.features import Fourier
 from o2td.simulated import SimulatedProblem
@@ -72,10 +72,14 @@ def energy_storage(
     target = unit("epsilon_target", epsilon_target)
     behavior = unit("epsilon_behavior", epsilon_behavior)
     if target > 0.0 and behavior == 0.0:
-        raise InputError("epsilon_behavior is 0, so actions that the target takes are never seen")
-    if buy_below > sell_above:
-        raise InputError(f"buy_below is {buy_below}, above sell_above, which is {sell_above}")
-    low, high = float(buy_below), float(sell_above)
+        raise InputError(
+            "epsilon_behavior is 0, so actions that the target takes are never seen; raise it"
+        )
+    low, high = real("buy_below", buy_below), real("sell_above", sell_above)
+    if low > high:
+        raise InputError(
+            f"buy_below is {low:g}, above sell_above, which is {high:g}; swap or lower it"
+        )
     return SimulatedProblem(
         _begin,
         _advance,

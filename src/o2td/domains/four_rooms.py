@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.domains.common import Floats, choice
+from o2td.domains.common import Floats, choice, unit, whole
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
@@ -62,7 +62,7 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
     >>> problem.n_states, int(problem.active.sum()), int(problem.features[0].sum())
     (104, 31, 3)
     """
-    k = choice("target", target, tuple(range(len(TARGETS))))
+    k = whole("target", target, 0, len(TARGETS) - 1)
     cells = _cells()
     n = len(cells)
     step = _successors(cells)
@@ -73,7 +73,7 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
     return Problem(
         transition,
         reward=entering.astype(np.float64),
-        discount=discount * active,
+        discount=unit("discount", discount) * active,
         behavior=_behavior(cells, variance),
         target=pi,
         features=_tiles(cells),
@@ -107,13 +107,14 @@ class FourRoomsLanes:
 
     def batch(self, target: int) -> Transitions:
         """The stream as one target sees it."""
+        k = whole("target", target, 0, len(TARGETS) - 1)
         return Transitions.from_table(
             self.table,
             self.state,
-            self.reward[target],
+            self.reward[k],
             self.next_state,
-            self.discount[target],
-            rho=self.rho[target],
+            self.discount[k],
+            rho=self.rho[k],
             start=self.start,
         )
 

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.domains.common import Floats, generator, shares, unit, whole
+from o2td.arrays import switch
+from o2td.domains.common import Floats, fitting, generator, shares, unit, whole
 from o2td.errors import InputError
 from o2td.problem import Problem
 
 Ints = npt.NDArray[np.int64]
+
+MAX_PEAK = 64  # all beyond is the same: one action
+_FAINT = 1e-280
 
 
 def garnet(
@@ -41,7 +45,8 @@ def garnet(
     discount : float
         gamma of every step that does not end an episode.
     peak : int
-        Policies are proportional to `U[0, 1]^(2^peak)`: 0 is mild, 5 nearly deterministic.
+        Policies are proportional to `U[0, 1]^(2^peak)`: 0 is mild, 5 nearly deterministic, 64 the
+        most.
     least : float
         Probability that the behaviour gives to every action at least, so it covers the target.
     on_policy : bool
@@ -61,10 +66,15 @@ def garnet(
         whole("features", features, 1),
     )
     k = whole("branching", branching, 1)
+    whole("peak", peak, 0, MAX_PEAK)
     if k > n:
         raise InputError(f"branching is {k} but there are only {n} states to go to")
     if unit("least", least) * m > 1.0 or least == 0.0:
-        raise InputError(f"least must be above 0 and at most 1/{m}, got {least}")
+        raise InputError(
+            f"least must be above 0 and at most 1/{m}, one over the actions; got {least}"
+        )
+    fitting(n, m, k, of="states, actions and branching")
+    fitting(n, d, of="states and features")
     rng = generator(seed)
     cycle = np.argsort(rng.random(n))
     following = np.empty(n, dtype=np.int64)
@@ -77,9 +87,9 @@ def garnet(
     return Problem(
         _matrices(chosen, probability),
         reward=rng.random((n, m)),
-        discount=discount,
+        discount=unit("discount", discount),
         behavior=behavior,
-        target=behavior if on_policy else target,
+        target=behavior if switch("on_policy", on_policy) else target,
         features=phi,
         name="garnet",
     )
@@ -100,9 +110,15 @@ def _distinct(rng: np.random.Generator, n: int, m: int, k: int, following: Ints)
 
 
 def _peaked(rng: np.random.Generator, n: int, m: int, peak: int) -> Floats:
-    weight = rng.random((n, m)) + 1e-3
-    for _ in range(whole("peak", peak, 0)):
-        weight = weight * weight
+    first = rng.random((n, m)) + 1e-3
+    weight = first
+    with np.errstate(over="ignore"):
+        for _ in range(peak):
+            weight = weight * weight
+    # Where the powers of all actions fade away, or grow beyond all numbers, they do so in step.
+    lost = ~((weight.max(axis=1) > _FAINT) & (weight.max(axis=1) < 1.0 / _FAINT))
+    power = 2.0**peak * np.log(first[lost] / first[lost].max(axis=1, keepdims=True))
+    weight[lost] = np.exp(power)
     return shares(weight)
 
 

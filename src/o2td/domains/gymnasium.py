@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.domains.common import Floats
+from o2td.domains.common import Floats, unit, whole
 from o2td.errors import InputError, import_extra
+from o2td.mdp import numbers
 from o2td.problem import Problem
 from o2td.simulated import SimulatedProblem
 
@@ -58,13 +59,21 @@ def from_gymnasium(
     >>> problem.n_states, int(problem.terminal.sum()), problem.d
     (64, 11, 53)
     """
+    discount = unit("discount", discount)
+    if horizon is not None:
+        whole("horizon", horizon, 1)
     env, made = env_id, isinstance(env_id, str)
     if made:
         gymnasium = import_extra("gymnasium", extra="gymnasium")
         try:
             env = gymnasium.make(env_id, **options)
-        except (gymnasium.error.Error, TypeError) as error:
-            raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
+        except Exception as error:  # environments raise what they like for an option of theirs
+            text = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
+            raise InputError(f"env_id: Gymnasium cannot make {env_id!r}: {text}") from error
+    if not all(hasattr(env, part) for part in ("action_space", "observation_space", "unwrapped")):
+        raise InputError(
+            f"env_id must be the name of a Gymnasium environment or one itself, got {env_id!r}"
+        )
     if not hasattr(env.action_space, "n"):
         raise InputError(f"{_name(env)} has actions {env.action_space}; discrete ones are needed")
     if hasattr(env.unwrapped, "P"):
@@ -162,10 +171,7 @@ def _policy_table(name: str, given: Any, n: int, m: int) -> Floats:
                 f'{name} must be "uniform", "optimal", an array or a function, got {given!r}'
             )
         return np.full((n, m), 1.0 / m)
-    table = np.array([given(s) for s in range(n)]) if callable(given) else np.asarray(given)
-    if table.shape != (n, m):
-        raise InputError(f"{name} has shape {table.shape}, expected ({n}, {m})")
-    return np.asarray(table, dtype=np.float64)
+    return numbers(name, [given(s) for s in range(n)] if callable(given) else given, (n, m))
 
 
 def _optimal(chances: list[Any], rewards: list[Any], terminal: Bools, discount: float) -> Floats:

@@ -60,7 +60,9 @@ def mountain_car(
     target = unit("epsilon_target", epsilon_target)
     behavior = unit("epsilon_behavior", epsilon_behavior)
     if target > 0.0 and behavior == 0.0:
-        raise InputError("epsilon_behavior is 0, so actions that the target takes are never seen")
+        raise InputError(
+            "epsilon_behavior is 0, so actions that the target takes are never seen; raise it"
+        )
     return SimulatedProblem(
         _begin,
         _advance,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
-from o2td.domains.common import Floats, choice, generator, shares, whole
+from o2td.domains.common import Floats, choice, fitting, generator, shares, unit, whole
 from o2td.problem import Problem
 
 _LEAST = 1e-5  # added to every weight, so that all transitions and actions are possible
@@ -45,6 +45,9 @@ def random_mdp(
     """
     n, m = whole("states", states, 1), whole("actions", actions, 1)
     d = whole("features", features, 1)
+    fitting(n, m, n, of="states and actions")
+    fitting(n, d, of="states and features")
+    gamma = unit("discount", discount)
     choice("reward", reward, ("state_action", "action_next"))
     rng = generator(seed)
 
@@ -60,9 +63,9 @@ def random_mdp(
         else np.broadcast_to(rng.random((m, n)), (n, m, n))
     )
     problem = Problem(
-        transition, table, discount, behavior, target, phi, start=start, name="random_mdp"
+        transition, table, gamma, behavior, target, phi, start=start, name="random_mdp"
     )
-    problem.description = _spread(problem) if discount < 1.0 else ""
+    problem.description = _spread(problem) if gamma < 1.0 else ""
     return problem
 
 

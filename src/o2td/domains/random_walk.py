@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2td.domains.common import Floats, choice
+from o2td.domains.common import Floats, choice, unit
 from o2td.problem import Problem
 
 STATES = 5
@@ -44,7 +44,7 @@ def random_walk(form: str = "tabular", discount: float = 1.0) -> Problem:
     return Problem(
         transition,
         reward,
-        discount,
+        unit("discount", discount),
         behavior=np.full((n, 2), 0.5),
         target=np.tile([0.4, 0.6], (n, 1)),
         features=np.vstack([table, np.zeros((2, table.shape[1]))]),

@@ -288,13 +288,28 @@ def _refuse_first(bad: npt.NDArray[np.bool_], array: npt.NDArray[Any], why: str)
         raise InputError(f"state: row {row} is {array[row]}, {why}")
 
 
-def positive_int(name: str, value: Any, least: int = 1) -> int:
-    """`value` as a Python int of at least `least`."""
+def positive_int(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """`value` as a Python int of at least `least`, and at most `most`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise InputError(f"{name}: {value!r} is not an integer; pass a whole number >= {least}")
     if value < least:
         raise InputError(f"{name}: {value} is too small; pass a whole number >= {least}")
+    if most is not None and value > most:
+        raise InputError(f"{name}: {value} is too large; pass a whole number <= {most}")
     return int(value)
+
+
+def numbers_in(name: str, value: Any) -> Floats:
+    """`value` as an array of real numbers; words and switches are refused."""
+    array = as_array(name, value)
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{name}: {_shown(value)} are not numbers; pass real numbers")
+    return array.astype(np.float64)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def product_within(sides: Sequence[int] | Ints, limit: int) -> int | None:
@@ -310,7 +325,8 @@ def product_within(sides: Sequence[int] | Ints, limit: int) -> int | None:
 def bins_of(value: Any, k: int) -> Ints:
     """Number of bins of each of `k` variables, from one number or one a variable."""
     many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
-    counts = [positive_int("bins", b) for b in (value if many else [value] * k)]
+    given = list(value) if many else [value] * k
+    counts = [positive_int("bins", b, most=1 << 62) for b in given]
     if len(counts) != k:
         raise InputError(f"bins: {len(counts)} given for {k} variables; pass one number or {k}")
     return np.array(counts, dtype=np.int64)

@@ -109,7 +109,9 @@ class Fourier(Dense):
 
     def _build(self, k: int) -> int:
         order = positive_int("order", self.order, least=0)
-        if self.scale not in (None, "coefficient"):
+        if self.scale is not None and (
+            not isinstance(self.scale, str) or self.scale != "coefficient"
+        ):
             raise InputError(f'scale: {self.scale!r} is not known; pass None or "coefficient"')
         together = self._together(k)
         self._partly = bool(self.coupled) and together < k

@@ -40,12 +40,14 @@ def parse(spec: str) -> Any:
     factory = FEATURES[name]
     values = [_value(text) for text in numbers.split("x")] if numbers else []
     make = getattr(factory, "from_spec", factory)
+    form = str(getattr(factory, "spec", name))
     try:
+        if make is factory and ":" in form and len(values) > len(form.split(":")[1].split("x")):
+            raise ValueError("too many numbers")
         options = dict(_option(text) for text in rest)
         inspect.signature(factory).bind_partial(**options)
         inspect.signature(make).bind(*values, **options)
     except (TypeError, ValueError) as error:
-        form = getattr(factory, "spec", name)
         known = ", ".join(inspect.signature(factory).parameters)
         raise InputError(
             f"features: {spec!r} cannot be read ({error}); write {form}, options are {known}"

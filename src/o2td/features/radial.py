@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError
-from o2td.features.base import MAX_DENSE, Floats, bins_of, product_within
+from o2td.features.base import MAX_DENSE, Floats, bins_of, numbers_in, product_within
 from o2td.features.scaling import Dense
 
 
@@ -42,6 +42,7 @@ class Radial(Dense):
 
     feature = "radial"
     spec = "radial:BINS"
+    _switches = ("normalize", "clip")
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Radial(Dense):
         if self.bins is None:
             if self.width is None:
                 raise InputError("width: needed with centers=, in units of the bounds' range")
-            self._centers = np.array(self.centers, dtype=np.float64)
+            self._centers = numbers_in("centers", self.centers)
             if self._centers.ndim != 2 or self._centers.shape[1] != k:
                 raise InputError(f"centers: shape {self._centers.shape}; pass (m, {k})")
             if not np.isfinite(self._centers).all():
@@ -81,17 +82,17 @@ class Radial(Dense):
             self._bins = bins_of(self.bins, k)
             d = product_within(self._bins, MAX_DENSE) or MAX_DENSE + 1
         if not 0 < d <= MAX_DENSE:
-            raise InputError(f"Radial: pass 1 to {MAX_DENSE:,} centres, or use tiles")
+            raise InputError(f"bins, centers: pass 1 to {MAX_DENSE:,} centres, or use tiles")
         self._widths = self._each_width(k)
         return d
 
     def _each_width(self, k: int) -> Floats:
         if self.width is None:
             return 1.0 / np.maximum(self._bins - 1, 1)
-        try:
-            widths = np.broadcast_to(np.asarray(self.width, dtype=np.float64), (k,)).copy()
-        except (TypeError, ValueError):
-            raise InputError(f"width: {self.width!r}; pass one number or {k}") from None
+        given = numbers_in("width", self.width)
+        if given.shape not in ((), (1,), (k,)):
+            raise InputError(f"width: has shape {given.shape}; pass one number or {k}")
+        widths = np.broadcast_to(given, (k,)).copy()
         if not (np.isfinite(widths) & (widths > 0)).all():
             raise InputError(f"width: {self.width!r} is not positive and finite")
         return widths

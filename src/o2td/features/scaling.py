@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import switch
 from o2td.errors import InputError
-from o2td.features.base import Floats, Transformer, as_matrix
+from o2td.features.base import Floats, Transformer, as_matrix, numbers_in
 
 _BLOCK = 1 << 14  # doubles written at a time: scaled rows and features stay in cache
 _ENDLESS = float(np.finfo(np.float32).max)  # what 32-bit spaces write for "no bound"
@@ -26,6 +27,7 @@ class Bounded(Transformer):
     clip: bool
     low_: Floats
     high_: Floats
+    _switches: ClassVar[tuple[str, ...]] = ("clip",)
     _center: ClassVar[bool] = False  # scale to [-1, 1] with constant columns at 0, not to [0, 1]
 
     def _build(self, k: int) -> int:
@@ -75,6 +77,8 @@ class Bounded(Transformer):
             j = int(np.argmax(~np.isfinite(width)))
             raise InputError(f"bounds of column {j}: ({low[j]}, {high[j]}) is too wide a range")
         if not self.__sklearn_is_fitted__():
+            for name in self._switches:
+                switch(name, getattr(self, name))
             self.n_features_in_ = len(low)
             self.n_features_out_ = self._build(len(low))
         self.low_, self.high_ = low, high
@@ -202,7 +206,7 @@ def as_bounds(bounds: Any) -> tuple[Floats, Floats]:
         if hasattr(bounds, "low") and hasattr(bounds, "high")
         else _columns(bounds)
     )
-    low, high = (np.array(side, dtype=np.float64) for side in pair)
+    low, high = (numbers_in("bounds", side) for side in pair)
     if low.shape != high.shape or low.size == 0:
         raise InputError("bounds: pass one (low, high) pair a column")
     endless = ~((np.abs(low) < _ENDLESS) & (np.abs(high) < _ENDLESS))
@@ -220,8 +224,8 @@ def as_bounds(bounds: Any) -> tuple[Floats, Floats]:
 
 def _columns(bounds: Any) -> tuple[Floats, Floats]:
     try:
-        array = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = numbers_in("bounds", bounds)
+    except InputError:
         array = np.empty(0)
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError("bounds: pass one (low, high) pair a column, such as [(0, 1), (-2, 2)]")

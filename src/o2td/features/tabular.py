@@ -87,7 +87,7 @@ class Tabular(OneHot):
 
     def _ready(self) -> None:
         if self.n_states is not None and not self.__sklearn_is_fitted__():
-            self._set(positive_int("n_states", self.n_states))
+            self._set(positive_int("n_states", self.n_states, most=MAX_SPARSE))
         super()._ready()
 
     def state_of(self, X: Any) -> Ints:
@@ -273,7 +273,7 @@ def _group_array(groups: Any) -> Ints:
 
 
 def _whole(groups: Any) -> Ints:
-    array = np.asarray(groups)
+    array = as_array("groups", groups)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InputError("groups: pass a one-dimensional array of integers, one group a state")
     return array.astype(np.int64)

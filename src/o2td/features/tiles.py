@@ -17,6 +17,7 @@ from o2td.errors import InputError
 from o2td.features.base import MAX_SPARSE, Floats, Ints, bins_of, positive_int, product_within
 from o2td.features.scaling import Bounded, dense_output
 
+_MAX_TILINGS = 1 << 20  # each is a one in every row
 _FAR = 2.0**52  # steps beyond which a place is no longer exact
 
 
@@ -59,6 +60,7 @@ class Tiles(Bounded):
 
     feature = "tiles"
     spec = "tiles:TILINGSxBINS"
+    _switches = ("bias", "clip", "sparse")
 
     def __init__(
         self,
@@ -88,7 +90,8 @@ class Tiles(Bounded):
         return cls(tilings, bins[0] if len(bins) == 1 else bins, **options)
 
     def _build(self, k: int) -> int:
-        tilings = positive_int("tilings", self.tilings)
+        tilings = positive_int("tilings", self.tilings, most=_MAX_TILINGS)
+        positive_int("seed", self.seed, least=0, most=2**64 - 1)
         self._bins = bins_of(self.bins, k)
         steps = np.arange(tilings)[:, None] * (2 * np.arange(k) + 1)
         self._shifts = (steps % tilings).astype(np.int64)
@@ -100,8 +103,6 @@ class Tiles(Bounded):
                 raise InputError("clip: False needs hashed=, as tiles out of bounds have no column")
         else:
             columns = positive_int("hashed", self.hashed)
-            if not 0 <= positive_int("seed", self.seed, least=0) < 2**64:
-                raise InputError(f"seed: {self.seed} has more than 64 bits")
         if columns is None or columns + bool(self.bias) > MAX_SPARSE:
             raise InputError(
                 f"tiles: more than {MAX_SPARSE:,} columns; pass hashed= with the number of "
