@@ -166,6 +166,11 @@ def evaluate(R: Any, center: Any, constant: float, theta: Any) -> float:
 
 
 def _named(name: str, parts: Compressed) -> Quadratic:
+    if not np.isfinite(parts.constant):
+        raise InputError(
+            f"{name}: squares of these values are beyond the largest number; divide the rewards by"
+            " some"
+        )
     return Quadratic(name, parts.R, parts.center, parts.constant)
 
 

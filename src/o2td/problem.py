@@ -252,6 +252,11 @@ class Problem:
         chances = (self._row, self.pairs.next_state, self.pairs.probability)
         return Sampler(self.behavior, *chances, self.start, self.terminal)
 
+    @property
+    def ratio(self) -> Floats:
+        """`rho(s, a) = target / behavior` (S, A), 0 where the behaviour does not go."""
+        return self._ratio.reshape(self.n_states, self.n_actions)
+
     @cached_property
     def _ratio(self) -> Floats:
         """`rho(s, a)`, flat."""

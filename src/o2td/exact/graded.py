@@ -77,7 +77,8 @@ class Deflated:
     def solvable(self, b: Floats) -> bool:
         """Whether `M z = b` has a solution."""
         b = b / self.row
-        return bool(np.linalg.norm(self.left.T @ b) <= 1e-9 * np.linalg.norm(b))
+        unit = b / (np.abs(b).max(initial=0.0) or 1.0)  # its square must not overflow
+        return bool(np.linalg.norm(self.left.T @ unit) <= 1e-9 * np.linalg.norm(unit))
 
     def solution(self, b: Floats) -> Floats:
         """The solution of `M z = b` of minimum norm."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from o2td import chain
 from o2td.arrays import as_numbers
-from o2td.errors import InputError
+from o2td.errors import InputError, NoAnswerError
 from o2td.exact.system import (
     Compressed,
     Floats,
@@ -29,6 +29,9 @@ from o2td.exact.system import (
     system,
 )
 from o2td.problem import Problem
+
+_TINY = 1e-290  # a square below is rounding, or has faded away
+_MOST_POWER = 1023  # of two, as a number
 
 __all__ = ["msbe", "mse", "mspbe", "rmsbe", "rmse", "rmspbe", "suboptimality"]
 
@@ -45,8 +48,7 @@ def mse(problem: Problem, theta: Any) -> Any:
     0.5
     """
     s = system(problem)
-    theta = _checked(problem, theta)
-    return _mean_square(s.phi @ theta, s.value, s.weight)
+    return _square(_value_error(problem, theta), s.weight)
 
 
 def msbe(problem: Problem, theta: Any, form: str = "target") -> Any:
@@ -60,10 +62,7 @@ def msbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     >>> exact.msbe(problem, [0.0, 0.0])
     0.5
     """
-    s = system(problem)
-    theta = _checked(problem, theta)
-    rows, value = _bellman(problem, form)
-    return _mean_square(rows @ theta, value, s.weight)
+    return _square(_bellman_error(problem, theta, form), system(problem).weight)
 
 
 def mspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
@@ -77,16 +76,7 @@ def mspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     >>> round(exact.mspbe(problem, [0.0]), 12), round(exact.mspbe(problem, [1.0]), 12)
     (0.25, 0.0)
     """
-    s = system(problem)
-    theta = _checked(problem, theta)
-    rows, value = _bellman(problem, form)
-    if form == "dann":
-        U_rows, U_value = _target_weighted(problem, rows, value)
-        return _mean_square(s.phi @ (U_rows @ theta), s.phi @ U_value, s.weight)
-    error = (value - (rows @ theta).T).T
-    weighted = (error.T * s.weight).T
-    projected = s.basis.T @ (s.phi.T @ weighted)
-    return _mean_square(projected, np.zeros(len(projected)), np.ones(len(projected)))
+    return _square(*_projected_error(problem, theta, form))
 
 
 def rmse(problem: Problem, theta: Any) -> Any:
@@ -97,7 +87,7 @@ def rmse(problem: Problem, theta: Any) -> Any:
     >>> round(exact.rmse(baird, baird.initial_theta), 6)
     5.318432
     """
-    return _root(mse(problem, theta))
+    return _root(_value_error(problem, theta), system(problem).weight)
 
 
 def rmsbe(problem: Problem, theta: Any, form: str = "target") -> Any:
@@ -108,7 +98,7 @@ def rmsbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     >>> round(exact.rmsbe(baird, baird.initial_theta), 6)
     8.221408
     """
-    return _root(msbe(problem, theta, form))
+    return _root(_bellman_error(problem, theta, form), system(problem).weight)
 
 
 def rmspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
@@ -119,7 +109,7 @@ def rmspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     >>> round(exact.rmspbe(baird, baird.initial_theta), 6)
     8.221408
     """
-    return _root(mspbe(problem, theta, form))
+    return _root(*_projected_error(problem, theta, form))
 
 
 def suboptimality(problem: Problem, theta: Any) -> float:
@@ -138,8 +128,10 @@ def suboptimality(problem: Problem, theta: Any) -> float:
     (1.0, inf)
     """
     s = system(problem)
-    error, best = rmse(problem, theta), float(np.sqrt(s.best.constant))
-    size = float(np.sqrt(s.weight @ s.value**2)) or 1.0
+    error, square = rmse(problem, theta), s.best.constant
+    plain = _TINY < square < np.inf  # else it has left the range of numbers, and its root has not
+    best = float(np.sqrt(square)) if plain else float(rmse(problem, s.best.center))
+    size = float(_root(s.value, s.weight)) or 1.0
     if best > 1e-9 * size:
         return max(1.0, float(error / best))
     return 1.0 if error <= 1e-9 * size else float("inf")
@@ -203,10 +195,52 @@ def _checked(problem: Problem, theta: Any) -> Floats:
     return checked
 
 
-def _mean_square(estimate: Floats, value: Floats, weight: Floats) -> Any:
-    total = (estimate.T - value) ** 2 @ weight
-    return float(total) if total.ndim == 0 else total
+def _value_error(problem: Problem, theta: Any) -> Floats:
+    """`Phi theta - V`, (S,) or (k, S)."""
+    s = system(problem)
+    return np.asarray((s.phi @ _checked(problem, theta)).T - s.value)
 
 
-def _root(square: Any) -> Any:
-    return float(np.sqrt(square)) if isinstance(square, float) else np.sqrt(square)
+def _bellman_error(problem: Problem, theta: Any, form: str) -> Floats:
+    """`L Phi theta - R`, (S,) or (k, S)."""
+    theta = _checked(problem, theta)
+    rows, value = _bellman(problem, form)
+    return np.asarray((rows @ theta).T - value)
+
+
+def _projected_error(problem: Problem, theta: Any, form: str) -> tuple[Floats, Floats]:
+    """The projected Bellman error in coordinates whose squares, so weighted, add up to MSPBE."""
+    s = system(problem)
+    error = _bellman_error(problem, theta, form)
+    if form == "dann":
+        U_rows, U_value = _target_weighted(problem, *_bellman(problem, form))
+        return (s.phi @ (U_rows @ _checked(problem, theta))).T - s.phi @ U_value, s.weight
+    projected = (s.basis.T @ (s.phi.T @ (error * s.weight).T)).T
+    return projected, np.ones(projected.shape[-1])
+
+
+def _square(error: Floats, weight: Floats) -> Any:
+    """`sum_s weight(s) error(s)^2`."""
+    total, unit = _scaled_square(error, weight)
+    with np.errstate(over="ignore"):
+        square = total * unit * unit
+    if not np.isfinite(square).all():
+        raise NoAnswerError(
+            "the square of this error is beyond the largest number; ask for its root, or divide the"
+            " rewards by some"
+        )
+    return float(square) if square.ndim == 0 else square
+
+
+def _root(error: Floats, weight: Floats) -> Any:
+    """`sqrt(sum_s weight(s) error(s)^2)`, which may be there where the square is not."""
+    total, unit = _scaled_square(error, weight)
+    root = np.asarray(np.sqrt(total) * unit)
+    return float(root) if root.ndim == 0 else root
+
+
+def _scaled_square(error: Floats, weight: Floats) -> tuple[Any, Any]:
+    """The weighted sum of squares of `error / unit`, and unit: powers of two, so nothing is lost."""
+    _, power = np.frexp(np.abs(error).max(axis=-1, initial=0.0))
+    unit = np.asarray(np.ldexp(1.0, np.minimum(power, _MOST_POWER)))
+    return np.asarray((error.T / unit).T ** 2 @ weight), unit

@@ -59,7 +59,13 @@ class System:
     @cached_property
     def value(self) -> Floats:
         """`V = L^-1 R`."""
-        return chain.solve(self.P_gamma, self.reward)
+        value = chain.solve(self.P_gamma, self.reward)
+        if not np.isfinite(value).all():
+            s = int(np.argmax(~np.isfinite(value)))
+            raise NoAnswerError(
+                f"the value of state {s} is beyond the largest number; divide the rewards by some"
+            )
+        return value
 
     @cached_property
     def delta(self) -> Any:
@@ -128,8 +134,9 @@ def compress(
     U, size, vectors, null = _decomposed(R, unit, max(R.shape))
     center = _shortest(vectors @ ((U.T @ target) / size), null)
     # Where R is singular, part of the target stays out of its reach.
-    rest = float(np.sum((target - R @ center) ** 2))
-    return Compressed(R, center, float(triangle[d, d] ** 2) + rest)
+    with np.errstate(over="ignore"):  # `center` holds where the square overflows; users refuse it
+        rest = float(np.sum((target - R @ center) ** 2) + np.square(triangle[d, d]))
+    return Compressed(R, center, rest)
 
 
 def orthonormalizer(rows: Any, weight: Floats | None = None, scale: Floats | None = None) -> Floats:

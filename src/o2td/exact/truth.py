@@ -85,7 +85,7 @@ def model(problem: Problem) -> Model:
         probability=probability[seen],
         reward=p.reward[seen],
         discount=p.discount[seen],
-        rho=target[seen] / behavior[seen],
+        rho=problem.ratio[p.state, p.action][seen],
         target_prob=target[seen],
         behavior_prob=behavior[seen],
     )
