@@ -255,6 +255,27 @@ def test_rewards_that_are_all_equal_or_zero(walk):
         plain_json(evaluation.evaluate(log, discount=0.9))
 
 
+@pytest.mark.parametrize("lanes", [0, 50])
+@pytest.mark.parametrize("seen", ["state", "obs_0"])
+def test_an_answer_that_no_episode_doubts_is_trusted_as_far_as_so_many_can_tell(lanes, seen):
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame(
+        {"episode": np.repeat(np.arange(200), 5), "terminated": False, "reward": 2.0}
+    )
+    log[seen] = 0 if seen == "state" else rng.normal(size=1000)
+    log["rho"] = rng.choice([0.5, 1.5], 1000)
+    answer = evaluation.evaluate(log, discount=0.9, methods="lstd,lsetd,sotd", lanes=lanes)
+    best = answer.recommended
+    assert (best.verdict, best.method) == ("trust", "lstd")
+    assert best.value == pytest.approx(20.0)
+    share = 1.0 - 0.05 ** (1.0 / 200.0)  # of episodes that 200 may all not show
+    assert (best.low, best.high) == pytest.approx((20.0 - 20.0 * share, 20.0 + 20.0 * share))
+    assert "rule of three" in best.interval
+    nothing = evaluation.evaluate(log.assign(reward=0.0), discount=0.9, methods="lstd", lanes=lanes)
+    assert (nothing.verdict, nothing.recommended.low, nothing.recommended.high) == ("caution", 0, 0)
+    assert "may be of any size" in nothing.reasons[0]
+
+
 def test_on_policy_logs_agree_with_the_mean_return(walk):
     problem, _ = walk
     log = log_of(problem, 300, [0, 8]).drop(columns="rho")

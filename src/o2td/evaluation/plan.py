@@ -8,7 +8,7 @@ import numpy as np
 
 from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.blocks import Block, Floats, Log
-from o2td.evaluation.bootstrap import Interval, bca, sandwich, student
+from o2td.evaluation.bootstrap import Interval, bca, rule_of_three, sandwich, student
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, Fitting, Influences, across, middle
@@ -20,7 +20,7 @@ from o2td.evaluation.reach import unlogged_regions
 from o2td.evaluation.select import agreeing
 from o2td.evaluation.survey import FEWEST, Survey
 from o2td.evaluation.systems import System
-from o2td.evaluation.verdicts import ONE_PASS, Case
+from o2td.evaluation.verdicts import ONE_PASS, ROUNDING, Case
 
 FITS = ("lstd", "plugin", "lstdq", "lsetd")
 REPLICATED = ("sotd", *ONE_PASS)
@@ -189,9 +189,16 @@ class Plan:
         return Case(method, value, interval, approximation, influence, condition, about)
 
     def _interval(self, value: float, lanes: Floats, influence: Spread) -> Interval:
+        if value != 0.0 and influence.count > 1 and influence.error <= ROUNDING * abs(value):
+            return self._unvaried(value, influence.error)
         if not self.lanes:
             return sandwich(value, influence, self.confidence)
         return bca(value, lanes, influence, self.confidence)
+
+    def _unvaried(self, value: float, error: float) -> Interval:
+        """Where no episode says anything else; those count that the ratios leave."""
+        count = min(self.survey.weighed.units, self.survey.weights()["effective_rows"])
+        return rule_of_three(value, count, self.confidence, error)
 
     # -- fits --------------------------------------------------------------------------------------
 
@@ -272,6 +279,8 @@ class Plan:
         found = self._replicated[method]
         name = "t, leaving out groups of episodes"
         interval = student(found.value, found.replicates, self.confidence, name)
+        if found.value != 0.0 and interval.standard_error <= ROUNDING * abs(found.value):
+            interval = self._unvaried(found.value, interval.standard_error)
         about = found.about
         if self.survey.sample.threshold < 1.0:
             about += f", on a sample of {len(self.sample.rows)} rows"

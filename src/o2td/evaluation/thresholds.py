@@ -19,7 +19,7 @@
 | `cut_caution` | 0.01 | of the discount left at truncations: what is beyond them starts to count |
 | `agreement_caution` | 3.0 | standard errors between this estimate and another that is trusted |
 | `width_none` | 1.0 | of the range that values can have: an interval that excludes nothing |
-| `rewarded_caution` | 10 | episodes that carry the variation: fewer, or none, and no interval holds |
+| `rewarded_caution` | 10 | episodes that carry the variation: fewer, and no interval holds |
 """
 
 from __future__ import annotations

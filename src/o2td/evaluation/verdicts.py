@@ -14,7 +14,7 @@ from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST, Thresholds, worst
 ROBUST = ("dr", "wdr")
 HISTORIES = ("is", "wis", "pdis", "wpdis", *ROBUST)
 ONE_PASS = ("o2td", "etd", "tdrc")
-_ROUNDING = 1e-9  # of a value
+ROUNDING = 1e-9  # of a value
 
 
 @dataclass(eq=False)
@@ -108,12 +108,13 @@ def _about_variation(case: Case, bounds: Thresholds) -> None:
     if influence is None or influence.count < 2:
         return
     carrying = influence.carrying
-    if influence.error <= _ROUNDING * abs(case.value):
-        case.note(
-            CAUTION,
-            "all episodes say the same: the interval has no width, and what is rarer than one in"
-            f" {influence.count} of them is not excluded",
-        )
+    if influence.error <= ROUNDING * abs(case.value):
+        if not case.half_width > 0.0:
+            case.note(
+                CAUTION,
+                "all episodes say 0: the interval has no width, and what is rarer than one in"
+                f" {influence.count} of them may be of any size",
+            )
     elif carrying < bounds.rewarded_caution:
         case.sound = False
         said = "one episode carries" if carrying < 1.5 else f"{carrying:.0f} episodes carry"
@@ -276,7 +277,7 @@ def _apart(case: Case, other: Case) -> float:
     """Standard errors between two estimates; a difference by rounding is none."""
     parts = [case.interval.standard_error, other.interval.standard_error, case.approximation or 0.0]
     parts.append(0.0 if other.method in ONE_PASS else other.approximation or 0.0)
-    parts.append(_ROUNDING * max(abs(case.value), abs(other.value)))
+    parts.append(ROUNDING * max(abs(case.value), abs(other.value)))
     scale = float(np.sqrt(np.sum(np.square(parts))))
     return abs(other.value - case.value) / scale if scale > 0.0 else 0.0
 
