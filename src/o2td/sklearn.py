@@ -124,6 +124,9 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         algorithm = self._made()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         following, discount = self._successors(X, next_X, discount)
+        if start is None or np.ndim(start) == 1:  # of a second pass too: no trace leads into it
+            start = np.zeros(X.shape[0], dtype=np.bool_) if start is None else np.array(start)
+            start[:1] = True
         rows = Transitions(
             X,
             np.asarray(y, dtype=np.float64),
