@@ -390,3 +390,9 @@ def test_one_worker_is_the_thread_that_asks():
     assert set(seen) == {threading.current_thread()}
     sweep([Asking(0.1)], [batch, batch], workers=np.int64(2))
     assert len(set(seen)) > 1
+
+
+def test_numbers_of_a_lane_that_are_ragged_are_refused_by_name():
+    batch = Transitions(np.eye(3), np.ones(3), np.eye(3), discount=0.5)
+    with pytest.raises(InputError, match="rho of a lane is not an array"):
+        sweep([Lane(TD(0.1), rho=[np.ones(3), np.ones(2)])], [batch, batch])

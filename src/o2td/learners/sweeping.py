@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import as_numbers, freeze
+from o2td.arrays import as_array, as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
@@ -55,13 +55,14 @@ class Lane:
         own: dict[str, Any] = {}
         for name in ("rho", "reward", "discount"):
             value = getattr(self, name)
-            if value is None or np.ndim(value) == 0 or (streams == 1 and np.ndim(value) == 1):
+            array = np.zeros(()) if value is None else as_array(f"{name} of a lane", value)
+            if array.ndim == 0 or (streams == 1 and array.ndim == 1):
                 own[name] = value
-            elif np.ndim(value) == 2 and len(value) == streams:
-                own[name] = value[stream]
+            elif array.ndim == 2 and len(array) == streams:
+                own[name] = array[stream]
             else:
                 raise InputError(
-                    f"a lane has {name} of shape {np.shape(value)}, and there are {streams} streams:"
+                    f"a lane has {name} of shape {array.shape}, and there are {streams} streams:"
                     " give one row of numbers a stream, or one number for all"
                 )
         return Lane(self.learner, **own)
