@@ -142,8 +142,11 @@ def cases(spec: Spec) -> list[Case]:
             raise InputError(f"features: the domain {name} has its own; leave them out")
         feature, maker = _lookup("features.name", spec.features.name, FEATURES)
         _check_known("features", spec.features.parameters, _parameters(maker))
+        _check_complete("features", spec.features.parameters, maker)
         features = {"name": feature, "parameters": spec.features.parameters}
-    _check_known("domain", [*spec.domain.parameters, *spec.domain.grid], accepted)
+    given = [*spec.domain.parameters, *spec.domain.grid]
+    _check_known("domain", given, accepted)
+    _check_complete("domain", [*given, "seed", "features"], factory)
     if spec.domain.seed is not None and "seed" not in accepted:
         raise InputError(f"domain.seed: {name} is not random; leave it out")
     return [
@@ -233,3 +236,10 @@ def _check_known(where: str, given: Any, accepted: Sequence[str]) -> None:
     for key in given:
         if key not in accepted:
             raise InputError(f"{where}: no parameter {key!r}, {suggestion(key, accepted)}")
+
+
+def _check_complete(where: str, given: Any, factory: Any) -> None:
+    for p in inspect.signature(factory).parameters.values():
+        named = p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        if named and p.default is p.empty and p.name not in given:
+            raise InputError(f"{where}.parameters: {p.name} is missing; give it a value")

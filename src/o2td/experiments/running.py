@@ -22,7 +22,14 @@ from o2td.experiments.planning import Cell, Shard, cells, plan
 from o2td.experiments.pool import compute
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
-from o2td.experiments.work import build_problem, execute, make_algorithm, try_out
+from o2td.experiments.work import (
+    KeyedError,
+    build_problem,
+    execute,
+    make_algorithm,
+    told,
+    try_out,
+)
 from o2td.registry import SOLVERS
 
 __all__ = ["Failure", "RunReport", "run", "run_shards"]
@@ -173,9 +180,10 @@ def _check_problems(shards: Sequence[Shard]) -> None:
             seen.add(case)
             try:
                 problem = build_problem(key, key["runs"][0])
+            except KeyedError:
+                raise
             except (TypeError, ValueError, MemoryError, OverflowError) as error:
-                text = str(error) or "it does not fit in memory"
-                raise InputError(f"domain.parameters: {text}") from None
+                raise InputError(f"domain.parameters: {told(error)}") from None
             try_out(key, problem)
 
 

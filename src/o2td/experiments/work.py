@@ -33,6 +33,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+class KeyedError(InputError):
+    """A mistake in a spec whose sentence names its key already."""
+
+
 class Recorded(NamedTuple):
     """What one cell gave in one run: `values` (metrics, records), the step of divergence or -1."""
 
@@ -246,8 +250,11 @@ def _setup(domain_text: str, features_text: str, wanted_text: str) -> Setup:
     problem = DOMAINS[domain["name"]](**options)
     if features is not None:
         if not isinstance(problem, SimulatedProblem):
-            raise InputError(f"features: the domain {domain['name']} has its own; leave them out")
-        chosen = _features(features, problem, wanted["truth"])
+            raise KeyedError(f"features: the domain {domain['name']} has its own; leave them out")
+        try:
+            chosen = _features(features, problem, wanted["truth"])
+        except (TypeError, ValueError, MemoryError, OverflowError) as error:
+            raise KeyedError(f"features.parameters: {told(error)}") from None
         problem = DOMAINS[domain["name"]](**options, features=chosen)
     return _measured(problem, wanted["metrics"], wanted["truth"])
 
@@ -292,7 +299,7 @@ def _simulated(
     if name == "rmspbe":
         rows = problem.sample(truth["rows"], seed=(truth["seed"], 3))
         return metrics.held_out_rmspbe(rows), None
-    raise InputError(f"metrics: {name} is not known where the problem is simulated; use rmse")
+    raise KeyedError(f"metrics: {name} is not known where the problem is simulated; use rmse")
 
 
 def _distance(problem: Problem) -> metrics.Quadratic:
@@ -310,6 +317,11 @@ class LargestDifference:
     def value(self, theta: Floats) -> float:
         """The distance of one theta."""
         return float(np.abs(theta - self.best).max())
+
+
+def told(error: BaseException) -> str:
+    """What an error says; one of memory may say nothing."""
+    return str(error) or "it does not fit in memory"
 
 
 def _value(value: Any) -> Any:
