@@ -254,3 +254,20 @@ def test_numbers_that_are_none_are_refused_by_name():
             problem.rollout_value(np.zeros((1, 1)), **{name: wrong})
     with pytest.raises(InputError, match="observations"):
         problem.rollout_value([[np.nan]])
+
+
+def test_runs_without_an_end_are_told_by_two_of_them() -> None:
+    """Undiscounted and endless: not all of the runs are made to find that out."""
+    asked = []
+
+    def returns(rng: Any, first: Floats, steps: int, discount: float, out: Floats) -> int:
+        asked.append(out.shape)
+        out[:] = 0.0
+        return out.size
+
+    problem = counter(discount=1.0, returns=returns)
+    with pytest.raises(NoAnswerError, match="2 undiscounted runs .* pass steps="):
+        problem.rollout_value(np.zeros((50, 2)), runs=100)
+    assert asked == [(1, 2)]
+    assert problem.rollout_value(np.zeros((50, 2)), runs=100, steps=5).noise == 0.0
+    assert asked[1:] == [(50, 100)]

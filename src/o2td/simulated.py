@@ -251,10 +251,13 @@ class SimulatedProblem:
             raise InputError(f"observations must have shape (n, {k}), got {first.shape}")
         check_finite("observations", first)
         limit = _steps(self.discount) if steps is None else steps
+        endless = steps is None and self.discount == 1.0
+        *_, rng, probe = _generators(seed, 5)
+        if endless and len(first):  # two runs tell what all of them would, long after
+            self._check_ends(self._returns(probe, first[:1], limit, 1.0, np.empty((1, 2))), limit)
         _whole("runs", runs, 2, MAX_ROWS)  # two, for a standard error
         with in_memory("runs", runs):
             out = np.full((len(first), runs), np.nan)
-        rng = _generators(seed, 4)[3]
         unfinished = self._returns(rng, first, limit, self.discount, out)
         if not np.isfinite(out).all():
             row = int(np.argmax(~np.isfinite(out).all(axis=1)))
@@ -262,12 +265,16 @@ class SimulatedProblem:
                 f"returns from observation {row} are not finite; the rewards are too large, or a"
                 " returns= of your own does not fill all of out"
             )
-        if unfinished and steps is None and self.discount == 1.0:
+        if endless:
+            self._check_ends(unfinished, limit)
+        return ValueEstimate.of(out)
+
+    def _check_ends(self, unfinished: int, limit: int) -> None:
+        if unfinished:
             raise NoAnswerError(
                 f"{unfinished} undiscounted runs of the target had not ended after {limit} steps;"
                 " pass steps= to cut them there, or a discount below 1"
             )
-        return ValueEstimate.of(out)
 
     # -- the simulator -----------------------------------------------------------------------------
 
