@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from o2td import sources
-from o2td.errors import InputError
+from o2td.errors import FormatError, InputError
 from o2td.sources.readers import FrameReader
 
 
@@ -104,6 +104,31 @@ def test_cells_after_the_part_that_types_are_taken_from(tmp_path, name, cell, sa
     log.loc[59_990, name] = cell
     log.to_csv(tmp_path / "a.csv", index=False)
     _refused(tmp_path / "a.csv", f"column {name}, row 59991 .* {said}")
+
+
+@pytest.mark.parametrize(
+    ("ending", "separator", "said"),
+    [
+        (".csv", ";", 'fields are separated by ";"; write it with commas'),
+        (".csv", "|", r'fields are separated by "\|"; write it with commas'),
+        (".csv", "\t", r"fields are separated by tabs; call it \.tsv"),
+        (".tsv", ",", r"fields are separated by commas; call it \.csv"),
+    ],
+)
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_a_table_with_another_separator(tmp_path, ending, separator, said, decimal):
+    file = tmp_path / f"log{ending}"
+    if separator == ",":
+        decimal = "."
+    _log(reward=0.5).to_csv(file, index=False, sep=separator, decimal=decimal)
+    _refused(file, said)
+
+
+def test_text_that_is_not_in_utf_8(tmp_path):
+    file = tmp_path / "log.csv"
+    _log().rename(columns={"reward": "profit €"}).to_csv(file, index=False, encoding="cp1252")
+    with pytest.raises(FormatError, match=r"not in UTF-8 .*; save it as UTF-8"):
+        sources.open_logs(file, {"reward": "profit €"}, 0.9)
 
 
 def test_infinity_before_a_text_cell(tmp_path):

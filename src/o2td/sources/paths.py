@@ -95,4 +95,4 @@ def _natural(file: Path) -> list[tuple[int, int, str]]:
 
 
 def _endings() -> str:
-    return ", ".join(FORMATS)
+    return f"{', '.join(FORMATS)} (text also as {', '.join(_COMPRESSED)})"

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from o2td.errors import FormatError, InputError, import_extra
 from o2td.sources.checksums import has_checksums
 from o2td.sources.paths import format_of
-from o2td.sources.text import first_bad_cell
+from o2td.sources.text import first_bad_cell, other_separator
 
 TEXT_BLOCK = 16 << 20  # bytes of text parsed at a time
 _READ_BUFFER = 1 << 18
@@ -61,8 +61,11 @@ class FileReader:
         """The schema in the file; of text, as its first block looks."""
         with _reading(self.files[part]):
             schema = _schema(self.files[part])
-            schema.names  # noqa: B018  # decoded now: a name may not be text
-            return schema
+            names = schema.names  # decoded now: a name may not be text
+        said = other_separator(names) if format_of(self.files[part]) == "csv" else None
+        if said is not None:
+            raise InputError(f"{self.files[part]}: {said}")
+        return schema
 
     def batches(self, part: int, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         """Batches of one file; text is converted to the kinds asked for."""
@@ -347,6 +350,11 @@ def _reading(file: Path, kinds: Mapping[str, str] | None = None) -> Iterator[Non
             bad = first_bad_cell(file, kind, kinds or {})
             if bad is not None:
                 raise InputError(bad) from None
+        if isinstance(error, UnicodeDecodeError) and kind in ("csv", "ndjson"):
+            raise FormatError(
+                f"{file}: is damaged or not in UTF-8 ({_short(error)}); save it as UTF-8, or restore"
+                " it from a copy"
+            ) from None
         if isinstance(error, OSError) and error.errno is not None:
             raise FormatError(f"{file}: cannot be read ({error.strerror})") from None
         raise FormatError(

@@ -11,7 +11,7 @@ import contextlib
 import csv
 import gzip
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +23,8 @@ _NULLS = frozenset(["", "NA", "N/A", "NULL", "null", "NaN", "nan", "#N/A", "n/a"
 _FLAGS = frozenset(["0", "1", "0.0", "1.0"])
 _WORDS = frozenset(["true", "false"])
 _LARGE = "whole numbers go up to 2**63 - 1"
+_SEPARATORS = ";\t|,"
+_FIELDS = 2  # separators that make it one
 ROWS = "rows of data count from 1"
 
 
@@ -56,6 +58,26 @@ def _csv_cell(file: Path, lines: IO[str], kinds: Mapping[str, str]) -> str | Non
         return _first_misfit(rows, kinds)
 
 
+def other_separator(header: Sequence[str]) -> str | None:
+    """What is wrong with a header that is one field by commas and several by something else.
+
+    >>> other_separator(["episode;reward;state"])
+    'fields are separated by ";"; write it with commas (.csv) or tabs (.tsv), and 0.5 for a half'
+    """
+    if len(header) != 1:
+        return None
+    found = max(_SEPARATORS, key=header[0].count)
+    if header[0].count(found) < _FIELDS:
+        return None
+    shown = {"\t": "tabs", ",": "commas"}.get(found, f'"{found}"')
+    if found in "\t,":
+        return f"fields are separated by {shown}; call it {'.tsv' if found != ',' else '.csv'}"
+    return (
+        f"fields are separated by {shown}; write it with commas (.csv) or tabs (.tsv), and 0.5 for a"
+        " half"
+    )
+
+
 @contextlib.contextmanager
 def _long_fields() -> Iterator[None]:
     """Let Python's reader take fields as long as Arrow's takes them."""
@@ -68,6 +90,8 @@ def _long_fields() -> Iterator[None]:
 
 def _first_misfit(rows: Iterator[list[str]], kinds: Mapping[str, str]) -> str | None:
     header = next(rows, [])
+    if (said := other_separator(header)) is not None:
+        return said
     wanted = [(header.index(name), name, kind) for name, kind in kinds.items() if name in header]
     firsts: dict[str, bool] = {}
     for number, row in enumerate(rows, start=1):
