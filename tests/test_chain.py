@@ -225,3 +225,29 @@ def test_a_sum_without_end_is_refused_whatever_the_size() -> None:
             exact.value(
                 Problem(ways, 1.0, 1.0, behavior, target, np.ones((n, 1)), terminal=[n - 1])
             )
+
+
+@pytest.mark.parametrize("k", [2, 8, 13, 24])
+def test_many_columns_at_once_are_as_good_as_one(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 2100
+    K = 0.95 * sparse_chain(7, n)
+    B = np.random.default_rng(k).standard_normal((n, k)) * 10.0 ** np.arange(-k, k, 2)
+    B[:, 1] = 0.0
+    for solver, A in ((chain.solve, K), (chain.solve_transposed, K.T)):
+        X = solver(K, B)
+        left = np.linalg.norm(X - A @ X - B, axis=0)
+        assert (left <= 1e-12 * (np.linalg.norm(B, axis=0) + np.linalg.norm(X, axis=0))).all()
+        assert not X[:, 1].any()
+        for j in (0, k - 1):
+            one = solver(K, B[:, j])
+            np.testing.assert_allclose(X[:, j], one, rtol=0, atol=1e-11 * np.abs(one).max())
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")  # threads share nothing that they write to
+    np.testing.assert_array_equal(chain.solve_transposed(K, B), X)
+
+
+def test_columns_that_iteration_cannot_solve_are_solved_by_factors() -> None:
+    n = 5000
+    K = sp.csr_array(sp.diags_array([np.full(n - 1, 1.0)], offsets=[1], shape=(n, n)))
+    B = np.random.default_rng(0).random((n, 20))
+    np.testing.assert_allclose(chain.solve(K, B), np.cumsum(B[::-1], axis=0)[::-1], rtol=1e-9)
+    np.testing.assert_allclose(chain.solve_transposed(K, B), np.cumsum(B, axis=0), rtol=1e-9)

@@ -7,6 +7,7 @@ written once and serves sampled rows and exact expectations alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -76,10 +77,67 @@ class Model:
         """Where transitions of a state follow those of another."""
         return np.flatnonzero(np.diff(self.state, prepend=-1))
 
-    def traced(self, inflow: Any, coefficient: Floats) -> Any:
-        """`Y` solving `Y = inflow + K^T Y`: what accumulates along the chain by `coefficient`.
+    def share(self, weight: Floats) -> Floats:
+        """`E[weight | s]`; 1 where that is 1 up to rounding, and where a state is never visited."""
+        share = np.where(self.visits > 0.0, self.by_state(weight) / self._seen, 1.0)
+        return np.where(np.abs(share - 1.0) > 1e-12, share, 1.0)
 
-        `K(s, s') = E[coefficient; s_{t+1} = s' | s_t = s]`; `coefficient` has one entry a transition.
+    def gram(self, weight: Floats) -> Floats:
+        """`E[weight phi phi^T]`."""
+        shares = self.by_state(weight)
+        return np.asarray(self.once(("gram", shares), lambda: self.products(shares)))
+
+    def cross(self, weight: Floats) -> Floats:
+        """`E[weight phi phi'^T]`."""
+
+        def product() -> Any:
+            return self.table.T @ (self.flow(weight) @ self.table)
+
+        return np.asarray(self.once(("cross", weight), product))
+
+    def products(self, weight: Floats) -> Floats:
+        """`Phi^T diag(weight) Phi`."""
+        return np.asarray(self.table.T @ (weight[:, None] * self.table))
+
+    @cached_property
+    def table(self) -> Floats:
+        """The features as a dense array."""
+        if isinstance(self.phi, np.ndarray):
+            return self.phi
+        return np.asarray(self.once(("table",), self.phi.toarray))
+
+    @cached_property
+    def _seen(self) -> Floats:
+        """The visits, 1 where there are none."""
+        return np.where(self.visits > 0.0, self.visits, 1.0)
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What `make` gives; a model that is asked often may keep it by `key`.
+
+        Only for what does not depend on the rewards: replicas with other rewards share it.
         """
-        seen = np.where(self.visits > 0.0, self.visits, 1.0)
-        return chain.solve_transposed(self.flow(coefficient / seen[self.state]), inflow)
+        return make()
+
+    def step(self, coefficient: Floats) -> Any:
+        """`K(s, s') = E[coefficient; s_{t+1} = s' | s_t = s]`; `coefficient` by transition."""
+        return self.flow(coefficient / self._seen[self.state])
+
+    def traced(self, inflow: Any, coefficient: Floats) -> Any:
+        """`Y` solving `Y = inflow + K^T Y`: what accumulates along the chain by `coefficient`."""
+
+        def accumulated() -> Floats:
+            return chain.solve_transposed(self.step(coefficient), inflow)
+
+        return self.once(("traced", inflow, coefficient), accumulated)
+
+    def ahead(self, value: Floats, coefficient: Floats) -> Floats:
+        """`Y` solving `Y = value + K Y`: what is to come along the chain, by `coefficient`."""
+        return chain.solve(self.step(coefficient), value)
+
+    def features_ahead(self, weight: Floats, coefficient: Floats) -> Floats:
+        """`ahead` of `weight(s) phi(s)`."""
+
+        def summed() -> Floats:
+            return self.ahead(weight[:, None] * self.table, coefficient)
+
+        return np.asarray(self.once(("ahead", weight, coefficient), summed))

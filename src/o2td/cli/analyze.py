@@ -110,7 +110,8 @@ def _with_progress(
         bar.update(task, description="directions of the known methods")
 
         def hear(name: str) -> None:
-            bar.update(task, description=name, completed=names.index(name))
+            done = names.index(name) if name in names else None
+            bar.update(task, description=name, completed=done)
 
         return problem, analyze(problem, traces, hear)
 

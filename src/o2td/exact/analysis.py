@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from o2td import chain
 from o2td.emphasis import READINGS
 from o2td.errors import O2TDError
 from o2td.exact.dynamics import LinearDynamics, land
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
 from o2td.exact.oblique import amplification, recipes, solve_direction
 from o2td.exact.shared import SharedModel
-from o2td.exact.system import Floats, dense, system
+from o2td.exact.system import Floats, compress, dense, system
 from o2td.exact.truth import model
 from o2td.problem import Problem
 from o2td.registry import LEARNERS, SOLVERS, Registry
@@ -60,7 +61,8 @@ def analyze(
 ) -> list[Landing]:
     """Every registered learner and solver on `problem`, in the order of their names.
 
-    Methods that take a `trace` appear once for each of `traces`. `progress` hears each name.
+    Methods that take a `trace` appear once for each of `traces`. `progress` hears what is worked on:
+    directions first, then each name.
 
     >>> from o2td import domains, exact
     >>> rows = {row.method: row for row in exact.analyze(domains.collision(seed=0))}
@@ -68,7 +70,7 @@ def analyze(
     True
     """
     traces = _distinct(traces)
-    finder = _Amplification(problem, traces)
+    finder = _Amplification(problem, traces, progress)
     found = []
     for registry, look in ((LEARNERS, _learner), (SOLVERS, _solver)):
         for name, build in variants(registry, traces):
@@ -144,12 +146,13 @@ class _Amplification:
     in the table is found state by state, if there is one: it reproduces every value in span Phi.
     """
 
-    def __init__(self, problem: Problem, traces: tuple[float, ...]) -> None:
+    def __init__(
+        self, problem: Problem, traces: tuple[float, ...], progress: Callable[[str], Any]
+    ) -> None:
         self.problem, self.model = problem, SharedModel.of(model(problem))
         self.system = s = system(problem)
         self._seen = np.flatnonzero(s.weight > 0.0)
         self._root = np.sqrt(s.weight[self._seen])
-        self._phi = dense(s.phi[self._seen]) * self._root[:, None]
         rng = np.random.default_rng(0)
         self._reward = rng.standard_normal(problem.n_states)
         self._coefficients = rng.standard_normal(problem.d)
@@ -159,23 +162,24 @@ class _Amplification:
             for name, build in recipes(problem, trace).items():
                 if name not in made:
                     made.add(name)
-                    self._known.append(self._land(build()))
+                    progress(f"direction of {name}")
+                    self._known.append(self._best() if name == "best" else self._land(build()))
 
     def __call__(self, land: Callable[[Floats], Floats | None]) -> tuple[float | None, str]:
         landed = land(self._reward)
         if landed is None:
             return None, "it has no direction X: for some rewards it lands nowhere"
         for known, worst in self._known:
-            if _near(self._phi @ landed, known):
+            if _near(self._values(landed), known):
                 return worst, ""
         if len(self._seen) > _PROBED:
             return (
                 None,
                 f"a direction X, if any, is not tabulated, and over {_PROBED} states not searched",
             )
-        expected = self._phi @ self._coefficients
+        expected = self._values(self._coefficients)
         there = land(np.asarray(self.system.delta @ self._coefficients))
-        if there is None or not _near(self._phi @ there, expected):
+        if there is None or not _near(self._values(there), expected):
             return None, "it has no direction X: it misses values that the features can express"
         return self._probe(land), ""
 
@@ -183,17 +187,28 @@ class _Amplification:
         """The model with a reward for each state."""
         return replace(self.model, reward=reward[self.model.state])
 
+    def _values(self, theta: Floats) -> Floats:
+        """`Phi theta` where it counts, by the root of how much."""
+        return np.asarray(self._root * (self.system.phi @ theta)[self._seen])
+
     def _land(self, X: Floats) -> tuple[Floats, float]:
         try:
             theta = solve_direction(self.system, X, self._reward)
-            return self._phi @ theta, amplification(self.problem, X)
+            return self._values(theta), amplification(self.problem, X)
         except O2TDError:
             return np.full(len(self._seen), np.nan), np.nan
+
+    def _best(self) -> tuple[Floats, float]:
+        """As `_land` of `X*`, which need not be made: it lands nearest, and costs nothing."""
+        s = self.system
+        value = chain.solve(s.P_gamma, self._reward)
+        return self._values(compress(s.phi, value, s.weight, s.scale).center), 1.0
 
     def _probe(self, land: Callable[[Floats], Floats | None]) -> float:
         """`|Phi G L|_xi` for the map G from rewards to theta, column by column."""
         landed = [land(_unit(self.problem.n_states, int(s))) for s in self._seen]
-        G = self._phi @ np.column_stack(landed)  # type: ignore[arg-type]
+        phi = dense(self.system.phi[self._seen]) * self._root[:, None]
+        G = phi @ np.column_stack(landed)  # type: ignore[arg-type]
         P = dense(self.system.P_gamma[self._seen][:, self._seen])
         projection = (G - G @ P) / self._root
         return max(1.0, float(np.linalg.norm(projection, 2)))

@@ -96,7 +96,7 @@ def solve_direction(s: System, X: Floats, reward: Floats) -> Floats:
     same = np.array_equal(counts, seen)
     basis = s.unweighted if same else orthonormalizer(s.phi, counts.astype(np.float64))
     Y = X @ orthonormalizer(X, scale=s.scale)
-    N = Y.T @ dense(s.delta @ basis)
+    N = dense(s.delta.T @ Y).T @ basis
     return np.asarray(basis @ _solve_angles(N, Y.T @ reward))
 
 
@@ -120,12 +120,13 @@ def amplification(problem: Problem, X: Any) -> float:
     seen = s.weight > 0.0
     if np.abs(Z[~seen]).max(initial=0.0) > 1e-12 * np.abs(Z).max():
         return float("inf")
-    root = np.sqrt(s.weight[seen])[:, None]
-    Z = Z[seen] / root
+    root = np.sqrt(s.weight)[:, None]
+    Z = np.divide(Z, root, out=np.zeros_like(Z), where=seen[:, None])
     Z = Z @ orthonormalizer(Z, scale=s.scale)
-    F = dense(s.phi[np.flatnonzero(seen)] @ s.basis) * root
-    _check_ranks(Z.T @ F)
-    cosine = float(np.linalg.svd(Z.T @ F, compute_uv=False)[-1])
+    Z *= root
+    N = dense(s.phi.T @ Z).T @ s.basis
+    _check_ranks(N)
+    cosine = float(np.linalg.svd(N, compute_uv=False)[-1])
     # Cosines are at most one; rounding may add a little.
     return max(1.0, 1.0 / cosine) if cosine > _SINGULAR else float("inf")
 

@@ -7,6 +7,7 @@ every feature; on large problems these solves are nearly all of the work.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Any
@@ -20,36 +21,50 @@ __all__ = ["SharedModel"]
 
 Floats = npt.NDArray[np.float64]
 
-_ROOM = 1 << 29  # bytes of sums that are kept
+_ROOM = 3 << 27  # bytes of sums that are kept
 
 
 @dataclass(frozen=True, eq=False)
 class SharedModel(Model):
-    """A model that keeps the sums it was asked for last; replicas with other rewards share them."""
+    """A model that keeps what it was asked for last; replicas with other rewards share it."""
 
-    kept: OrderedDict[bytes, Floats] = field(default_factory=OrderedDict)
+    kept: OrderedDict[bytes, Any] = field(default_factory=OrderedDict)
 
     @classmethod
     def of(cls, model: Model) -> SharedModel:
         """The same model, with room for sums."""
         return cls(**{entry.name: getattr(model, entry.name) for entry in fields(model)})
 
-    def traced(self, inflow: Any, coefficient: Floats) -> Any:
-        """As `Model.traced`, read-only, and computed once as long as there is room for it."""
-        key = _key(inflow, coefficient)
-        if key not in self.kept:
-            found = np.asarray(super().traced(inflow, coefficient))
-            found.flags.writeable = False
-            self.kept[key] = found
-        self.kept.move_to_end(key)
-        while len(self.kept) > 1 and sum(x.nbytes for x in self.kept.values()) > _ROOM:
+    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """As `Model.once`, arrays read-only, and made once as long as there is room for it."""
+        name = _digest(key)
+        if name not in self.kept:
+            made = make()
+            for array in _arrays(made):
+                array.flags.writeable = False
+            self.kept[name] = made
+        self.kept.move_to_end(name)
+        while len(self.kept) > 1 and sum(map(_size, self.kept.values())) > _ROOM:
             self.kept.popitem(last=False)
-        return self.kept[key]
+        return self.kept[name]
 
 
-def _key(inflow: Any, coefficient: Floats) -> bytes:
-    dense = np.ascontiguousarray(inflow.toarray() if hasattr(inflow, "toarray") else inflow)
-    digest = blake2b(repr(dense.shape).encode(), digest_size=32)
-    digest.update(dense.data)
-    digest.update(np.ascontiguousarray(coefficient).data)
+def _arrays(made: Any) -> list[Floats]:
+    parts = made if isinstance(made, tuple) else (made,)
+    return [part for part in parts if isinstance(part, np.ndarray)]
+
+
+def _size(made: Any) -> int:
+    return sum(array.nbytes for array in _arrays(made))
+
+
+def _digest(key: tuple[Any, ...]) -> bytes:
+    digest = blake2b(digest_size=32)
+    for part in key:
+        if hasattr(part, "shape"):
+            dense = np.ascontiguousarray(part.toarray() if hasattr(part, "toarray") else part)
+            digest.update(repr(dense.shape).encode())
+            digest.update(dense.data)
+        else:
+            digest.update(repr(part).encode())
     return digest.digest()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.emphasis import dense
+from o2td import chain
 from o2td.model import Model
 
 Floats = npt.NDArray[np.float64]
@@ -55,46 +55,86 @@ def trace_moments(
 
     `emphasis`, `decay` (lambda c) and `correction` (rho, or one) have an entry a transition.
     """
-    table = dense(model.phi)
     current = correction * emphasis
-    phi = table.T @ (model.by_state(current)[:, None] * table)
-    following = table.T @ (model.flow(current * model.discount) @ table)
-    reward = table.T @ model.by_state(current * model.reward)
-    if decay.any():
-        carried = decay * model.discount
-        z = model.traced(model.flow(carried * emphasis).T @ table, carried)
-        seen = np.where(model.visits > 0.0, model.visits, 1.0)
-        z = np.asarray(z) / seen[:, None]
-        phi = phi + z.T @ (model.by_state(correction)[:, None] * table)
-        following = following + z.T @ (model.flow(correction * model.discount) @ table)
-        reward = reward + z.T @ model.by_state(correction * model.reward)
-    return TraceMoments(np.asarray(phi), np.asarray(following), np.asarray(reward))
+    reward = model.table.T @ model.by_state(current * model.reward)
+    if not decay.any():
+        phi, following = model.gram(current), model.cross(current * model.discount)
+        return TraceMoments(phi, following, np.asarray(reward))
+    carried = decay * model.discount
+    phi, following = model.once(
+        ("trace moments", emphasis, carried, correction),
+        lambda: _traced_matrices(model, emphasis, carried, correction),
+    )
+    ahead = model.ahead(_given(model, correction * model.reward), carried)
+    reward = reward + model.table.T @ (model.flow(carried * emphasis) @ ahead)
+    return TraceMoments(phi, following, np.asarray(reward))
+
+
+def _traced_matrices(
+    model: Model, emphasis: Floats, carried: Floats, correction: Floats
+) -> tuple[Floats, Floats]:
+    """`E[z phi^T]` and `E[z gamma phi'^T]`.
+
+    Where the trace is carried on by a multiple of what corrects a row, one solve serves every
+    emphasis: `(I - K)^-1 E[rho gamma phi' | s] = ((I - K)^-1 Phi - Phi) / lambda`. Else Z is found.
+    """
+    table, followed = model.table, correction * model.discount
+    current = correction * emphasis
+    phi, following = model.gram(current), model.cross(current * model.discount)
+    inflow = model.flow(carried * emphasis)
+    factor = _multiple(carried, followed)
+    if factor is None:
+        z = chain.solve_transposed(model.step(carried), inflow.T @ table)
+        z = z / np.where(model.visits > 0.0, model.visits, 1.0)[:, None]
+        return (
+            phi + z.T @ (model.by_state(correction)[:, None] * table),
+            following + z.T @ (model.flow(followed) @ table),
+        )
+    own = model.features_ahead(model.share(correction), carried)
+    whole = model.features_ahead(np.ones(model.n_states), carried)
+    later = table.T @ (inflow @ (whole - table))
+    return phi + table.T @ (inflow @ own), following + later / factor
+
+
+def _entering(model: Model, weight: Floats) -> Floats:
+    """`E[weight; s_{t+1} = s]` for every state."""
+    total = np.bincount(model.next_state, model.probability * weight, minlength=model.n_states)
+    return total.astype(np.float64, copy=False)
+
+
+def _given(model: Model, weight: Floats) -> Floats:
+    """`E[weight | s]`, 0 where a state is never visited."""
+    return model.by_state(weight) / np.where(model.visits > 0.0, model.visits, 1.0)
+
+
+def _multiple(part: Floats, whole: Floats) -> float | None:
+    """The factor between two vectors, None where there is none."""
+    k = int(np.argmax(whole))
+    factor = float(part[k] / whole[k]) if whole[k] > 0.0 else 0.0
+    same = factor > 0.0 and np.allclose(part, factor * whole, rtol=1e-14, atol=0.0)
+    return factor if same else None
 
 
 def residual_moments(model: Model, double: bool) -> tuple[Floats, Floats]:
     """`E[rho dphi dphi^T]` and `E[rho dphi r]`; with double sampling, of the means given s."""
-    table = dense(model.phi)
-    followed = model.rho * model.discount
-    seen = np.where(model.visits > 0.0, model.visits, 1.0)
-    mean = model.by_state(model.rho)[:, None] * table - model.flow(followed) @ table
+    table, followed = model.table, model.rho * model.discount
     if double:
-        scaled = np.asarray(mean) / seen[:, None]
-        return scaled.T @ mean, scaled.T @ model.by_state(model.rho * model.reward)
-    cross = table.T @ (model.flow(followed) @ table)
-    entered = np.bincount(
-        model.next_state,
-        model.probability * followed * model.discount,
-        minlength=model.n_states,
-    )
-    square = table.T @ (model.by_state(model.rho)[:, None] * table)
-    A = square - cross - cross.T + table.T @ (entered[:, None] * table)
-    received = np.bincount(
-        model.next_state,
-        model.probability * followed * model.reward,
-        minlength=model.n_states,
-    )
-    b = table.T @ (model.by_state(model.rho * model.reward) - received)
-    return np.asarray(A), np.asarray(b)
+
+        def squared() -> Floats:
+            mean = model.by_state(model.rho)[:, None] * table - model.flow(followed) @ table
+            root = np.sqrt(np.where(model.visits > 0.0, model.visits, 1.0))
+            mean = np.asarray(mean) / root[:, None]
+            return np.asarray(mean.T @ mean)
+
+        given = _given(model, model.rho * model.reward)
+        weight = model.by_state(model.rho) * given - model.flow(followed).T @ given
+        return model.once(("residual",), squared), np.asarray(table.T @ weight)
+    cross = model.cross(followed)
+    A = model.gram(model.rho) - cross - cross.T
+    A = A + model.products(_entering(model, followed * model.discount))
+    received = model.by_state(model.rho * model.reward)
+    passed = _entering(model, followed * model.reward)
+    return np.asarray(A), np.asarray(table.T @ (received - passed))
 
 
 def weighted_dynamics(moments: TraceMoments) -> MeanDynamics:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError
+from o2td import chain
+from o2td.errors import InputError, NoAnswerError
 from o2td.model import Model
 from o2td.solvers.base import Solver, model_rows
-from o2td.solvers.linear import Floats, Solution, solve
+from o2td.solvers.linear import POOR, Floats, Solution, backward_error, conclude, solve
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
 
@@ -60,18 +61,33 @@ class Averager(Solver):
     def _solve(self, sums: System) -> Solution:
         seen = sums.extra > 0.0
         diagonal = np.where(seen, sums.extra, 1.0)
-        A: Any = sums.A
-        if isinstance(A, np.ndarray):
-            A = A + np.diag(diagonal)
-        else:
-            from scipy.sparse import diags_array
-
-            A = A + diags_array(diagonal)
         counts = {"features never touched": int((~seen).sum())}
-        return solve(A, sums.b, 0.0, counts, rows=sums.rows)
+        if isinstance(sums.A, np.ndarray):
+            return solve(sums.A + np.diag(diagonal), sums.b, 0.0, counts, rows=sums.rows)
+        return _contracted(sums.A, diagonal, sums.b, counts, sums.rows)
 
     def _limit(self, model: Model) -> Solution:
         return self._solve(self._weighted(*model_rows(model)))
+
+
+def _contracted(A: Any, diagonal: Floats, b: Floats, counts: dict[str, int], rows: int) -> Solution:
+    """The sparse system as a sum over time: `theta = (I - K)^-1 N^-1 b` with `K = N^-1 B`.
+
+    The largest row sum of that inverse is its value at a vector of ones, since it is not negative.
+    """
+    from scipy.sparse import csr_array, diags_array
+
+    K = csr_array(diags_array(-1.0 / diagonal) @ A)
+    whole = A + diags_array(diagonal)
+    try:
+        theta, sums = chain.solve(K, np.column_stack([b / diagonal, np.ones(len(b))])).T
+    except NoAnswerError:  # nothing is discounted, or rounding made weights negative
+        return solve(whole, b, 0.0, counts, rows=rows)
+    norm = 1.0 + float(np.max(np.asarray(K.sum(axis=1))))
+    condition = norm * float(np.abs(sums).max())
+    status = "ok" if condition * POOR <= 1.0 else "ill-conditioned"
+    error = backward_error(whole, theta, b)
+    return conclude(theta, status, len(b), condition, error, 0, counts)
 
 
 def _check(batch: Transitions) -> None:

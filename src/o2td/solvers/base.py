@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from o2td import archive
 from o2td.arrays import points
-from o2td.errors import FormatError, InputError
+from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.model import Model
 from o2td.solvers.linear import Floats, Solution, conclude
 from o2td.transitions import Transitions
@@ -125,8 +125,17 @@ class Solver(ABC):
         return values[0] if single else values
 
     def limit(self, model: Model) -> Floats:
-        """`theta` from infinitely many rows of `model`; without ridge where that is a sum."""
-        return self._limit(model).theta
+        """`theta` from infinitely many rows of `model`; without ridge where that is a sum.
+
+        Raises `NoAnswerError` where a search for it was given up.
+        """
+        answer = self._limit(model)
+        if answer.status == "not converged":
+            raise NoAnswerError(
+                f"the limit of {type(self).__name__} was not found within {answer.iterations}"
+                f" steps on {model.n_states} states with {model.d} features; take fewer of them"
+            )
+        return answer.theta
 
     # -- parameters and files ----------------------------------------------------------------------
 

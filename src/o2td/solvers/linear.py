@@ -3,7 +3,8 @@
 The system is equilibrated by powers of two (exact in floating point), so that features in any units,
 and matrices near under- or overflow, are solved alike. A well-posed system is solved by LU with one
 step of refinement. Where the condition number leaves no digit, the rank is taken from the singular
-values of the equilibrated matrix (see `rounding` for which of them count), and the answer is the
+values of the equilibrated matrix (see `rounding` for which of them count; large matrices whose rank
+shows in a pivoted QR factorisation are spared them), and the answer is the
 minimum-norm least-squares one in the *original* variables: `theta = A^+ b` for the nearest matrix of
 that rank.
 """
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import freeze
+from o2td.solvers.pivoted import pivoted
 
 Floats = npt.NDArray[np.float64]
 
@@ -303,25 +305,38 @@ def _minimum_norm(
     shift: int,
     tolerance: float,
 ) -> tuple[Floats, str, int, float]:
-    U, s, Vt = _svd(A, full=True)
-    rank = int(np.count_nonzero(s > tolerance * s[0]))
+    factors = pivoted(A, tolerance) or _Singular(A, tolerance)
     # Null spaces of the original matrix, from those of the equilibrated one.
-    left = _basis(np.ldexp(U[:, rank:], -(rows - rows.min())[:, None]))
-    null = _basis(np.ldexp(Vt[rank:].T, -(columns - columns.min())[:, None]))
+    left = _basis(np.ldexp(factors.left, -(rows - rows.min())[:, None]))
+    null = _basis(np.ldexp(factors.right, -(columns - columns.min())[:, None]))
     level = top(b)
     target = np.ldexp(b, -level)
     target = target - left @ (left.T @ target)
-    y = Vt[:rank].T @ ((U[:, :rank].T @ np.ldexp(target, level - rows - shift)) / s[:rank])
+    y = factors.solution(np.ldexp(target, level - rows - shift))
     theta = np.ldexp(y, shift - columns)
     large = top(theta)
     unit = np.ldexp(theta, -large)
     theta = np.ldexp(unit - null @ (null.T @ unit), large)
-    full = rank == min(A.shape)
-    condition = float(s[0] / s[-1]) if full else np.inf
-    status = "minimum norm" if rank < A.shape[1] else "ill-conditioned"
+    condition = factors.condition
+    status = "minimum norm" if factors.rank < A.shape[1] else "ill-conditioned"
     if status == "ill-conditioned" and condition * POOR < 1.0:
         status = "ok"
-    return theta, status, rank, condition
+    return theta, status, factors.rank, condition
+
+
+class _Singular:
+    """Rank, null spaces and solutions from singular values."""
+
+    def __init__(self, A: Floats, tolerance: float) -> None:
+        U, s, Vt = _svd(A, full=True)
+        self.rank = r = int(np.count_nonzero(s > tolerance * s[0]))
+        self.condition = float(s[0] / s[-1]) if r == min(A.shape) else np.inf
+        self.left, self.right = U[:, r:], Vt[r:].T
+        self._U, self._s, self._V = U[:, :r], s[:r], Vt[:r].T
+
+    def solution(self, b: Floats) -> Floats:
+        """The solution of minimum norm."""
+        return np.asarray(self._V @ ((self._U.T @ b) / self._s))
 
 
 def _basis(N: Floats) -> Floats:

@@ -185,13 +185,30 @@ def traced(
 
 def expected(model: Model, inflow: Floats, trace: float) -> System:
     """`A = Y^T L Phi`, `b = Y^T R` with `Y = (I - lambda P_gamma^T)^-1 diag(inflow) Phi`."""
-    phi = model.phi.toarray() if hasattr(model.phi, "toarray") else model.phi
-    Y = model.traced(inflow[:, None] * phi, trace * model.rho * model.discount)
-    share = Y / np.where(model.visits > 0.0, model.visits, 1.0)[:, None]
-    delta = model.by_state(model.rho)[:, None] * phi
-    delta = delta - model.flow(model.rho * model.discount) @ phi
-    b = share.T @ model.by_state(model.rho * model.reward)
-    return System(share.T @ delta, b, 1, np.zeros(0))
+    table, carried = model.table, trace * model.rho * model.discount
+    seen = np.where(model.visits > 0.0, model.visits, 1.0)
+    reward = model.by_state(model.rho * model.reward) / seen
+    if trace > 0.0:
+        reward = model.ahead(reward, carried)
+    A = model.once(("expected", inflow, trace), lambda: _expected_matrix(model, inflow, trace))
+    return System(A, table.T @ (inflow * reward), 1, np.zeros(0))
+
+
+def _expected_matrix(model: Model, inflow: Floats, trace: float) -> Floats:
+    """`Phi^T diag(inflow) (I - lambda P_gamma)^-1 L Phi`.
+
+    `(I - lambda P)^-1 P Phi = ((I - lambda P)^-1 Phi - Phi) / lambda`, so that one solve serves every
+    inflow.
+    """
+    table, followed = model.table, model.rho * model.discount
+    if trace == 0.0:
+        share = inflow / np.where(model.visits > 0.0, model.visits, 1.0)
+        own = model.by_state(model.rho)[:, None] * table
+        return np.asarray((share[:, None] * table).T @ (own - model.flow(followed) @ table))
+    carried = trace * model.rho * model.discount
+    own = model.features_ahead(model.share(model.rho), carried)
+    whole = model.features_ahead(np.ones(model.n_states), carried)
+    return np.asarray((inflow[:, None] * table).T @ (own - (whole - table) / trace))
 
 
 def _dense_rows(part: Transitions, which: str) -> DenseRows:

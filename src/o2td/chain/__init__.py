@@ -1,10 +1,8 @@
 """Linear algebra of Markov chains: sums over time, and long-run shares of time.
 
 `sum_t K^t B = (I - K)^-1 B`. Up to `DENSE_LIMIT` states by LU in dense arithmetic; beyond, never a
-dense (S, S) matrix: BiCGSTAB (van der Vorst 1992), which random transitions suit, then the same
-with an incomplete LU, which long thin chains suit, then sparse LU. What comes back has been checked
-by its residual. A sum that does not converge is refused by the structure of the chain, not by luck
-with rounding.
+dense (S, S) matrix: see `o2td.chain.sparse`. What comes back has been checked by its residual. A sum
+that does not converge is refused by the structure of the chain, not by luck with rounding.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.chain.sparse import SparseInverse
 from o2td.errors import InputError, NoAnswerError
 
 __all__ = ["DENSE_LIMIT", "solve", "solve_transposed", "stationary_distribution"]
@@ -24,8 +23,6 @@ Bools = npt.NDArray[np.bool_]
 DENSE_LIMIT = 2000
 
 _LEAK = 1e-12  # a row that sums to more than 1 - _LEAK loses nothing
-_BACKWARD = 1e-12  # accepted |b - (I - K) x| / (|b| + |x|)
-_ITERATIONS = 300  # of BiCGSTAB, a few milliseconds each at 100,000 states
 _POWER_STEPS = 400
 
 
@@ -92,7 +89,7 @@ def _solve(K: Any, B: Any, transposed: bool) -> Floats:
     if K.ndim != 2 or K.shape[0] != K.shape[1] or B.shape[:1] != K.shape[:1]:
         raise InputError(f"cannot solve a system of shape {K.shape} for values of shape {B.shape}")
     proven = _check_converges(K)
-    inverse = _Dense(K) if isinstance(K, np.ndarray) else _Sparse(K)
+    inverse = _Dense(K) if isinstance(K, np.ndarray) else SparseInverse(K)
     if not proven and (inverse(np.ones(K.shape[0]), False) <= 0.0).any():
         raise NoAnswerError(
             "the sum over time does not converge: its weights grow from step to step;"
@@ -163,83 +160,6 @@ class _Dense:
 
         X: Floats = lapack.dgetrs(self._lu, self._pivots, B, trans=int(transposed))[0]
         return np.ascontiguousarray(X.reshape(B.shape))
-
-
-class _Sparse:
-    """`(I - K)^-1` column by column, the methods tried in order of their need for memory."""
-
-    def __init__(self, K: Any) -> None:
-        from scipy.sparse import csr_array, eye_array
-
-        self._A = csr_array(eye_array(K.shape[0]) - K)
-        self._method = 0
-        self._factor: dict[int, Any] = {}
-
-    def __call__(self, B: Floats, transposed: bool) -> Floats:
-        from scipy.sparse import csr_array
-
-        A = csr_array(self._A.T) if transposed else self._A
-        columns = B.reshape(len(B), -1)
-        X = np.empty_like(columns)
-        for j in range(columns.shape[1]):
-            X[:, j] = self._column(A, columns[:, j], transposed)
-        return X.reshape(B.shape)
-
-    def _column(self, A: Any, b: Floats, transposed: bool) -> Floats:
-        while self._method < 3:
-            x = self._attempt(A, b, transposed)
-            if x is not None:
-                return x
-            # What failed for one column is not tried again for the others.
-            self._method += 1
-        raise NoAnswerError(
-            "the sum over time has no answer: the system is singular to working precision, or too"
-            " near to it; give a discount below 1, or states where episodes end"
-        )
-
-    def _attempt(self, A: Any, b: Floats, transposed: bool) -> Floats | None:
-        """One solve with up to two corrections; None where the residual stays too large."""
-        x = np.zeros_like(b)
-        for _ in range(3):
-            residual = b - A @ x
-            if np.linalg.norm(residual) <= _BACKWARD * (np.linalg.norm(b) + np.linalg.norm(x)):
-                return x
-            step = self._approximate(A, residual, transposed)
-            if step is None or not np.isfinite(step).all():
-                return None
-            x = x + step
-        residual = b - A @ x
-        good = np.linalg.norm(residual) <= _BACKWARD * (np.linalg.norm(b) + np.linalg.norm(x))
-        return x if good else None
-
-    def _approximate(self, A: Any, b: Floats, transposed: bool) -> Floats | None:
-        from scipy.sparse.linalg import LinearOperator, bicgstab
-
-        if self._method == 0:
-            x, info = bicgstab(A, b, rtol=1e-13, atol=0.0, maxiter=_ITERATIONS)
-            return x if info == 0 else None
-        if self._method not in self._factor:
-            self._factor[self._method] = self._factorise(self._method)
-        factor = self._factor[self._method]
-        if factor is None:
-            return None
-        letter = "T" if transposed else "N"
-        if self._method == 2:
-            return np.asarray(factor.solve(b, letter))
-        guess = LinearOperator(A.shape, lambda v: factor.solve(v, letter))
-        x, info = bicgstab(A, b, rtol=1e-13, atol=0.0, maxiter=_ITERATIONS, M=guess)
-        return x if info == 0 else None
-
-    def _factorise(self, method: int) -> Any:
-        from scipy.sparse import csc_array
-        from scipy.sparse.linalg import spilu, splu
-
-        try:
-            if method == 1:
-                return spilu(csc_array(self._A), drop_tol=1e-5, fill_factor=20)
-            return splu(csc_array(self._A))
-        except RuntimeError:
-            return None
 
 
 # -- shares of time --------------------------------------------------------------------------------

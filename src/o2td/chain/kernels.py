@@ -1,0 +1,75 @@
+"""BiCGSTAB's five passes over a block of `WIDTH` columns side by side, one column an equation.
+
+A sparse matrix costs as much to read for one column as for a cache line of them, and what is read
+is most of the work. Each pass takes along the inner products that the next one needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+WIDTH = 8  # columns: a line of the cache
+
+_OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
+
+
+@njit(**_OPTIONS)
+def multiply(
+    indptr: Any, indices: Any, data: Any, V: Any, along: Any, out: Any, dots: Any, own: Any
+) -> None:
+    """`out = A V`, `dots = sum_i along_i out_i` and `own = sum_i out_i^2`, by column."""
+    dots[:] = 0.0
+    own[:] = 0.0
+    for i in range(len(indptr) - 1):
+        a = b = c = d = e = f = g = h = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            x, v = data[k], V[indices[k]]
+            a += x * v[0]
+            b += x * v[1]
+            c += x * v[2]
+            d += x * v[3]
+            e += x * v[4]
+            f += x * v[5]
+            g += x * v[6]
+            h += x * v[7]
+        row, other = out[i], along[i]
+        row[0], row[1], row[2], row[3] = a, b, c, d
+        row[4], row[5], row[6], row[7] = e, f, g, h
+        for j in range(WIDTH):
+            dots[j] += other[j] * row[j]
+            own[j] += row[j] * row[j]
+
+
+@njit(**_OPTIONS)
+def turn(P: Any, R: Any, V: Any, beta: Any, omega: Any) -> None:
+    """`P = R + beta (P - omega V)`."""
+    for i in range(len(P)):
+        for j in range(WIDTH):
+            P[i, j] = R[i, j] + beta[j] * (P[i, j] - omega[j] * V[i, j])
+
+
+@njit(**_OPTIONS)
+def shorten(R: Any, V: Any, alpha: Any, square: Any) -> None:
+    """`R -= alpha V`, `square = sum_i R_i^2`."""
+    square[:] = 0.0
+    for i in range(len(R)):
+        for j in range(WIDTH):
+            R[i, j] -= alpha[j] * V[i, j]
+            square[j] += R[i, j] * R[i, j]
+
+
+@njit(**_OPTIONS)
+def step(
+    X: Any, P: Any, R: Any, T: Any, along: Any, alpha: Any, omega: Any, dots: Any, square: Any
+) -> None:
+    """`X += alpha P + omega R`, `R -= omega T`, `dots = sum_i along_i R_i`, `square` of R."""
+    dots[:] = 0.0
+    square[:] = 0.0
+    for i in range(len(X)):
+        for j in range(WIDTH):
+            X[i, j] += alpha[j] * P[i, j] + omega[j] * R[i, j]
+            R[i, j] -= omega[j] * T[i, j]
+            dots[j] += along[i, j] * R[i, j]
+            square[j] += R[i, j] * R[i, j]
