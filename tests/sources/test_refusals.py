@@ -131,6 +131,19 @@ def test_text_that_is_not_in_utf_8(tmp_path):
         sources.open_logs(file, {"reward": "profit €"}, 0.9)
 
 
+def test_a_step_that_counts_on_from_episode_to_episode():
+    log = _log(4, episode=[0, 0, 1, 1], terminated=[False, True, False, True])
+    _refused(log, r"column step, row 3 .* is 2 in the first row of an episode, after 1; .* a time")
+    source = sources.open_logs(log, {"time": "step"}, 0.9)
+    assert source.scan().episodes == 2
+
+
+def test_names_of_actions_where_the_ratio_needs_numbers():
+    log = _log(action=list("abcabc"), target_prob=0.5).drop(columns="rho")
+    _refused(log, "column action holds names of actions, .*; number the actions from 0")
+    assert sources.open_logs(log.assign(rho=1.0), discount=0.9).scan().transitions == 6
+
+
 def test_infinity_before_a_text_cell(tmp_path):
     log = _log(state=["1", "inf", "x", "1", "1", "1"])
     log.to_csv(tmp_path / "a.csv", index=False)

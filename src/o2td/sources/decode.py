@@ -224,6 +224,12 @@ class Decoder:
             return
         row = int(np.argmax(bad))
         step, last = int(steps[row]), int(before[row])
+        if new[row] and step == last + 1:
+            where.refuse(
+                *(row, name, f"is {step} in the first row of an episode, after {last}"),
+                f"episodes begin at step {self._base}; if it counts on from one to the next, say that"
+                " it is a time, columns={'time': …}",
+            )
         if new[row]:
             where.refuse(
                 *(row, name, f"is {step} in the first row of an episode"),

@@ -96,9 +96,10 @@ def open_logs(
     chosen = Columns.make(columns)
     first = reader.schema(0)
     name = reader.names[0]
-    mapped = find_columns(_unique(first.names, name), chosen, name)
-    mapped = drop_unreadable(mapped, first, chosen)
-    ratio = Ratio(mapped, target, behavior, densities)
+    found = find_columns(_unique(first.names, name), chosen, name)
+    mapped = drop_unreadable(found, first, chosen)
+    names = None if "action" in mapped.roles else found.one("action")
+    ratio = Ratio(mapped, target, behavior, densities, names)
     return LogSource(reader, ratio, discount, sort)
 
 

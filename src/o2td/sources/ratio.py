@@ -47,6 +47,7 @@ class Ratio:
     target: Any = None  # policy, (S, A) array, "behavior" or None
     behavior: Any = None  # policy, (S, A) array, model or None
     densities: bool = False
+    names: str | None = None  # a column of actions that holds text
 
     def __post_init__(self) -> None:
         has = self.mapped.roles.__contains__
@@ -71,6 +72,11 @@ class Ratio:
             self.estimate or self.policy is not None or has("target_probs")
         )
         if (self.discrete or self._matrix(self.behavior)) and not has("action"):
+            if self.names is not None:
+                raise InputError(
+                    f"logs: column {self.names} holds names of actions, and the ratio needs numbers;"
+                    " number the actions from 0"
+                )
             raise InputError("logs: no column for action, which the ratio needs; add or name it")
         if self.estimate and len(self.mapped.many("action")) > 1:
             raise InputError(
