@@ -266,7 +266,7 @@ def test_runs_without_an_end_are_told_by_two_of_them() -> None:
         return out.size
 
     problem = counter(discount=1.0, returns=returns)
-    with pytest.raises(NoAnswerError, match="2 undiscounted runs .* pass steps="):
+    with pytest.raises(NoAnswerError, match=r"2 undiscounted runs .* pass steps="):
         problem.rollout_value(np.zeros((50, 2)), runs=100)
     assert asked == [(1, 2)]
     assert problem.rollout_value(np.zeros((50, 2)), runs=100, steps=5).noise == 0.0
