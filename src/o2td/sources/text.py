@@ -59,10 +59,10 @@ def _csv_cell(file: Path, lines: IO[str], kinds: Mapping[str, str]) -> str | Non
 
 
 def other_separator(header: Sequence[str]) -> str | None:
-    """What is wrong with a header that is one field by commas and several by something else.
+    r"""What is wrong with a header that is one field by commas and several by something else.
 
-    >>> other_separator(["episode;reward;state"])
-    'fields are separated by ";"; write it with commas (.csv) or tabs (.tsv), and 0.5 for a half'
+    >>> print(other_separator(["episode\treward\tstate"]))
+    fields are separated by tabs; call it .tsv
     """
     if len(header) != 1:
         return None
