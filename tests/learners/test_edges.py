@@ -9,10 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import o2td
-from o2td import Problem, Transitions, domains, exact, metrics
+from o2td import Problem, Transitions, archive, domains, exact, metrics
 from o2td.emphasis import Omega
 from o2td.errors import FormatError, InputError
 from o2td.learners import PowerDecay
+from o2td.learners.base import Learner
 from o2td.learners.sweeping import sweep
 
 
@@ -233,3 +234,18 @@ def test_a_state_that_stays_what_it_is_gives_no_update_by_state(sparse):
     stay = Transitions(rows, 1.0, rows, 1.0, rho=np.linspace(0.1, 3.0, 50), state=np.zeros(50, int))
     for learner in (o2td.O2TD(0.1, "state"), o2td.GTD2(0.1, emphasis=Omega("state"))):
         assert (learner.partial_fit(stay).theta == 0.0).all()
+
+
+@pytest.mark.parametrize("kind", [o2td.TD, o2td.GTD2, o2td.ResidualGradient])
+def test_files_from_before_bounds_were_kept_can_be_read(kind, tmp_path):
+    batch = domains.garnet(seed=2).sample(200, seed=0, double=True)
+    options = {"double": True} if kind is o2td.ResidualGradient else {"trace": 0.5}
+    whole = kind(0.05, **options).partial_fit(batch)
+    half = kind(0.05, **options).partial_fit(batch[:100])
+    half.save(tmp_path / "new.o2td")
+    header, arrays = archive.load(tmp_path / "new.o2td", "learner")
+    del arrays["arrays.bound"]
+    given = {name: header[name] for name in ("algorithm", "parameters")}
+    archive.save(tmp_path / "old.o2td", "learner", given, arrays)
+    resumed = Learner.load(tmp_path / "old.o2td").partial_fit(batch[100:])
+    np.testing.assert_array_equal(resumed.theta, whole.theta)
