@@ -90,15 +90,21 @@ class LinearDynamics:
         self._M = M = A / s / s[:, None]
         self._parts = parts = Deflated(M, s, len(A) if scale is None else len(scale))
         self._core = parts.core / parts.row[parts.kept, None]
-        groups = spectrum(parts.core, s[parts.kept]) if parts.semisimple else spectrum(M, s)
+        closed = parts.closed(s)
+        if closed is not None:
+            groups, floors = [closed], [0.0]
+        else:
+            groups = spectrum(parts.core, s[parts.kept]) if parts.semisimple else spectrum(M, s)
+            floors = [1e-13 * np.abs(group).max() for group in groups]
         found = np.concatenate([*groups, np.zeros(len(A) - sum(map(len, groups)))])
         self.eigenvalues = found[np.argsort(-np.abs(found), kind="stable")].astype(np.complex128)
-        floors = [1e-13 * np.abs(group).max() for group in groups]
         pulled = all((g.real > floor).all() for g, floor in zip(groups, floors, strict=True))
-        self.stable = bool(parts.semisimple and pulled)
+        self.stable = parts.pulls or bool(parts.semisimple and pulled)
         self.max_step_size = 0.0
         if self.stable:
-            bounds = [2.0 * (g.real / np.abs(g) / np.abs(g)).min() for g in groups]
+            # Of what rounding has left of the smallest ones, which bound nothing, nothing is asked.
+            clear = [g[g.real > floor] for g, floor in zip(groups, floors, strict=True)]
+            bounds = [2.0 * (g.real / np.abs(g) / np.abs(g)).min(initial=np.inf) for g in clear]
             self.max_step_size = float(min(bounds, default=np.inf))
 
     def limit(self, b: Floats, start: Floats) -> Floats | None:

@@ -74,6 +74,15 @@ class Deflated:
             least = np.linalg.svd(self.core / self.row[p, None], compute_uv=False)[-1]
             self.semisimple = bool(least > _SEMISIMPLE * size[rank - 1])
 
+    @property
+    def pulls(self) -> bool:
+        """Whether every eigenvalue of A is known to have a positive real part."""
+        return self._saddle is not None and self._saddle.pulls
+
+    def closed(self, s: Floats) -> Complexes | None:
+        """The eigenvalues of A where its form gives them without rounding that matters."""
+        return None if self._saddle is None else self._saddle.closed(s)
+
     def solvable(self, b: Floats) -> bool:
         """Whether `M z = b` has a solution."""
         b = b / self.row
@@ -91,7 +100,9 @@ class _Saddle:
     """`[[0, B], [C, G]]`, B and C regular: so is the whole, however large G is beside them.
 
     Gradient learners whose theta follows w alone are of this form. Where G has no unit and a
-    feature is small, singular values of the whole would tell nothing.
+    feature is small, singular values of the whole would tell nothing, and no more would eigenvalues:
+    where `B = -c C^T` and G is positive definite all have positive real parts. For an eigenvector
+    `(theta, w)` the real part is that of `c w^* G w`, in a norm, and w is not 0 as C is regular.
     """
 
     def __init__(self, B: Floats, C: Floats, G: Floats, ratio: Floats) -> None:
@@ -109,6 +120,38 @@ class _Saddle:
             if size[-1] <= size[0] * len(M) * _RANK:
                 return None
         return cls(B, C, M[d:, d:], ratio)
+
+    @property
+    def pulls(self) -> bool:
+        """Whether every eigenvalue has a positive real part, by the form alone."""
+        if self._factor is None:
+            return False
+        H = self._G + self._G.T
+        size = np.sqrt(np.maximum(H.diagonal(), 0.0))
+        if not size.all():
+            return False
+        return bool(np.linalg.eigvalsh(H / size / size[:, None])[0] > len(H) * _RANK)
+
+    @property
+    def _factor(self) -> float | None:
+        """`c` of `B = -c C^T`, None where there is none."""
+        c = -float(np.sum(self._B * self._C.T) / np.sum(self._C * self._C))
+        same = np.abs(self._B + c * self._C.T).max() <= _NOISE * c * np.abs(self._C).max()
+        return c if same else None
+
+    def closed(self, s: Floats) -> Complexes | None:
+        """The eigenvalues `g/2 +- sqrt(g^2/4 - c sigma^2)` where `G = g I`, sigma those of C."""
+        d, c = len(self._ratio), self._factor
+        g = self._G * s[d:] * s[d:, None]
+        if c is None or not np.array_equal(g, g[0, 0] * np.eye(d)):
+            return None
+        order = np.argsort(-s[:d], kind="stable")  # small entries last: they keep their digits
+        C = (self._C * s[:d] * s[:d, None])[np.ix_(order, order)]
+        half = 0.5 * g[0, 0]
+        mu = c * np.linalg.svd(C, compute_uv=False) ** 2
+        root = np.sqrt((half * half - mu).astype(np.complex128))
+        other = np.where(mu > half * half, half - root, mu / (half + root))
+        return np.concatenate([half + root, other])
 
     def solution(self, b: Floats) -> Floats:
         """`B w = b_1`, then `C theta = b_2 - G w`."""
