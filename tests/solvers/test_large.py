@@ -10,7 +10,9 @@ import o2td
 from o2td import chain, domains, exact
 from o2td.errors import NoAnswerError
 from o2td.solvers import diagonal, diagonal_sotd, pivoted
+from o2td.solvers.groups import distinct
 from o2td.solvers.linear import solve
+from o2td.solvers.plugin_optimal import _unique_pairs
 
 
 @pytest.mark.parametrize(
@@ -107,3 +109,26 @@ def test_sparse_averages_without_discount_fall_back() -> None:
     eye = sp.csr_array(sp.eye_array(d))
     batch = o2td.Transitions(eye, 0.0, eye, 1.0)
     assert o2td.Averager().fit(batch).solution.status in ("minimum norm", "no data")
+
+
+@pytest.mark.parametrize("largest", [1, 7, 60, 10**9])
+def test_states_that_occur_are_those_that_sorting_finds(largest: int) -> None:
+    state = np.random.default_rng(largest).integers(0, largest, 50)
+    found = distinct(state)
+    expected = np.unique(state, return_index=True, return_inverse=True)
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert [len(part) for part in distinct(state[:0])] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("largest", [1, 7, 1000])
+def test_pairs_that_occur_are_those_of_a_dictionary(largest: int) -> None:
+    rng = np.random.default_rng(largest)
+    pair, weight = rng.integers(0, largest, (2, 300)), rng.random(300)
+    total: dict[tuple[int, int], float] = {}
+    for s, t, w in zip(*pair.tolist(), weight.tolist(), strict=True):
+        total[s, t] = total.get((s, t), 0.0) + w
+    found, sums = _unique_pairs(pair, weight)
+    assert list(zip(*found.tolist(), strict=True)) == sorted(total)
+    assert sums.tolist() == [total[key] for key in sorted(total)]
+    assert _unique_pairs(pair[:, :0], weight[:0])[0].shape == (2, 0)

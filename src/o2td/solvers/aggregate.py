@@ -17,6 +17,7 @@ from o2td.arrays import Ints, freeze
 from o2td.errors import InputError
 from o2td.solvers import kernels
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
+from o2td.solvers.groups import by_group, distinct, grouping
 from o2td.solvers.linear import Floats, top
 from o2td.solvers.system import scale_rows
 from o2td.transitions import Transitions
@@ -175,10 +176,10 @@ def collect(batch: Transitions, weight: Floats | None = None, who: str = "SOTD")
             " or of its cell if states are continuous) to Transitions, or use Transitions.from_table"
         )
     weight = np.ones(batch.n) if weight is None else weight
-    state, first, where = np.unique(batch.state, return_index=True, return_inverse=True)
+    state, first, where = distinct(batch.state)
     size, each = len(state), weight * batch.rho
     visits, rho, reward = (
-        _by_group(where, value, size) for value in (weight, each, each * batch.reward)
+        by_group(where, value, size) for value in (weight, each, each * batch.reward)
     )
     table = batch.table if batch.layout == "table" else None
     delta = _differences(batch, where, each, size)
@@ -310,8 +311,7 @@ def _added(batch: Transitions, where: Ints, weight: Floats, size: int) -> Any:
         return out
     ahead = scale_rows(batch.next_phi, weight * batch.discount)
     return _canonical(
-        _grouping(where, weight, size) @ batch.phi
-        - _grouping(where, np.ones(batch.n), size) @ ahead
+        grouping(where, weight, size) @ batch.phi - grouping(where, np.ones(batch.n), size) @ ahead
     )
 
 
@@ -319,24 +319,12 @@ def _means(batch: Transitions, where: Ints, weight: Floats, first: Ints, visits:
     """`phi_first + sum_t weight_t (phi_t - phi_first) / visits` by state."""
     own, size = batch.phi[first], len(first)
     if batch.sparse:
-        change = _grouping(where, weight, size) @ (batch.phi - own[where])
+        change = grouping(where, weight, size) @ (batch.phi - own[where])
         return _canonical(own + divide_rows(change, visits))
     out, phi = np.zeros((size, batch.d)), batch.rows("phi")
     vectors = (freeze(where), freeze(weight), freeze(np.ones(batch.n)))
     kernels.aggregate(*phi, freeze(own), freeze(where), *vectors, out)
     return own + out / visits[:, None]
-
-
-def _grouping(where: Ints, weight: Floats, size: int) -> Any:
-    """The matrix that adds up rows by group."""
-    from scipy.sparse import csr_array
-
-    n = len(where)
-    return csr_array((weight, (where, np.arange(n))), shape=(size, n))
-
-
-def _by_group(where: Ints, value: Floats, size: int) -> Floats:
-    return np.bincount(where, value, minlength=size).astype(np.float64, copy=False)
 
 
 def _place(values: Floats, position: Ints, size: int) -> Floats:

@@ -19,6 +19,7 @@ from o2td.errors import InputError, NoAnswerError
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect
 from o2td.solvers.base import Arrays, Solver, Statistics, check_choice, model_rows, refuse_overflow
+from o2td.solvers.groups import distinct
 from o2td.solvers.linear import Floats, Solution, conclude, solve
 from o2td.solvers.regression import regress
 from o2td.transitions import Transitions
@@ -166,8 +167,9 @@ def _collect(batch: Transitions, weight: Floats) -> ModelSums:
 def _successors(batch: Transitions, alive: Ints) -> StateSums:
     """Features of the states that rows lead to; nothing else of these sums is used."""
     assert batch.next_state is not None  # noqa: S101
-    state, first, count = np.unique(batch.next_state[alive], return_index=True, return_counts=True)
-    nothing, visits = np.zeros(len(state)), count.astype(np.float64)
+    state, first, where = distinct(batch.next_state[alive])
+    nothing = np.zeros(len(state))
+    visits = np.bincount(where, minlength=len(state)).astype(np.float64)
     phi = None if batch.layout == "table" else batch.next_phi[alive[first]]
     from scipy.sparse import csr_array
 
@@ -176,6 +178,13 @@ def _successors(batch: Transitions, alive: Ints) -> StateSums:
 
 
 def _unique_pairs(pair: Ints, weight: Floats) -> tuple[Ints, Floats]:
+    """The pairs that occur, sorted, and the sums of their weights in the order of the rows."""
+    m, k = (int(part.max(initial=-1)) + 1 for part in pair)
+    if m * k <= 4 * len(weight):  # few enough for a place for each
+        place = pair[0] * k + pair[1]
+        found = np.flatnonzero(np.bincount(place, minlength=m * k))
+        total = np.bincount(place, weight, minlength=m * k)[found]
+        return np.stack(np.divmod(found, max(k, 1))), total.astype(np.float64, copy=False)
     order = np.lexsort((pair[1], pair[0]))
     pair, weight = pair[:, order], weight[order]
     new = np.ones(pair.shape[1], dtype=np.bool_)
