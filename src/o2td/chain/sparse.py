@@ -154,7 +154,8 @@ def _one_by_one(A: Any, B: Floats, guess: Any = None) -> Floats | None:
     X = np.empty_like(B)
     for j in range(B.shape[1]):
         b = np.ascontiguousarray(B[:, j])
-        X[:, j], info = bicgstab(A, b, rtol=_RESIDUAL, atol=0.0, maxiter=_ITERATIONS, M=M)
+        with np.errstate(all="ignore"):  # what it finds is checked by its residual
+            X[:, j], info = bicgstab(A, b, rtol=_RESIDUAL, atol=0.0, maxiter=_ITERATIONS, M=M)
         if info != 0:
             return None
     return X
