@@ -24,8 +24,8 @@ def check_loaded(learner: Learner) -> None:
     fresh, d = learner.clone(), 0
     if learner.arrays:
         if "bound" not in learner.arrays:  # of older files: the trace itself served as it
-            trace = learner.arrays.get("z", np.zeros(1))
-            learner.arrays["bound"] = np.full((1, 1), np.abs(trace).max())
+            largest = np.abs(learner.arrays.get("z", np.zeros(1))).max()
+            learner.arrays["bound"] = np.full((1, 1), largest)
         d = learner.arrays["theta"].shape[1]
         fresh.allocate(d)
         if learner.arrays["active"].shape[1]:
