@@ -20,7 +20,7 @@ from o2td.exact.graded import Deflated, sizes, spectrum
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
 from o2td.exact.system import Floats, check_width, finite, system
 from o2td.exact.truth import model
-from o2td.learners.base import initial
+from o2td.learners.parameters import initial
 from o2td.problem import Problem
 
 __all__ = ["FixedPoint", "LinearDynamics", "fixed_point", "land"]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from o2td.learners.base import fraction, positive
+from o2td.learners.parameters import fraction, positive
 from o2td.learners.weighted import WeightedLearner
 
 

@@ -8,22 +8,21 @@ A learner is a lane. It carries only what the next row needs: `arrays` (theta, t
 from __future__ import annotations
 
 import copy
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
-from o2td.arrays import as_numbers, freeze, points
+from o2td.arrays import freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
 from o2td.learners.loaded import check_loaded, from_json, to_json
+from o2td.learners.parameters import Parameter, defaults_of, initial, same
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -57,6 +56,11 @@ class Learner:
     needs: ClassVar[tuple[str, ...]] = ()
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     initial_theta: Any
+
+    def __init_subclass__(cls) -> None:
+        for name in cls.parameters():
+            if not hasattr(cls, name):
+                setattr(cls, name, Parameter(name))
 
     def __init__(self, initial_theta: Any = None) -> None:
         self.initial_theta = initial_theta
@@ -157,11 +161,6 @@ class Learner:
         self.arrays["bound"] = packed[BOUND:HEAD].reshape(1, 1)
         self._packed, self._step = packed, step
         return step
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name in self.parameters():
-            self.unbind()  # a step size that is changed on the way counts from the next row on
 
     def unbind(self) -> None:
         """The arrays have moved: `learn_one` must pack them again."""
@@ -293,7 +292,7 @@ class Learner:
     @classmethod
     def parameters(cls) -> list[str]:
         """Names of the constructor's parameters."""
-        return list(_defaults(cls.__init__))
+        return list(defaults_of(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, as given to the constructor."""
@@ -314,8 +313,8 @@ class Learner:
         return type(self)(**{**self.get_params(), **parameters})
 
     def __repr__(self) -> str:
-        defaults, given = _defaults(type(self).__init__), self.get_params().items()
-        shown = (f"{name}={value!r}" for name, value in given if not _same(value, defaults[name]))
+        defaults, given = defaults_of(type(self).__init__), self.get_params().items()
+        shown = (f"{name}={value!r}" for name, value in given if not same(value, defaults[name]))
         return f"{type(self).__name__}({', '.join(shown)})"
 
     # -- files -------------------------------------------------------------------------------------
@@ -360,40 +359,5 @@ class Learner:
         return self
 
 
-@cache
-def _defaults(constructor: Any) -> dict[str, Any]:
-    """Its parameters and their defaults, read once: a sweep clones many learners."""
-    parameters = list(inspect.signature(constructor).parameters.values())
-    return {parameter.name: parameter.default for parameter in parameters[1:]}
-
-
 def _refuse_row(*row: Any) -> int:
     return 0
-
-
-def initial(value: Any, d: int) -> Floats:
-    """`initial_theta` as d numbers."""
-    if value is None:
-        return np.zeros(d)
-    theta = as_numbers("initial_theta", value)
-    if theta.shape not in ((), (d,)) or not np.isfinite(theta).all():
-        raise InputError(f"initial_theta must be {d} finite numbers, got shape {theta.shape}")
-    return np.broadcast_to(theta, (d,))
-
-
-def fraction(name: str, value: Any) -> float:
-    """A number in [0, 1]."""
-    if isinstance(value, (int, float, np.floating)) and 0.0 <= value <= 1.0:
-        return float(value)
-    raise InputError(f"{name} must be in [0, 1], got {value!r}")
-
-
-def positive(name: str, value: Any) -> float:
-    """A finite number above 0."""
-    if isinstance(value, (int, float, np.floating)) and 0.0 < value < np.inf:
-        return float(value)
-    raise InputError(f"{name} must be above 0 and finite, got {value!r}")
-
-
-def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default

@@ -17,8 +17,9 @@ from o2td.arrays import freeze
 from o2td.emphasis import Emphasis, Uniform, as_emphasis
 from o2td.kernels.gradient import Member
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
-from o2td.learners.base import Learner, Step, fraction
+from o2td.learners.base import Learner, Step
 from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
+from o2td.learners.parameters import fraction
 from o2td.learners.step_sizes import PowerDecay, as_step_size, fill
 from o2td.learners.weighted import largest_norms
 from o2td.model import Model

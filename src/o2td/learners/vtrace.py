@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.learners.base import positive
+from o2td.learners.parameters import positive
 from o2td.learners.weighted import WeightedLearner
 
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from o2td.emphasis import Emphasis, FollowOn, Omega, Uniform, as_emphasis
 from o2td.kernels.packing import ALPHA, BETA, DECAY, FOLLOWED, FOLLOWS, INNER, LARGEST, TRACE
-from o2td.learners.base import Learner, Step, fraction
+from o2td.learners.base import Learner, Step
 from o2td.learners.dynamics import MeanDynamics, trace_moments, weighted_dynamics
+from o2td.learners.parameters import fraction
 from o2td.learners.step_sizes import as_step_size, fill
 from o2td.model import Model
 from o2td.transitions import Transitions
