@@ -162,3 +162,8 @@ def test_a_compiler_that_fails_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("CC", str(broken))
     with pytest.raises(O2TDError, match="does not compile the C updates: error: cannot"):
         native.load()
+
+
+def test_a_ratio_of_turns_does_not_depend_on_one_that_was_spoiled():
+    ours, other = timing.Times((2.0, 4.0, 9.0)), timing.Times((4.0, 8.0, 0.1))
+    assert ours.over(other) == 0.5

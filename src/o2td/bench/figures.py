@@ -108,7 +108,7 @@ def metrics_share(size: Size, every: int = 100) -> Iterator[Row]:
         }
         for name, clock in clocks.items():
             times = interleave(turns, max(3, size.repeats // 4), clock)
-            share = 1.0 - times["without"].least / times["with"].least
+            share = 1.0 - times["without"].over(times["with"])
             step = times["with"].least / (batch.n * count)
             row = Row(name, "TD", "table", problem.d, count, 1e9 * step)
             unit = f"of the time, every {every}"

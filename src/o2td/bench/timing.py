@@ -32,6 +32,10 @@ class Times:
         """The median repetition."""
         return float(np.median(self.seconds))
 
+    def over(self, other: Times) -> float:
+        """The median ratio of turns: for clocks that count waiting, by which one turn may be spoiled."""
+        return float(np.median(np.divide(self.seconds, other.seconds)))
+
 
 def interleave(
     turns: Mapping[str, Callable[[], object]],
