@@ -108,6 +108,7 @@ SHARED = {
     "sources:key": "Hash of each row's episode.",
     "sources:inputs": "Rows of observations, or numbers of states.",
     "sources:value": "What says which column is which.",
+    "sources:watch": "Called with each `LogRows`, and with None at the end of a pass.",
     "sources:which": "Slice, mask or numbers of rows.",
     "sources:rows": "Rows of a chunk, at most.",
     "sources:features": "A fitted feature map.",

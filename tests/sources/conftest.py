@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from o2td.sources import LogChunk, Source
+from o2td.sources import LogRows, Source
 
 
 def make_frame(
@@ -37,7 +37,7 @@ def gather(source: Source, rows: int = 65_536) -> dict[str, Any]:
     chunks = list(source.chunks(rows))
     assert all(0 < len(chunk) <= rows for chunk in chunks)
     result: dict[str, Any] = {}
-    for name in LogChunk.__dataclass_fields__:
+    for name in LogRows.__dataclass_fields__:
         parts = [getattr(chunk, name) for chunk in chunks]
         if name in ("drop", "lone"):
             continue

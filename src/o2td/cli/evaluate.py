@@ -14,7 +14,7 @@ from o2td.errors import InputError, O2TDError
 if TYPE_CHECKING:
     from o2td.evaluation import Evaluation
     from o2td.evaluation.model import ValueModel
-    from o2td.sources import LogSource
+    from o2td.sources import LogRows, LogSource
 
 __all__ = ["command"]
 
@@ -183,26 +183,24 @@ class Starts:
         """Note what the source yields inside this block."""
         from o2td.cli.logs_progress import Progress
 
-        with Progress() as progress:
-            plain = self._source.chunks
+        parts: list[Any] | None = []
+        size = 0
 
-            def chunks(*arguments: Any) -> Iterator[Any]:
-                parts: list[Any] | None = []
-                size = 0
-                for chunk in plain(*arguments):
-                    progress.add(len(chunk))
-                    if parts is not None:
-                        parts.append(chunk.starts())
-                        size += sum(one.nbytes for one in parts[-1] if one is not None)
-                        parts = parts if size <= self.MEMORY else None
-                    yield chunk
+        def watch(rows: LogRows | None) -> None:
+            nonlocal parts, size
+            if rows is None:
                 self._noted = parts
+                return
+            progress.add(len(rows))
+            if rows.episode[0] == 0 and rows.step[0] == 0:  # another pass begins
+                parts, size = [], 0
+            if parts is not None:
+                parts.append(rows.starts())
+                size += sum(one.nbytes for one in parts[-1] if one is not None)
+                parts = parts if size <= self.MEMORY else None
 
-            vars(self._source)["chunks"] = chunks
-            try:
-                yield
-            finally:
-                del vars(self._source)["chunks"]
+        with Progress() as progress, self._source.watched(watch):
+            yield
 
     def __iter__(self) -> Iterator[Any]:
         """Where episodes start, in the order of the log, in parts: inputs, and probabilities there."""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.evaluation.blocks import Block, Floats, Ints
-from o2td.sources.chunk import LoneStarts
+from o2td.sources.rows import LoneStarts
 
 WIDEST = 2048  # dense features that a system of equations may have
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
-from o2td.sources import LogChunk, Source, open_logs
-from o2td.sources.chunk import ARRAYS, LoneStarts
+from o2td.sources import LogRows, Source, open_logs
+from o2td.sources.rows import ARRAYS, LoneStarts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class Block:
     row goes on where the part before ended. `lone` are episodes of which only the start is known.
     """
 
-    rows: LogChunk
+    rows: LogRows
     first: Ints  # (episodes + 1,)
     opens: Bools
     key: Keys  # of each episode; pieces of a cut one have keys of their own
@@ -185,9 +185,9 @@ def _check_options(given: dict[str, Any], opened: bool) -> None:
             )
 
 
-def whole_episodes(chunks: Iterator[LogChunk], longest: int = LONGEST) -> Iterator[Block]:
+def whole_episodes(chunks: Iterator[LogRows], longest: int = LONGEST) -> Iterator[Block]:
     """Chunks joined and cut so that each block holds whole episodes."""
-    rest: LogChunk | None = None
+    rest: LogRows | None = None
     opens, piece = True, 0
     lone: LoneStarts | None = None
     for chunk in chunks:
@@ -209,7 +209,7 @@ def whole_episodes(chunks: Iterator[LogChunk], longest: int = LONGEST) -> Iterat
         yield _block(rest, opens, piece, lone)
 
 
-def _block(rows: LogChunk, opens: bool, piece: int, lone: LoneStarts | None) -> Block:
+def _block(rows: LogRows, opens: bool, piece: int, lone: LoneStarts | None) -> Block:
     begin = rows.start.copy()
     begin[0] = True
     first = np.append(np.flatnonzero(begin), len(rows))
@@ -222,16 +222,16 @@ def _block(rows: LogChunk, opens: bool, piece: int, lone: LoneStarts | None) -> 
     return Block(rows, first, seen, key, lone=lone)
 
 
-def join(one: LogChunk, two: LogChunk) -> LogChunk:
+def join(one: LogRows, two: LogRows) -> LogRows:
     """Two chunks as one."""
     arrays: dict[str, Any] = {}
     for name in ARRAYS:
         a, b = getattr(one, name), getattr(two, name)
         arrays[name] = None if a is None or b is None else np.concatenate([a, b])
-    return LogChunk(**arrays)
+    return LogRows(**arrays)
 
 
-def nbytes(rows: LogChunk) -> int:
+def nbytes(rows: LogRows) -> int:
     """Bytes of all arrays."""
     return sum(a.nbytes for name in ARRAYS if (a := getattr(rows, name)) is not None)
 
@@ -244,7 +244,7 @@ def joined(blocks: list[Block]) -> Block:
         arrays[name] = None if any(p is None for p in parts) else np.concatenate(parts)
     lengths = np.concatenate([np.diff(block.first) for block in blocks])
     return Block(
-        LogChunk(**arrays),
+        LogRows(**arrays),
         np.concatenate([[0], np.cumsum(lengths)]),
         np.concatenate([block.opens for block in blocks]),
         np.concatenate([block.key for block in blocks]),

@@ -17,7 +17,7 @@ from o2td.evaluation.blocks import Block, Bools, Floats, Ints
 from o2td.evaluation.reach import NEARLY, unlogged
 from o2td.evaluation.systems import FOLDS
 from o2td.solvers.linear import Solution, conclude, solve
-from o2td.sources.chunk import LoneStarts
+from o2td.sources.rows import LoneStarts
 
 _LANES_BYTES = 1 << 28
 _DENSE = 160  # states up to which a dense solve is quicker than a sparse one

@@ -14,7 +14,7 @@ from o2td.evaluation.result import Estimate, Evaluation, finite
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.thresholds import Thresholds
 from o2td.evaluation.verdicts import Case, Grounds, agreement, doubt_fits, judge_case, recommend
-from o2td.sources.chunk import NO_FINAL, UNHELD
+from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["evaluate"]
 

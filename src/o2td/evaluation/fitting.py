@@ -23,7 +23,7 @@ from o2td.evaluation.select import own
 from o2td.evaluation.survey import by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System, fitting_rows, slices
 from o2td.solvers.linear import Solution
-from o2td.sources.chunk import LoneStarts
+from o2td.sources.rows import LoneStarts
 
 AnySystem = System | CellSystem
 _COUNTED = 1 << 14  # episodes whose counts in the lanes are held at a time

@@ -24,7 +24,7 @@ from o2td.evaluation.losses import Yardstick
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.survey import folds_of
 from o2td.evaluation.systems import FOLDS, System, slices
-from o2td.sources import LogChunk
+from o2td.sources import LogRows
 
 REJECT = 3.0
 ENOUGH = 0.5  # share of the episodes
@@ -111,7 +111,7 @@ def _across(system: System, ridge: float) -> Floats:
     return np.column_stack([system.solve(members != k, ridge).theta for k in members])
 
 
-def _corrected(basis: States, rows: LogChunk, theta: Floats) -> Floats:
+def _corrected(basis: States, rows: LogRows, theta: Floats) -> Floats:
     """`rho delta` of some rows, a column for each column of weights."""
     ahead = rows.discount[:, None] * (basis.phi(rows.next_input) @ theta)
     delta = rows.reward[:, None] + ahead - basis.phi(rows.input) @ theta

@@ -17,7 +17,7 @@ from numba import njit
 from o2td.evaluation.basis import Actions, Rows, States
 from o2td.evaluation.blocks import Block, Bools, Floats
 from o2td.solvers.linear import Solution, conclude, solve
-from o2td.sources.chunk import LoneStarts
+from o2td.sources.rows import LoneStarts
 
 FOLDS = 5
 _LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take

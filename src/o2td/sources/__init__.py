@@ -16,11 +16,12 @@ Every source yields the same chunks of arrays, in bounded memory, whatever it re
 from __future__ import annotations
 
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
-from o2td.sources.chunk import LogChunk, LogInfo
 from o2td.sources.columns import SYNONYMS, Columns
 from o2td.sources.datasets import MinariSource, minari
 from o2td.sources.environments import RolloutSource, rollouts
+from o2td.sources.info import LogInfo
 from o2td.sources.logs import LogSource, open_logs
+from o2td.sources.rows import LogRows
 from o2td.sources.source import Source
 from o2td.sources.write import write_logs
 
@@ -28,8 +29,8 @@ __all__ = [
     "SYNONYMS",
     "BehaviorModel",
     "Columns",
-    "LogChunk",
     "LogInfo",
+    "LogRows",
     "LogSource",
     "MinariSource",
     "RolloutSource",

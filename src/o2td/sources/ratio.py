@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.sources.blocks import LARGEST, Floats, Keys, Where
-from o2td.sources.chunk import inputs_of, successors_of
 from o2td.sources.columns import Mapped
+from o2td.sources.rows import inputs_of, successors_of
 
 Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -12,14 +13,16 @@ import numpy.typing as npt
 from o2td.errors import InputError
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.blocks import Block
-from o2td.sources.chunk import LogChunk, LogInfo
 from o2td.sources.columns import Mapped
+from o2td.sources.info import LogInfo
 from o2td.sources.ratio import Ratio
+from o2td.sources.rows import LogRows
 from o2td.sources.stream import Stream, Tally
 from o2td.transitions import Transitions
 
 ROWS = 65_536  # rows of a chunk
 BATCH = 8_192  # rows of a batch of transitions
+Watch = Callable[[LogRows | None], None]
 
 
 class Source:
@@ -43,6 +46,7 @@ class Source:
         self.mapped: Mapped = ratio.mapped
         self._ratio = ratio
         self._tally: Tally | None = None
+        self._watch: Watch | None = None
 
     # -- what a kind of source adds ----------------------------------------------------------------
 
@@ -60,26 +64,52 @@ class Source:
 
     # -- for everybody -----------------------------------------------------------------------------
 
-    def chunks(self, rows: int = ROWS) -> Iterator[LogChunk]:
+    def chunks(self, rows: int = ROWS) -> Iterator[LogRows]:
         """The log in order, in chunks of at most `rows` rows; whatever the size, the same rows."""
         if self._ratio.estimate and self._ratio.behavior is None:
             self._ratio.behavior = fit_behavior_model(self)
         return self._pass(self._ratio, rows)
 
-    def unweighted_chunks(self, rows: int = ROWS) -> Iterator[LogChunk]:
+    def unweighted_chunks(self, rows: int = ROWS) -> Iterator[LogRows]:
         """The same rows with ratio 1, which need no probabilities."""
         return self._pass(Ratio(self.mapped, target="behavior"), rows)
 
-    def _pass(self, ratio: Ratio, rows: int) -> Iterator[LogChunk]:
+    def _pass(self, ratio: Ratio, rows: int) -> Iterator[LogRows]:
         if rows < 1:
             raise InputError(f"rows: {rows}; a chunk has at least 1 row")
         tally = Tally()
         stream = Stream(self.discount, ratio, tally, rows)
-        yield from stream.chunks(self._blocks(rows))
+        watch = self._watch if ratio is self._ratio else None
+        for chunk in stream.chunks(self._blocks(rows)):
+            if watch is not None:
+                watch(chunk)
+            yield chunk
         stream.account()
         self._check_some(tally)
         if ratio is self._ratio:
             self._tally = tally
+        if watch is not None:
+            watch(None)
+
+    @contextmanager
+    def watched(self, watch: Watch) -> Iterator[None]:
+        """Inside this block `watch` is called with all that `chunks` yields, and None at the end.
+
+        >>> import pandas as pd
+        >>> from o2td import sources
+        >>> log = pd.DataFrame({"episode": 0, "obs_0": [0.0, 1.0], "reward": 1.0,
+        ...                     "terminated": [False, True], "rho": 1.0})
+        >>> source = sources.open_logs(log, discount=0.9)
+        >>> with source.watched(lambda rows: print("end" if rows is None else len(rows))):
+        ...     _ = source.scan()
+        2
+        end
+        """
+        before, self._watch = self._watch, watch
+        try:
+            yield
+        finally:
+            self._watch = before
 
     def _check_some(self, tally: Tally) -> None:
         """Refuse a log of which nothing is left."""
@@ -142,7 +172,7 @@ class Source:
             for low in range(0, len(chunk), rows):
                 yield self.transitions(features, chunk.take(slice(low, low + rows)))
 
-    def transitions(self, features: Any, chunk: LogChunk) -> Transitions:
+    def transitions(self, features: Any, chunk: LogRows) -> Transitions:
         """Transitions of a chunk under a fitted feature map.
 
         Parameters
@@ -190,7 +220,7 @@ def _identity(d: int) -> Any:
     return csr_array((np.ones(d), np.arange(d, dtype=np.int32), np.arange(d + 1)), shape=(d, d))
 
 
-def _both(transform: Any, chunk: LogChunk) -> tuple[Any, Any]:
+def _both(transform: Any, chunk: LogRows) -> tuple[Any, Any]:
     """Features and next features; a successor that is the chunk's next row is not computed again."""
     here, after = chunk.input, chunk.next_input
     n = len(here)

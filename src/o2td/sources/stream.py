@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where
-from o2td.sources.chunk import NO_FINAL, UNHELD, LogChunk, LoneStarts, inputs_of
 from o2td.sources.ratio import Ratio
+from o2td.sources.rows import NO_FINAL, UNHELD, LogRows, LoneStarts, inputs_of
 
 _JOINED = (
     *("new", "key", "reward", "terminated", "truncated", "state", "action", "next_observation"),
@@ -107,12 +107,12 @@ class Stream:
         self._drop: Counter[str] = Counter()
         self._lone: list[LoneStarts] = []
 
-    def chunks(self, blocks: Iterator[Block]) -> Iterator[LogChunk]:
+    def chunks(self, blocks: Iterator[Block]) -> Iterator[LogRows]:
         """One chunk for each block that completes a row, each held until the next one comes.
 
         So the last one can take along lone starts that come after all transitions.
         """
-        held: LogChunk | None = None
+        held: LogRows | None = None
         for chunk in self._made(blocks):
             if held is not None:
                 yield held
@@ -122,7 +122,7 @@ class Stream:
             self._lone = []
             yield replace(held, lone=lone)
 
-    def _made(self, blocks: Iterator[Block]) -> Iterator[LogChunk]:
+    def _made(self, blocks: Iterator[Block]) -> Iterator[LogRows]:
         waiting: Block | None = None
         block = next(blocks, None)
         while block is not None:
@@ -136,7 +136,7 @@ class Stream:
         if waiting is not None:
             yield from self._chunk(Window(waiting, None), end=True)
 
-    def _chunk(self, window: Window, end: bool) -> Iterator[LogChunk]:
+    def _chunk(self, window: Window, end: bool) -> Iterator[LogRows]:
         """The rows of the window that are complete: all but the last, or all at the end."""
         count = window.n if end else window.n - 1
         if count == 0:
@@ -202,7 +202,7 @@ class Stream:
             )
         )
 
-    def _finish(self, rows: dict[str, Any], place: Any) -> LogChunk:
+    def _finish(self, rows: dict[str, Any], place: Any) -> LogRows:
         both = int((rows["terminated"] & rows["truncated"]).sum())
         if both:
             self.tally.notes["terminated and truncated at once, read as terminated"] += both
@@ -213,7 +213,7 @@ class Stream:
         self.tally.transitions += len(rows["reward"])
         self.tally.episodes = self._episode + 1
         lone, self._lone = LoneStarts.joined(self._lone), []
-        return LogChunk(**rows, drop=drop, lone=lone)
+        return LogRows(**rows, drop=drop, lone=lone)
 
     def account(self) -> None:
         """Count what was dropped after the last chunk."""

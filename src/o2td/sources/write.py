@@ -11,13 +11,13 @@ import numpy as np
 
 from o2td.atomic import replacing
 from o2td.errors import InputError, O2TDError, import_extra
-from o2td.sources.chunk import LogChunk
+from o2td.sources.rows import LogRows
 from o2td.sources.source import Source
 
 __all__ = ["write_logs"]
 
 
-def write_logs(chunks: Source | Iterable[LogChunk], path: str | os.PathLike[str]) -> Path:
+def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str]) -> Path:
     """Write chunks to a parquet file that `open_logs` reads without any mapping.
 
     The file appears complete or not at all. Successors are written, and left empty where a row
@@ -59,7 +59,7 @@ def write_logs(chunks: Source | Iterable[LogChunk], path: str | os.PathLike[str]
     return target
 
 
-def _table(chunk: LogChunk) -> Any:
+def _table(chunk: LogRows) -> Any:
     pa = import_extra("pyarrow", "logs")
     columns: dict[str, Any] = {"episode": chunk.episode, "step": chunk.step}
     ends = chunk.terminated

@@ -1,4 +1,4 @@
-"""What a source yields: chunks of transitions as arrays, and an account of the log."""
+"""What a source yields: consecutive rows of a log as arrays, decoded, checked and complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from o2td.errors import InputError
 from o2td.sources.blocks import Bools, Floats, Ints, Keys
 
-__all__ = ["LogChunk", "LogInfo", "LoneStarts"]
+__all__ = ["LogRows", "LoneStarts"]
 
 NO_FINAL = "no final observation"
 UNHELD = "start states of such episodes that are left out"
@@ -65,7 +65,7 @@ class LoneStarts:
 
 
 @dataclass(frozen=True, slots=True)
-class LogChunk:
+class LogRows:
     """Consecutive transitions of a log, in order. Row t is one transition, whatever the file held.
 
     `reward[t]` is what followed `action[t]`. `discount` is 0 where the row terminates, else gamma;
@@ -115,13 +115,13 @@ class LogChunk:
     def __len__(self) -> int:
         return len(self.reward)
 
-    def take(self, which: Any) -> LogChunk:
+    def take(self, which: Any) -> LogRows:
         """Rows by slice, mask or number; a slice is a view."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         picked: dict[str, Any] = {
             name: None if a is None else a[which] for name, a in arrays.items()
         }
-        return LogChunk(**picked)
+        return LogRows(**picked)
 
     @property
     def input(self) -> npt.NDArray[Any]:
@@ -149,7 +149,7 @@ class LogChunk:
         return inputs, chances
 
 
-ARRAYS = tuple(part.name for part in fields(LogChunk) if part.name not in ("drop", "lone"))
+ARRAYS = tuple(part.name for part in fields(LogRows) if part.name not in ("drop", "lone"))
 
 
 def inputs_of(observation: Floats | None, state: Ints | None) -> npt.NDArray[Any]:
@@ -165,63 +165,3 @@ def successors_of(state: Ints | None, next_state: Ints | None) -> Ints:
     if state is None or next_state is None:
         raise InputError("logs: neither observations nor states")
     return np.where(next_state < 0, state, next_state)
-
-
-@dataclass(frozen=True)
-class LogInfo:
-    """What a source is and what a pass over it found; counts are complete after one whole pass.
-
-    `dropped` counts rows left out, `notes` what was seen and handled, both by reason. `files` are their
-    names, `mapping` is what was taken for what, `ratio` says where rho comes from, `remarks` what a
-    reader should know. `verified`: every file carried checksums that held; `unverified` are those
-    that carry none. `rows`, `transitions` and `episodes` were read; `complete`: all of them.
-
-    >>> import pandas as pd
-    >>> from o2td import sources
-    >>> steps = {"traj": [0, 0], "s": [3, 1], "r": 1.0, "terminal": [0, 1], "ratio": 1.0}
-    >>> log = pd.DataFrame(steps)
-    >>> print(sources.open_logs(log, discount=0.9).scan())
-    files: 1 (frame)
-    episode: traj
-    state: s
-    reward: r
-    terminated: terminal
-    rho: ratio
-    ratio: column ratio
-    rows: 2, transitions: 2, episodes: 1
-    no column for step: rows are taken to be in order, without gaps
-    """
-
-    files: tuple[str, ...]
-    mapping: Mapping[str, str | tuple[str, ...]]
-    ratio: str
-    verified: bool
-    unverified: tuple[str, ...] = ()
-    complete: bool = False
-    rows: int = 0
-    transitions: int = 0
-    episodes: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    notes: Mapping[str, int] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        lines = [
-            f"files: {len(self.files)} ({', '.join(self.files[:3])}{', …' * (len(self.files) > 3)})"
-        ]
-        for role, found in self.mapping.items():
-            names = (found,) if isinstance(found, str) else found
-            shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
-            lines.append(f"{role}: {shown}")
-        lines.append(f"ratio: {self.ratio}")
-        if self.complete:
-            lines.append(
-                f"rows: {self.rows}, transitions: {self.transitions}, episodes: {self.episodes}"
-            )
-        lines += [f"dropped, {reason}: {count}" for reason, count in self.dropped.items()]
-        lines += [f"{reason}: {count}" for reason, count in self.notes.items()]
-        if not self.verified:
-            lines.append(
-                f"no checksums, read unverified: {len(self.unverified)} of {len(self.files)} files"
-            )
-        return "\n".join([*lines, *self.remarks])
