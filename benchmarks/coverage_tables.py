@@ -16,7 +16,7 @@ import numpy as np
 from coverage_common import log_of, mixed, run_all, start_value
 
 from o2td import evaluation
-from o2td.evaluation.blocks import Log
+from o2td.evaluation.episodes import Log
 from o2td.evaluation.plan import Plan
 from o2td.evaluation.survey import Survey
 
@@ -65,7 +65,7 @@ def others(log: Any, discount: float, seed: int) -> dict[str, tuple[float, float
     from o2td.sources import open_logs
 
     held = Log(open_logs(log, discount=discount))
-    plan = Plan(held, Survey.of(held), "auto", ["lstd"], None, 200, seed, 0.95)
+    plan = Plan(held, held.collect(Survey()), "auto", ["lstd"], None, 200, seed, 0.95)
     plan.cases()
     fit = plan.fits["lead"]
     plain = sandwich(fit.value, plan.influence["lstd"], 0.95)

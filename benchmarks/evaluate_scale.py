@@ -168,7 +168,7 @@ def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
     import numpy as np
 
     from o2td.evaluation.basis import States
-    from o2td.evaluation.blocks import Block
+    from o2td.evaluation.episodes import Episodes
     from o2td.evaluation.fitting import Fitting
     from o2td.evaluation.systems import System
 
@@ -182,7 +182,7 @@ def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
         fitting = Fitting([system], lanes, 0)
         for k in range(passes):
             key = np.arange(len(opens), dtype=np.uint64) + np.uint64(k * len(opens))
-            fitting.add(Block(chunk, first, opens, key))
+            fitting.add(Episodes(chunk, first, opens, key))
         assert np.isfinite(system.solve().theta).all()
         if lanes:
             values = system.lane_values()

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from o2td.errors import InputError, O2TDError
 
-__all__ = ["DOMAINS", "FEATURES", "LEARNERS", "SOLVERS", "Registry"]
+__all__ = ["DOMAINS", "ESTIMATORS", "FEATURES", "LEARNERS", "LOG_TESTS", "SOLVERS", "Registry"]
 
 Factory = Callable[..., Any]
 
@@ -161,3 +161,5 @@ LEARNERS = Registry("learners", home="o2td.learners")
 SOLVERS = Registry("solvers", home="o2td.solvers")
 DOMAINS = Registry("domains", home="o2td.domains")
 FEATURES = Registry("features", home="o2td.features")
+ESTIMATORS = Registry("estimators", home="o2td.evaluation.estimators")
+LOG_TESTS = Registry("log_tests", home="o2td.evaluation.log_tests")

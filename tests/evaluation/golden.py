@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from o2td import evaluation
-from o2td.evaluation.blocks import Block, Log, whole_episodes
+from o2td.evaluation.episodes import Episodes, Log, whole_episodes
 from o2td.features import Aggregation, Fourier, Polynomial
 from o2td.sources import open_logs
 
@@ -123,7 +123,7 @@ class Pieces(Log):
         super().__init__(open_logs(logs, discount=discount))
         self.rows, self.longest = rows, longest
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Episodes]:
         self.passes += 1
         return whole_episodes(self.source.chunks(self.rows), self.longest)
 

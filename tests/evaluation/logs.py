@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from coverage_common import log_of
 
-from o2td.evaluation.blocks import Block, Log, joined, whole_episodes
+from o2td.evaluation.episodes import Episodes, Log, joined, whole_episodes
 from o2td.sources import open_logs
 
 __all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of"]
@@ -47,7 +47,7 @@ def line_value(discount: float) -> float:
     return 0.12 * k / (1.0 - 0.9 * k) / (1.0 - k)
 
 
-def block_of(log: pd.DataFrame, discount: float = 0.9) -> Block:
+def block_of(log: pd.DataFrame, discount: float = 0.9) -> Episodes:
     return joined(list(whole_episodes(open_logs(log, discount=discount).chunks())))
 
 
@@ -58,6 +58,6 @@ class SmallChunks(Log):
         super().__init__(open_logs(logs, discount=discount))
         self.rows, self.longest = rows, longest
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Episodes]:
         self.passes += 1
         return whole_episodes(self.source.chunks(self.rows), self.longest)

@@ -10,7 +10,7 @@ import pytest
 
 from o2td import evaluation
 from o2td.evaluation.basis import States
-from o2td.evaluation.blocks import Log
+from o2td.evaluation.episodes import Log
 from o2td.evaluation.reach import unlogged_regions
 from o2td.evaluation.survey import Survey
 from o2td.features import Polynomial
@@ -121,7 +121,7 @@ def test_doubly_robust_estimates_are_no_better_than_the_fit_that_they_go_on_with
 def test_the_error_of_a_fit_counts_by_the_discount_that_is_left():
     log = line_log(200, 3, steps=4).assign(reward=lambda rows: np.abs(rows.obs_0))
     answer = evaluation.evaluate(log, 0.9, "fourier:0", methods="lstd,dr,wdr", lanes=50)
-    lstd, left = answer["lstd"], Survey.of(Log.of(log, 0.9, None)).left()
+    lstd, left = answer["lstd"], Log.of(log, 0.9, None).collect(Survey()).left()
     assert 0.5 < left < 0.9**4
     error = left * (lstd.approximation_error + (lstd.high - lstd.low) / 2.0)
     for method in ("dr", "wdr"):
@@ -186,7 +186,7 @@ def test_dropping_last_rows_that_go_on_makes_episodes_seem_to_end_early(steps, w
     answer = evaluation.evaluate(log, discount=0.9, methods="lstd,dr,sotd,o2td")
     lstd = answer["lstd"]
     assert lstd.high < truth
-    short = Survey.of(Log.of(log, 0.9, None)).hastened(answer.diagnostics["dropped"])
+    short = Log.of(log, 0.9, None).collect(Survey()).hastened(answer.diagnostics["dropped"])
     assert lstd.value * (1.0 + short) == pytest.approx(truth, rel=0.05)  # as much as it says
     assert f"values may be {short:.1%} too small" in lstd.reason
     assert words(answer)["dr"] != TRUSTED

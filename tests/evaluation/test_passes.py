@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.evaluation.blocks import Log, joined, whole_episodes
+from o2td.evaluation.episodes import Log, joined, whole_episodes
 from o2td.evaluation.histories import HORIZON, Horizon, histories
 from o2td.evaluation.importance import Corrected, Weighed
 from o2td.evaluation.moments import Spread
@@ -32,8 +32,8 @@ def test_blocks_hold_whole_episodes_whatever_the_chunks(log, rows):
 def test_an_endless_episode_is_cut_into_pieces_with_keys_of_their_own(log):
     endless = log.assign(episode=0, terminated=False, truncated=False)
     pieces = joined(list(whole_episodes(open_logs(endless, discount=0.9).chunks(50), longest=100)))
-    assert pieces.episodes == len(np.unique(pieces.key)) > 3
-    assert pieces.opens.tolist() == [True] + [False] * (pieces.episodes - 1)
+    assert pieces.count == len(np.unique(pieces.key)) > 3
+    assert pieces.opens.tolist() == [True] + [False] * (pieces.count - 1)
 
 
 def test_a_log_that_does_not_fit_is_read_again(log):
@@ -96,7 +96,7 @@ def test_influence_of_the_family_is_what_plain_loops_say(log):
     weighed = Weighed()
     weighed.add(block)
     found = Corrected(weighed, ("is", "wis", "pdis", "wpdis"), HORIZON)
-    columns = found.columns(block, np.zeros(block.episodes), block.rows.reward)
+    columns = found.columns(block, np.zeros(block.count), block.rows.reward)
     plain = brute(block)
     last = np.array([w[-1] for w, _ in plain])
     total = last * np.array([r.sum() for _, r in plain])
@@ -113,22 +113,22 @@ def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
     weighed = Weighed()
     weighed.add(block)
     corrected = Corrected(weighed, ("dr", "wdr"), HORIZON)
-    columns = corrected.columns(block, np.zeros(block.episodes), block.rows.reward)
+    columns = corrected.columns(block, np.zeros(block.count), block.rows.reward)
     robust, weighted, short = columns.T
     assert corrected.value("dr", Spread.of(robust)) == pytest.approx(weighed.value("pdis"))
     assert corrected.value("wdr", Spread.of(weighted)) == pytest.approx(weighed.value("wpdis"))
     np.testing.assert_allclose(short, weighted)
-    reached = Corrected(weighed, (), 3).columns(block, np.zeros(block.episodes), block.rows.reward)
+    reached = Corrected(weighed, (), 3).columns(block, np.zeros(block.count), block.rows.reward)
     assert reached.mean() == pytest.approx(weighed.horizon.weighted()[:3].sum())
 
 
 def test_a_sample_is_bounded_and_the_same_in_any_order(log):
     block = block_of(line_log(200, 4))
     one, two = Sample(limit=1500), Sample(limit=1500)
-    order = np.random.default_rng(0).permutation(block.episodes)
+    order = np.random.default_rng(0).permutation(block.count)
     one.add(block)
     for e in order:
-        two.add(block.pick(np.arange(block.episodes) == e))
+        two.add(block.pick(np.arange(block.count) == e))
     assert one.rows <= 1500
     assert set(one.joined().key) == set(two.joined().key)
 
@@ -139,9 +139,9 @@ def test_a_sample_of_few_long_episodes_is_bounded_too():
     block = block_of(log)
     whole, part = Sample(len(block.rows)), Sample(len(block.rows) // 4)
     for sample in (whole, part):
-        for e in range(block.episodes):
-            sample.add(block.pick(np.arange(block.episodes) == e))
-    assert block.episodes <= FEWEST
+        for e in range(block.count):
+            sample.add(block.pick(np.arange(block.count) == e))
+    assert block.count <= FEWEST
     assert whole.rows == len(block.rows)
     assert part.joined().key.tolist() == block.key.tolist()
     assert np.diff(part.joined().first).max() == part.limit // 10
@@ -157,16 +157,16 @@ def test_parts_of_a_block_cut_only_episodes_that_are_too_long(log):
     rows = np.concatenate([part.rows.reward for part in parts])
     np.testing.assert_array_equal(rows, block.rows.reward)
     assert sum(part.opens.sum() for part in parts) == block.opens.sum()
-    assert sum(part.episodes - part.within for part in parts) == block.episodes
+    assert sum(part.count - part.within for part in parts) == block.count
     assert any(part.within for part in parts)
-    assert [p.episodes for p in block.parts(len(rows))] == [block.episodes]
+    assert [p.count for p in block.parts(len(rows))] == [block.count]
 
 
 def test_support_falls_with_every_step_that_the_log_cannot_follow(log):
     half = log.drop(columns=[c for c in log if "prob" in c]).assign(rho=1.0)
-    assert Survey.of(Log(open_logs(half, discount=0.9))).support() == pytest.approx(1.0)
+    assert Log(open_logs(half, discount=0.9)).collect(Survey()).support() == pytest.approx(1.0)
     rng = np.random.default_rng(0)
     lost = half.assign(rho=rng.choice([0.0, 1.5], len(half), p=[0.5, 0.5]))
-    assert Survey.of(Log(open_logs(lost, discount=0.9))).support() < 0.7
+    assert Log(open_logs(lost, discount=0.9)).collect(Survey()).support() < 0.7
     none = half.assign(rho=0.0)
-    assert Survey.of(Log(open_logs(none, discount=0.9))).support() == 0.0
+    assert Log(open_logs(none, discount=0.9)).collect(Survey()).support() == 0.0

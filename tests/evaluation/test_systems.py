@@ -64,7 +64,7 @@ def test_a_lane_is_a_fit_to_repeated_episodes(line, basis):
     system = filled(System(basis, 0.5, lanes=30), line, counts)
     values = system.lane_values()
     for lane in (0, 7):
-        repeated = np.repeat(np.arange(line.episodes), counts[:, lane].astype(int))
+        repeated = np.repeat(np.arange(line.count), counts[:, lane].astype(int))
         again = line.ordered(repeated)
         batch = transitions(again, basis)
         theta = LSTD(trace=0.5).fit(batch).theta
@@ -78,15 +78,15 @@ def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, e
     theta = system.solve().theta
     value = float(system.start() @ theta)
     first, moved = system.influence(line, basis.rows(line), theta, system.adjoint())
-    influence = first - value + line.episodes * moved
+    influence = first - value + line.count * moved
     for e in (0, 11):
         step, ends = 1e-4, []
         for sign in (1.0, -1.0):
-            weight = np.ones((line.episodes, 1))
+            weight = np.ones((line.count, 1))
             weight[e] += sign * step
             lane = filled(System(basis, trace, emphatic, lanes=1), line, weight)
             ends.append(lane.lane_values()[0])
-        slope = (ends[0] - ends[1]) / (2 * step) * line.episodes
+        slope = (ends[0] - ends[1]) / (2 * step) * line.count
         assert slope == pytest.approx(influence[e], rel=1e-3, abs=1e-6)
 
 
@@ -135,7 +135,7 @@ def test_cells_are_the_plug_in_optimum_and_their_lanes_refits(walk):
 
     seen = np.unique(rows.state)
     np.testing.assert_allclose(theta[seen], plugin(block)[seen], atol=1e-9)
-    again = block.ordered(np.repeat(np.arange(block.episodes), counts[:, 3].astype(int)))
+    again = block.ordered(np.repeat(np.arange(block.count), counts[:, 3].astype(int)))
     start = again.rows.state[again.first[:-1]]
     assert system.lane_values()[3] == pytest.approx(plugin(again)[start].mean(), abs=1e-9)
 
@@ -145,7 +145,7 @@ def test_any_split_gives_the_same_cells(walk):
     block = block_of(log_of(problem, 50, [0, 2]), 1.0)
     basis = Cells(Tabular(problem.n_states).fit())
     whole, parts = CellSystem(basis, 25), CellSystem(basis, 25)
-    half = np.arange(block.episodes) < 17
+    half = np.arange(block.count) < 17
     for system, blocks in ((whole, [block]), (parts, [block.pick(half), block.pick(~half)])):
         for part in blocks:
             system.add(part, folds_of(part.key, FOLDS), poisson_counts(part.key, 0, 25))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
-from o2td.evaluation.blocks import Block, Floats, Ints
+from o2td.evaluation.episodes import Episodes, Floats, Ints
 from o2td.sources.rows import LoneStarts
 
 WIDEST = 2048  # dense features that a system of equations may have
@@ -80,7 +80,7 @@ class States:
             )
         return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
-    def both(self, block: Block) -> tuple[Floats, Floats]:
+    def both(self, block: Episodes) -> tuple[Floats, Floats]:
         """`phi(s)` and `phi(s')`; a successor that is the next row is not computed again."""
         rows = block.rows
         inputs, after = rows.input, rows.next_input
@@ -100,7 +100,7 @@ class States:
         """`phi(s_0)` of episodes of which only the start is known."""
         return self.phi(lone.input)
 
-    def rows(self, block: Block) -> Rows:
+    def rows(self, block: Episodes) -> Rows:
         """Rows of a block."""
         here, ahead = self.both(block)
         ahead *= block.rows.discount[:, None]
@@ -125,7 +125,7 @@ class Actions:
         assert lone.target_probs is not None  # noqa: S101  # or rows would have refused
         return _weighted(lone.target_probs, self.states.phi(lone.input))
 
-    def rows(self, block: Block) -> Rows:
+    def rows(self, block: Episodes) -> Rows:
         """Rows of a block; those whose successor has no probabilities are not used."""
         rows = block.rows
         if rows.action is None or rows.target_probs is None or rows.next_target_probs is None:
@@ -163,7 +163,7 @@ class Cells:
         """How the features are written."""
         return describe(self.features)
 
-    def index(self, block: Block) -> tuple[Ints, Ints]:
+    def index(self, block: Episodes) -> tuple[Ints, Ints]:
         """The cell of each row and of its successor, -1 where it terminates."""
         rows = block.rows
         here = self.features.state_of(rows.input)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from o2td.evaluation.basis import Cells
-from o2td.evaluation.blocks import Block, Bools, Floats, Ints
+from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints
 from o2td.evaluation.reach import NEARLY, unlogged
 from o2td.evaluation.systems import FOLDS
 from o2td.solvers.linear import Solution, conclude, solve
@@ -54,7 +54,7 @@ class CellSystem:
 
     # -- accumulating ------------------------------------------------------------------------------
 
-    def add(self, block: Block, fold: Any, counts: Floats | None) -> None:
+    def add(self, block: Episodes, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` and `counts` belong to its episodes."""
         here, ahead = self.basis.index(block)
         if not self.d and self.wanted and counts is not None:
@@ -65,15 +65,15 @@ class CellSystem:
         rows, unit = block.rows, block.unit()
         live = (rows.discount > 0.0) & (rows.rho > 0.0)
         joint = np.column_stack([at[live], to[live]])
-        weights = self._weights(fold, counts, block.episodes)
+        weights = self._weights(fold, counts, block.count)
         zero = np.zeros(len(rows))
         first = zero.copy()
         first[block.first[:-1]] = block.opens
         for k, value in enumerate((rows.rho, rows.rho * rows.reward, first)):
-            self.sums[:, k] += _grouped(at, unit, value, self.d, block.episodes) @ weights
+            self.sums[:, k] += _grouped(at, unit, value, self.d, block.count) @ weights
         pair, where = np.unique(joint, axis=0, return_inverse=True)
         flow = (rows.rho * rows.discount)[live]
-        found = _grouped(where.ravel(), unit[live], flow, len(pair), block.episodes) @ weights
+        found = _grouped(where.ravel(), unit[live], flow, len(pair), block.count) @ weights
         self._merge(self.cell[pair], found)
         self._check()
 
@@ -86,6 +86,19 @@ class CellSystem:
         self.sums[:, 2] += (
             _grouped(self._place(cell), each, np.ones(len(lone)), self.d, len(lone)) @ weights
         )
+
+    def merge(self, other: CellSystem) -> None:
+        """Add another one's sums."""
+        if not self.d:
+            vars(self).update({k: v for k, v in vars(other).items() if k != "basis"})
+        elif other.d:
+            width = min(self.sums.shape[2], other.sums.shape[2])  # one may have given up its lanes
+            for one in (self, other):
+                one.sums, one.flow = one.sums[:, :, :width], one.flow[:, :width]
+            self._grow(other.cell)
+            self.sums[self._place(other.cell)] += other.sums
+            self._merge(other.pair, other.flow)
+            self._check()
 
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
         """`V(s_0)` of starts of which nothing else is known; `theta` may have columns."""
@@ -198,7 +211,7 @@ class CellSystem:
         whole[self.cell] = theta
         return whole
 
-    def differences(self, block: Block, theta: Floats) -> tuple[Floats, Floats]:
+    def differences(self, block: Episodes, theta: Floats) -> tuple[Floats, Floats]:
         """`V(s_0)` of each episode and `delta` of each row; `theta` may have columns."""
         here, ahead = self.basis.index(block)
         at, to = self._place(here), self._place(np.maximum(ahead, self.cell[0]))
@@ -212,7 +225,7 @@ class CellSystem:
         delta = reward + step * theta[to] - theta[at]
         return np.asarray(theta[at[block.first[:-1]]]), np.asarray(delta)
 
-    def influence(self, block: Block, theta: Floats, adjoint: Floats) -> tuple[Floats, Floats]:
+    def influence(self, block: Episodes, theta: Floats, adjoint: Floats) -> tuple[Floats, Floats]:
         """`V(s_0)` and `u·sum_t z_t delta_t` of each episode."""
         first, delta = self.differences(block, theta)
         here, _ = self.basis.index(block)

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from o2td.evaluation.arguments import check_arguments, method_names
-from o2td.evaluation.blocks import Log
 from o2td.evaluation.bootstrap import LANES
+from o2td.evaluation.episodes import Log
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import Plan
 from o2td.evaluation.result import Estimate, Evaluation, finite
+from o2td.evaluation.statistic import run_passes
+from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.survey import Survey
 from o2td.evaluation.thresholds import Thresholds
 from o2td.evaluation.verdicts import Case, Grounds, agreement, doubt_fits, judge_case, recommend
+from o2td.registry import LOG_TESTS
 from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["evaluate"]
@@ -79,13 +82,20 @@ def evaluate(
     named = method_names(methods)
     bounds = thresholds or Thresholds()
     log = Log.of(logs, discount, target, **options)
-    survey = Survey.of(log)
+    study = Study(log, Settings(confidence, seed, lanes, trace, bounds))
+    tests = [LOG_TESTS[name]() for name in LOG_TESTS]
+    run_passes(log, [study.collect(), *(test.collect(study) for test in tests)])
+    findings = [found for test in tests if (found := test.find(study)) is not None]
+    survey = study.survey
     plan = Plan(log, survey, features, named, trace, lanes, seed, confidence)
     cases = plan.cases()
     grounds = _grounds(survey, plan, bounds)
     base = plan.base
     for case in [base, *(case for case in cases if case is not base)]:
         judge_case(case, grounds, base)
+        for found in findings:
+            if not found.passed:
+                case.note(found.verdict, found.reason)
     doubt_fits(cases, bounds)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
@@ -99,6 +109,7 @@ def evaluate(
         finite(plan.chosen),
         model,
         finite({**survey.series(), **plan.series()}),
+        findings,
     )
 
 

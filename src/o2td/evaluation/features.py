@@ -9,8 +9,8 @@ import numpy as np
 
 from o2td.errors import InputError
 from o2td.evaluation.basis import Cells, States
-from o2td.evaluation.blocks import Block
 from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.fitting import AnySystem
 from o2td.evaluation.select import Choice, judge, panel
 from o2td.evaluation.survey import Survey, by_fold
@@ -55,7 +55,9 @@ class Chosen:
         return Cells(self.tabular)
 
 
-def choose(survey: Survey, sample: Block, features: Any, trace: float | None, seed: int) -> Chosen:
+def choose(
+    survey: Survey, sample: Episodes, features: Any, trace: float | None, seed: int
+) -> Chosen:
     """Resolve `features`."""
     states = sample.rows.state is not None and sample.rows.observation is None
     tabular = _fitted(Tabular(), survey, sample) if states else None
@@ -81,7 +83,7 @@ def _exact(tabular: Any, why: str) -> Chosen:
     return Chosen(CellSystem(Cells(tabular)), exact=True, account=account)
 
 
-def _fitted(features: Any, survey: Survey, sample: Block) -> Any:
+def _fitted(features: Any, survey: Survey, sample: Episodes) -> Any:
     """Fit what can be fitted, to the range of the whole log; leave callables and tables alone."""
     if hasattr(features, "shape") or not hasattr(features, "transform"):
         if not (hasattr(features, "shape") or callable(features)):
@@ -97,9 +99,9 @@ def _fitted(features: Any, survey: Survey, sample: Block) -> Any:
     return features
 
 
-def _auto(sample: Block, seed: int) -> Chosen:
+def _auto(sample: Episodes, seed: int) -> Chosen:
     judged = by_fold(first_episodes(sample))
-    if len(judged.rows) < _LEAST or judged.episodes < 2 * FOLDS:
+    if len(judged.rows) < _LEAST or judged.count < 2 * FOLDS:
         return _few(judged, seed)
     choices = judge(judged, seed)
     if not choices:
@@ -130,7 +132,7 @@ def _systems(kept: list[Choice]) -> list[AnySystem]:
     return [System(bases[id(c.features)], c.trace, ridge=c.ridge) for c in kept]
 
 
-def _few(sample: Block, seed: int) -> Chosen:
+def _few(sample: Episodes, seed: int) -> Chosen:
     """Too little to judge by: a straight line through the observations."""
     from o2td.features import Polynomial
 
@@ -140,7 +142,7 @@ def _few(sample: Block, seed: int) -> Chosen:
     return Chosen(System(States(features), ridge=1e-8), account=account, remarks=[why])
 
 
-def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) -> Chosen:
+def _given(features: Any, sample: Episodes, trace: float, states: bool, seed: int) -> Chosen:
     lead: AnySystem
     if hasattr(features, "state_of"):
         if trace:
@@ -157,7 +159,7 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
     if exact or states:
         return chosen
     judged = by_fold(first_episodes(sample))
-    if len(judged.rows) >= _LEAST and judged.episodes >= 2 * FOLDS:
+    if len(judged.rows) >= _LEAST and judged.count >= 2 * FOLDS:
         choices = judge(judged, seed)
         kept = panel(choices) if choices else []
         chosen.panel = _systems(kept)
@@ -166,10 +168,10 @@ def _given(features: Any, sample: Block, trace: float, states: bool, seed: int) 
     return chosen
 
 
-def first_episodes(sample: Block, rows: int = JUDGED) -> Block:
+def first_episodes(sample: Episodes, rows: int = JUDGED) -> Episodes:
     """The first episodes of a sample, about so many rows."""
     if len(sample.rows) <= rows:
         return sample
-    last = max(int(np.searchsorted(sample.first, rows)), min(2 * FOLDS, sample.episodes))
-    lone = 0 if sample.lone is None else last * len(sample.lone) // sample.episodes
-    return sample.pick(np.arange(sample.episodes) < last, slice(0, lone))
+    last = max(int(np.searchsorted(sample.first, rows)), min(2 * FOLDS, sample.count))
+    lone = 0 if sample.lone is None else last * len(sample.lone) // sample.count
+    return sample.pick(np.arange(sample.count) < last, slice(0, lone))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from o2td.evaluation.basis import Rows
-from o2td.evaluation.blocks import Block, Floats
 from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.episodes import Episodes, Floats
 from o2td.evaluation.importance import Corrected
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.select import own
@@ -53,7 +53,7 @@ class Fitting:
     def __init__(self, systems: list[AnySystem], lanes: int, seed: int) -> None:
         self.systems, self.lanes, self.seed = systems, lanes, seed
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Episodes) -> None:
         """Take in a block: the first pass."""
         wanted = any(system.wanted for system in self.systems)
         for part in _parts(self.systems, by_fold(block)):
@@ -71,6 +71,11 @@ class Fitting:
                 counts = poisson_counts(lone.key, self.seed, self.lanes) if wanted else None
                 for system in self.systems:
                     system.add_starts(lone, fold, counts if system.wanted else None)
+
+    def merge(self, other: Fitting) -> None:
+        """Add another one's sums."""
+        for mine, theirs in zip(self.systems, other.systems, strict=True):
+            mine.merge(theirs)  # type: ignore[arg-type]  # the same kind, in the same order
 
     def fits(self) -> list[Fit]:
         """Solve every system."""
@@ -126,16 +131,16 @@ class Influences:
             Moments(len(blends) + len(corrected.names), seed, lanes),
         )
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Episodes) -> None:
         """Take in a block."""
         weighed = self.corrected.weighed
         share = weighed.units / max(weighed.totals.opened, 1.0)
-        influence = np.zeros((block.episodes, len(self.systems)))
-        starts, delta = np.empty(block.episodes), np.empty(len(block.rows))
+        influence = np.zeros((block.count, len(self.systems)))
+        starts, delta = np.empty(block.count), np.empty(len(block.rows))
         episode = row = 0
         for part in _parts([*self.systems, self.lead], block):
             episode -= part.within  # it goes on with the last one
-            at = slice(episode, episode + part.episodes)
+            at = slice(episode, episode + part.count)
             shared: dict[int, Rows] = {}
             for k, system in enumerate(self.systems):
                 first, moved = _influence(system, part, shared, self.thetas[k], self.adjoints[k])
@@ -154,23 +159,27 @@ class Influences:
             apart = share * (values - self.values) @ self.blends
             self.moments.add(np.column_stack([apart, self.corrected.lone(first)]), lone.key)
 
+    def merge(self, other: Influences) -> None:
+        """Add another one's moments."""
+        self.moments.merge(other.moments)
+
     def spreads(self) -> list[Spread]:
         """What was found in each column."""
         return [self.moments.spread(column) for column in range(len(self.moments.mean))]
 
 
-def _parts(systems: list[AnySystem], block: Block) -> list[Block]:
+def _parts(systems: list[AnySystem], block: Episodes) -> list[Episodes]:
     """A block in parts whose features and counts in the lanes fit in memory."""
     dense = [system for system in systems if isinstance(system, System)]
     if not dense:
-        return [block] if block.episodes <= _COUNTED else list(block.parts(_COUNTED))
+        return [block] if block.count <= _COUNTED else list(block.parts(_COUNTED))
     if all(system.d for system in dense):
         return slices(block, max(system.d for system in dense))
     probe = next(block.parts(1))  # one row: the first episode may be enormous
     return slices(block, max(system.basis.rows(probe).here.shape[1] for system in dense))
 
 
-def _lone_parts(systems: list[AnySystem], block: Block) -> Iterator[LoneStarts]:
+def _lone_parts(systems: list[AnySystem], block: Episodes) -> Iterator[LoneStarts]:
     """Lone starts of a block, as many at a time as have features that fit in memory."""
     if block.lone is None:
         return iter(())
@@ -178,7 +187,7 @@ def _lone_parts(systems: list[AnySystem], block: Block) -> Iterator[LoneStarts]:
     return block.lone.parts(min(_COUNTED, fitting_rows(width)))
 
 
-def _shared(shared: dict[int, Rows], system: System, block: Block) -> Rows:
+def _shared(shared: dict[int, Rows], system: System, block: Episodes) -> Rows:
     """The rows of a basis, computed once for all systems that use it."""
     name = id(system.basis)
     if name not in shared:
@@ -188,7 +197,7 @@ def _shared(shared: dict[int, Rows], system: System, block: Block) -> Rows:
 
 
 def _influence(
-    system: AnySystem, block: Block, shared: dict[int, Rows], theta: Floats, adjoint: Floats
+    system: AnySystem, block: Episodes, shared: dict[int, Rows], theta: Floats, adjoint: Floats
 ) -> tuple[Floats, Floats]:
     if isinstance(system, CellSystem):
         return system.influence(block, theta, adjoint)
@@ -202,7 +211,7 @@ def across(system: AnySystem) -> Floats:
 
 
 def _corrections(
-    system: AnySystem, block: Block, shared: dict[int, Rows], across: Floats
+    system: AnySystem, block: Episodes, shared: dict[int, Rows], across: Floats
 ) -> tuple[Floats, Floats]:
     """`V(s_0)` by episode and `delta` by row, by the weights of the episode's own fold."""
     fold = folds_of(block.key, FOLDS)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.evaluation.blocks import Block, Floats, Ints
+from o2td.evaluation.episodes import Episodes, Floats, Ints
 
 HORIZON = 16_384  # steps told apart; later ones count as the last
 _TOP = 1e150  # weights stop growing here: their squares must stay finite
@@ -28,7 +28,7 @@ def _histories(rho: Any, discount: Any, first: Any, top: float, weight: Any, gon
             g *= discount[t]
 
 
-def histories(block: Block) -> tuple[Floats, Floats, Ints]:
+def histories(block: Episodes) -> tuple[Floats, Floats, Ints]:
     """`w_t` (this row's ratio included), the discount `g_t` of this row's reward, and the step."""
     rows = block.rows
     weight, gone = np.empty(len(rows)), np.empty(len(rows))
@@ -43,6 +43,15 @@ def effective(total: Floats | float, squares: Floats | float) -> Any:
     return np.divide(np.square(total), squares, out=np.zeros(squares.shape), where=squares > 0.0)
 
 
+def padded_sum(one: Floats, two: Floats) -> Floats:
+    """Sum of two arrays, the shorter one padded with zeros."""
+    if len(one) < len(two):
+        one, two = two, one
+    total = one.copy()
+    total[: len(two)] += two
+    return total
+
+
 @dataclass(eq=False)
 class Horizon:
     """Sums over episodes by step: of weights, their squares, and weighted discounted numbers."""
@@ -53,7 +62,7 @@ class Horizon:
     ended: Floats = field(default_factory=lambda: np.zeros(0))
     ended_square: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def add(self, block: Block, weight: Floats, step: Ints, number: Floats) -> None:
+    def add(self, block: Episodes, weight: Floats, step: Ints, number: Floats) -> None:
         """Take in a block; `number` is the row's discounted reward (or error), weighted."""
         last = block.first[1:] - 1
         parts = {
@@ -64,12 +73,16 @@ class Horizon:
             "ended_square": (step[last], weight[last] ** 2),
         }
         for name, (at, values) in parts.items():
-            found = np.bincount(at, values)
-            held = getattr(self, name)
-            if len(found) < len(held):
-                found = np.concatenate([found, np.zeros(len(held) - len(found))])
-            found[: len(held)] += held
-            setattr(self, name, found)
+            setattr(
+                self,
+                name,
+                padded_sum(getattr(self, name), np.bincount(at, values).astype(np.float64)),
+            )
+
+    def merge(self, other: Horizon) -> None:
+        """Add another one's sums."""
+        for name, held in vars(self).items():
+            setattr(self, name, padded_sum(held, getattr(other, name)))
 
     @property
     def total(self) -> Floats:
@@ -92,7 +105,7 @@ class Horizon:
         total = self.total
         return np.divide(self.number, total, out=np.zeros(len(total)), where=total > 0.0)
 
-    def centered(self, block: Block, weight: Floats, step: Ints, number: Floats) -> Floats:
+    def centered(self, block: Episodes, weight: Floats, step: Ints, number: Floats) -> Floats:
         """`sum_t (number_t - w_t m_t) / W_t` of each episode: influence of the weighted sum."""
         mean, total = self.weighted(), self.total
         inverse = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)

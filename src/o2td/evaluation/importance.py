@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.blocks import Block, Floats, Ints
+from o2td.evaluation.episodes import Episodes, Floats, Ints
 from o2td.evaluation.histories import HORIZON, Horizon, histories
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.tail import Largest
@@ -70,7 +70,7 @@ class Weighed:
     largest: float = 0.0  # ratio of an action
     lone: int = 0  # episodes of which only the start is known
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Episodes) -> None:
         """Take in a block."""
         weight, gone, step = histories(block)
         rows, last = block.rows, block.first[1:] - 1
@@ -101,6 +101,16 @@ class Weighed:
             apart_squared=apart @ apart,
             apart_by_rows=apart @ length,
         )
+
+    def merge(self, other: Weighed) -> None:
+        """Add what another one holds."""
+        self.horizon.merge(other.horizon)
+        self.moments.merge(other.moments)
+        self.totals.add(**vars(other.totals))
+        self.top.add(other.top.sorted())
+        self.lengths += other.lengths
+        self.lone += other.lone
+        self.largest = max(self.largest, other.largest)
 
     @property
     def count(self) -> int:
@@ -146,7 +156,7 @@ class Corrected:
         """Of the columns."""
         return (*self.methods, SHORT)
 
-    def columns(self, block: Block, first: Floats, delta: Floats) -> Floats:
+    def columns(self, block: Episodes, first: Floats, delta: Floats) -> Floats:
         """One number an episode for each name.
 
         `first` is `V(s_0)` by episode and `delta` the error by row, both of the episode's own fold.

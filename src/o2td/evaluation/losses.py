@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from o2td.evaluation.blocks import Block, Floats, Ints
 from o2td.evaluation.candidates import median_distance
+from o2td.evaluation.episodes import Episodes, Floats, Ints
 from o2td.evaluation.histories import effective
 from o2td.solvers.kernels import returns
 
@@ -36,7 +36,7 @@ class Yardstick:
     effective: float  # number of episodes that the returns amount to
 
     @classmethod
-    def of(cls, block: Block, seed: int) -> Yardstick:
+    def of(cls, block: Episodes, seed: int) -> Yardstick:
         """Draw the rows and compute kernel and returns."""
         rows = block.rows
         rng = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ class Yardstick:
         noise = np.sqrt(2.0 * max(float(square @ self.squared @ square), 0.0)) / self.pairs
         return loss, float(noise)
 
-    def returns_error(self, block: Block, values: Floats) -> Floats:
+    def returns_error(self, block: Episodes, values: Floats) -> Floats:
         """Weighted squared errors summed over each episode, so divided that their sum is the mean."""
         total = float(self.weight.sum())
         return block.sums(self.weight * (self.target - values) ** 2) / (total or 1.0)
@@ -77,7 +77,7 @@ def _gaussian(inputs: Floats) -> Floats:
     return np.asarray(np.exp(-between / (2.0 * width**2)))
 
 
-def _returns(block: Block) -> tuple[Floats, Floats]:
+def _returns(block: Episodes) -> tuple[Floats, Floats]:
     rows = block.rows
     n = len(rows)
     y, w, kind = np.zeros((n, 3)), np.zeros((n, 2)), np.zeros(n, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from o2td.errors import O2TDError
 from o2td.evaluation.basis import Cells, States
-from o2td.evaluation.blocks import Block, Floats, Keys
+from o2td.evaluation.episodes import Episodes, Floats, Keys
 from o2td.evaluation.survey import folds_of
 from o2td.features import GridAggregation
 from o2td.transitions import Transitions
@@ -47,7 +47,7 @@ def groups_of(key: Keys) -> Any:
 class Bench:
     """A sample of the log as transitions, ready for every learner and solver."""
 
-    def __init__(self, block: Block, basis: States | Cells, most: float = np.inf) -> None:
+    def __init__(self, block: Episodes, basis: States | Cells, most: float = np.inf) -> None:
         self.block, self.basis, self.most = block, basis, most
         self.group = groups_of(block.key)
         self.groups = np.unique(self.group)
@@ -71,7 +71,7 @@ class Bench:
             return Transitions.from_table(table, here, rows.reward, ahead, **shared)
         return Transitions(*self._dense(block), **shared)
 
-    def _dense(self, block: Block) -> tuple[Floats, Floats, Floats]:
+    def _dense(self, block: Episodes) -> tuple[Floats, Floats, Floats]:
         here, ahead = self.basis.both(block)  # type: ignore[union-attr]
         return here, block.rows.reward, ahead
 
@@ -140,7 +140,7 @@ class Bench:
         return Replicated(values[0], np.array(values[1:]), about, None, "", *made)
 
 
-def grid(block: Block) -> GridAggregation:
+def grid(block: Episodes) -> GridAggregation:
     """An even grid over the observations with at most `_CELLS` cells, at least 2 a variable."""
     inputs = block.rows.input
     bins = max(2, int(min(_CELLS, len(inputs) / 20) ** (1.0 / inputs.shape[1])))
@@ -148,7 +148,7 @@ def grid(block: Block) -> GridAggregation:
 
 
 def online(
-    block: Block, basis: States | Cells, methods: list[str], most: float = np.inf
+    block: Episodes, basis: States | Cells, methods: list[str], most: float = np.inf
 ) -> dict[str, Replicated]:
     """The methods among `o2td, etd, tdrc, sotd`.
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from o2td.evaluation.basis import Actions, Cells
-from o2td.evaluation.blocks import Block, Floats, Log
 from o2td.evaluation.bootstrap import Interval, bca, rule_of_three, sandwich, student
 from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.episodes import Episodes, Floats, Log
 from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, Fitting, Influences, across, middle
 from o2td.evaluation.importance import FAMILY, ROBUST, SHORT, Corrected
@@ -46,7 +46,7 @@ class Plan:
     ) -> None:
         self.log, self.survey, self.seed = log, survey, seed
         self.lanes, self.confidence = lanes, confidence
-        self.sample: Block = survey.sample.joined()
+        self.sample: Episodes = survey.sample.joined()
         self.asked = methods
         self.choice: Chosen = choose(survey, self.sample, features, trace, seed)
         self.remarks = list(self.choice.remarks)

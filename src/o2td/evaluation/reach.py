@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from o2td.evaluation.basis import Cells, States
-from o2td.evaluation.blocks import Block, Floats, Ints
 from o2td.evaluation.candidates import farthest
+from o2td.evaluation.episodes import Episodes, Floats, Ints
 
 NEARLY = 1.0 - 1e-9  # in place of 1: what never ends is visited very often, not infinitely
 _CELLS = 200
@@ -36,7 +36,7 @@ def unlogged(visits: Floats, known: Any, ahead: float) -> float:
     return outside / (inside + outside) if outside > 0.0 else 0.0
 
 
-def unlogged_regions(block: Block, basis: States | Cells, ahead: float) -> float:
+def unlogged_regions(block: Episodes, basis: States | Cells, ahead: float) -> float:
     """The same where nothing recurs: cells are the neighbourhoods of up to 200 inputs.
 
     Only the successor of a cut episode's last row, and a start of which nothing else is known, may
@@ -65,7 +65,7 @@ def unlogged_regions(block: Block, basis: States | Cells, ahead: float) -> float
     return unlogged(visits, weight > 0.0, ahead)
 
 
-def _numbers(block: Block, basis: States | Cells, inputs: Any) -> Floats:
+def _numbers(block: Episodes, basis: States | Cells, inputs: Any) -> Floats:
     if block.rows.observation is None and isinstance(basis, States):
         return basis.phi(inputs)
     return np.asarray(inputs, dtype=np.float64).reshape(len(inputs), -1)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError
-from o2td.evaluation.blocks import Floats
+from o2td.evaluation.episodes import Floats
+from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
 
 __all__ = ["Estimate", "Evaluation"]
@@ -73,8 +74,9 @@ class Evaluation:
 
     `verdict` and `reasons` are about the question, those of an estimate about one method.
     `estimates` has the recommended one first. `diagnostics` is plain data, `features` says what was
-    picked and why, `series` holds what figures draw. `model` predicts values of states: it is LSTD's
-    fit, or where `methods` leaves that out the recommended one's, or the first one's that has one.
+    picked and why, `series` holds what figures draw, `tests` what was tested about the log. `model`
+    predicts values of states: it is LSTD's fit, or where `methods` leaves that out the recommended
+    one's, or the first one's that has one.
     """
 
     verdict: str
@@ -84,6 +86,7 @@ class Evaluation:
     features: Mapping[str, Any]
     model: ValueModel | None = None
     series: Mapping[str, Any] = field(default_factory=dict)
+    tests: list[Finding] = field(default_factory=list)
 
     @property
     def recommended(self) -> Estimate:
@@ -120,6 +123,7 @@ class Evaluation:
             "diagnostics": finite(dict(self.diagnostics)),
             "features": finite(dict(self.features)),
             "series": finite(dict(self.series)),
+            "tests": [finite(test.as_dict()) for test in self.tests],
         }
 
     def to_json(self, indent: int | None = None) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from o2td.evaluation.basis import States
-from o2td.evaluation.blocks import Block, Floats
 from o2td.evaluation.candidates import RIDGES, TRACES, candidates
+from o2td.evaluation.episodes import Episodes, Floats
 from o2td.evaluation.losses import Yardstick
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.survey import folds_of
@@ -67,7 +67,7 @@ class Choice:
         }
 
 
-def judge(block: Block, seed: int) -> list[Choice]:
+def judge(block: Episodes, seed: int) -> list[Choice]:
     """All candidates on the episodes of `block`, across folds."""
     yardstick = Yardstick.of(block, seed)
     inputs = np.asarray(block.rows.input, dtype=np.float64).reshape(len(block.rows), -1)
@@ -75,11 +75,11 @@ def judge(block: Block, seed: int) -> list[Choice]:
     for features in candidates(inputs, seed, len(inputs)):
         found += _judged(States(features), block, yardstick)
     found = [choice for choice in found if np.isfinite([choice.value, choice.bellman]).all()]
-    _reject(found, yardstick.effective >= ENOUGH * block.episodes)
+    _reject(found, yardstick.effective >= ENOUGH * block.count)
     return found
 
 
-def _judged(basis: States, block: Block, yardstick: Yardstick) -> list[Choice]:
+def _judged(basis: States, block: Episodes, yardstick: Yardstick) -> list[Choice]:
     """One choice a trace, with the ridge that its kernel Bellman loss prefers."""
     parts = slices(block, basis.features.n_features_out_)
     systems = [System(basis, trace) for trace in TRACES]

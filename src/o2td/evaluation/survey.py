@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.blocks import Block, Floats, Keys, Log, joined
-from o2td.evaluation.histories import effective
+from o2td.evaluation.episodes import Episodes, Floats, Keys, joined
+from o2td.evaluation.histories import effective, padded_sum
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.systems import FOLDS
 from o2td.evaluation.tail import pareto_shape, tail_size
@@ -34,7 +34,7 @@ def folds_of(key: Keys, folds: int) -> Any:
     return ((mixed >> np.uint64(33)) % np.uint64(folds)).astype(np.int64)
 
 
-def by_fold(block: Block) -> Block:
+def by_fold(block: Episodes) -> Episodes:
     """A block with its episodes sorted by fold, so that a fold is one stretch of rows."""
     return block.ordered(np.argsort(folds_of(block.key, FOLDS), kind="stable"))
 
@@ -51,26 +51,34 @@ class Sample:
     rows: int = 0
     threshold: float = 1.0
     full: bool = False
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Episodes] = field(default_factory=list)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Episodes) -> None:
         """Take in a block; halve the sample where it has become too large."""
         self._keep(block)
         if self.rows > self.limit and not self.full:
             self.full = True
             self._again()
-        while self.rows > self.limit and sum(b.episodes for b in self.blocks) > FEWEST:
+        while self.rows > self.limit and sum(b.count for b in self.blocks) > FEWEST:
             self.threshold /= 2.0
             self._again()
         if len(self.blocks) > _BLOCKS:
             self.joined()
+
+    def merge(self, other: Sample) -> None:
+        """Both at the smaller threshold, then as if the episodes had come one after the other."""
+        self.threshold = min(self.threshold, other.threshold)
+        self.full |= other.full
+        blocks, self.blocks, self.rows = [*self.blocks, *other.blocks], [], 0
+        for block in blocks:
+            self.add(block)
 
     def _again(self) -> None:
         before, self.blocks, self.rows = self.blocks, [], 0
         for held in before:
             self._keep(held)
 
-    def _keep(self, block: Block) -> None:
+    def _keep(self, block: Episodes) -> None:
         if not self._drawn(block.key).any():
             return
         part = block if self.threshold >= 1.0 else self._chosen(block)
@@ -82,11 +90,11 @@ class Sample:
     def _drawn(self, key: Keys) -> Any:
         return ((key * _SALT) >> np.uint64(11)).astype(np.float64) / 2.0**53 < self.threshold
 
-    def _chosen(self, block: Block) -> Block:
+    def _chosen(self, block: Episodes) -> Episodes:
         lone = None if block.lone is None else self._drawn(block.lone.key)
         return block.pick(self._drawn(block.key), lone)
 
-    def joined(self) -> Block:
+    def joined(self) -> Episodes:
         """The sample as one block."""
         if len(self.blocks) > 1:
             self.blocks = [joined(self.blocks)]
@@ -97,7 +105,7 @@ class Sample:
 class Survey:
     """What one pass found."""
 
-    sample: Sample
+    sample: Sample = field(default_factory=lambda: Sample(SAMPLE))
     weighed: Weighed = field(default_factory=Weighed)
     rows: int = 0
     zero: int = 0
@@ -111,13 +119,7 @@ class Survey:
     low: Any = None  # least and largest input of each variable, successors included
     high: Any = None
 
-    @classmethod
-    def of(cls, log: Log) -> Survey:
-        """Read the log once."""
-        found: Survey = log.collect(cls(sample=Sample(SAMPLE)))
-        return found
-
-    def add(self, block: Block) -> None:
+    def add(self, block: Episodes) -> None:
         """Take in a block."""
         rows = block.rows
         self.weighed.add(block)
@@ -136,6 +138,22 @@ class Survey:
         lone = () if block.lone is None else (block.lone.input,)
         for inputs in (rows.input, rows.next_input, *lone):
             self.widen(inputs.min(axis=0), inputs.max(axis=0))
+
+    def merge(self, other: Survey) -> None:
+        """Add what another one found."""
+        self.weighed.merge(other.weighed)
+        self.sample.merge(other.sample)
+        self.rows, self.zero = self.rows + other.rows, self.zero + other.zero
+        self.highest = max(self.highest, other.highest)
+        self.lowest = min(self.lowest, other.lowest)
+        self.largest_discount = max(self.largest_discount, other.largest_discount)
+        self.smallest_discount = min(self.smallest_discount, other.smallest_discount)
+        self.n_actions = max(self.n_actions, other.n_actions)
+        self.unknown += other.unknown
+        if other.low is not None:
+            self.widen(other.low, other.high)
+        pairs = zip(self.taken, other.taken, strict=True)
+        self.taken = np.stack([padded_sum(one, two) for one, two in pairs])
 
     def widen(self, low: Any, high: Any) -> None:
         """Take in the range of more inputs."""

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from o2td.evaluation.basis import Actions, Rows, States
-from o2td.evaluation.blocks import Block, Bools, Floats
+from o2td.evaluation.episodes import Bools, Episodes, Floats
 from o2td.solvers.linear import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
@@ -122,7 +122,7 @@ class System:
 
     # -- accumulating ------------------------------------------------------------------------------
 
-    def left(self, block: Block, rows: Rows) -> Floats:
+    def left(self, block: Episodes, rows: Rows) -> Floats:
         """The rows `z_t`."""
         if not self.basis.uses_ratios:
             return rows.here if rows.keep is None else rows.here * rows.keep[:, None]
@@ -134,12 +134,12 @@ class System:
         _traces(rows.here, rho, discount, block.first, self.trace, self.emphatic, held, out)
         return out
 
-    def _behind(self, block: Block, size: int) -> Floats:
+    def _behind(self, block: Episodes, size: int) -> Floats:
         if not block.within:
             self._held = np.zeros(size)
         return self._held
 
-    def add(self, block: Block, rows: Rows, fold: Any, counts: Floats | None) -> None:
+    def add(self, block: Episodes, rows: Rows, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` and `counts` belong to its episodes."""
         if not self.d:
             self._allocate(rows.here.shape[1])
@@ -165,16 +165,30 @@ class System:
         if self.lanes is not None and counts is not None:
             self.lane_starts += counts.T @ np.column_stack([first, np.ones(len(lone))])
 
+    def merge(self, other: System) -> None:
+        """Add another one's sums."""
+        if not self.d:
+            vars(self).update({k: v for k, v in vars(other).items() if k != "basis"})
+        elif other.d:
+            self.opened += other.opened
+            self.folds += other.folds
+            self.starts += other.starts
+            if self.lanes is not None and other.lanes is not None:
+                self.lanes += other.lanes
+                self.lane_starts += other.lane_starts
+
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
         """`V(s_0)` of starts of which nothing else is known; `theta` may have columns."""
         return np.asarray(self.basis.first(lone) @ theta)
 
-    def _add_lanes(self, block: Block, z: Floats, right: Floats, fold: Any, counts: Floats) -> None:
+    def _add_lanes(
+        self, block: Episodes, z: Floats, right: Floats, fold: Any, counts: Floats
+    ) -> None:
         assert self.lanes is not None  # noqa: S101
         d, size = self.d, max(1, _STACK // (self.d * (self.d + 1)))
-        stack = np.empty((min(size, block.episodes), d, d + 1))
-        for low in range(0, block.episodes, size):
-            high = min(low + size, block.episodes)
+        stack = np.empty((min(size, block.count), d, d + 1))
+        for low in range(0, block.count, size):
+            high = min(low + size, block.count)
             for e in range(low, high):
                 part = slice(block.first[e], block.first[e + 1])
                 np.matmul(z[part].T, right[part], out=stack[e - low])
@@ -235,7 +249,7 @@ class System:
         return values
 
     def influence(
-        self, block: Block, rows: Rows, theta: Floats, adjoint: Floats
+        self, block: Episodes, rows: Rows, theta: Floats, adjoint: Floats
     ) -> tuple[Floats, Floats]:
         """`phi_0·theta` and `u·sum_t z_t delta_t` of each episode."""
         delta = rows.temporal_difference(theta)
@@ -270,7 +284,7 @@ def fitting_rows(width: int) -> int:
     return max(_ROWS // max(width, 1), 1)
 
 
-def slices(block: Block, width: int) -> list[Block]:
+def slices(block: Episodes, width: int) -> list[Episodes]:
     """A block in parts whose features of `width` numbers stay small."""
     limit = fitting_rows(width)
     return [block] if len(block.rows) <= limit else list(block.parts(limit))

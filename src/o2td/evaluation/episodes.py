@@ -31,7 +31,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class Episodes:
     """Whole episodes: rows, where each episode begins, its key, and whether its start was seen.
 
     Of a long episode there may be several parts, one after the other; `within` says that the first
@@ -46,13 +46,13 @@ class Block:
     lone: LoneStarts | None = None
 
     @property
-    def episodes(self) -> int:
+    def count(self) -> int:
         """Number of episodes (or pieces)."""
         return len(self.opens)
 
     @cached_property
     def _unit(self) -> Ints:
-        return np.repeat(np.arange(self.episodes), np.diff(self.first))
+        return np.repeat(np.arange(self.count), np.diff(self.first))
 
     def unit(self) -> Ints:
         """Number of the episode of each row, from 0 in the block."""
@@ -69,19 +69,19 @@ class Block:
         """Sums over each episode's rows."""
         return np.add.reduceat(values, self.first[:-1], axis=0)
 
-    def ordered(self, order: Ints) -> Block:
+    def ordered(self, order: Ints) -> Episodes:
         """Episodes by number, in any order; one may come several times."""
         length = np.diff(self.first)[order]
         first = np.concatenate([[0], np.cumsum(length)])
         rows = np.arange(first[-1]) + np.repeat(self.first[order] - first[:-1], length)
-        return Block(
+        return Episodes(
             self.rows.take(rows), first, self.opens[order], self.key[order], lone=self.lone
         )
 
-    def parts(self, limit: int) -> Iterator[Block]:
+    def parts(self, limit: int) -> Iterator[Episodes]:
         """Consecutive parts of at most `limit` rows, cut inside an episode only if it is longer."""
         low = 0
-        while low < self.episodes:
+        while low < self.count:
             begin = int(self.first[low])
             high = int(np.searchsorted(self.first, begin + limit, side="right")) - 1
             if high > low:
@@ -92,30 +92,30 @@ class Block:
             for cut in range(begin, end, limit):
                 yield self._part(low - 1, low, cut, min(cut + limit, end))
 
-    def _part(self, low: int, high: int, begin: int, end: int) -> Block:
+    def _part(self, low: int, high: int, begin: int, end: int) -> Episodes:
         """The rows `begin` to `end` of the episodes `low` to `high`; arrays are views."""
         within = begin > int(self.first[low])
         first = np.clip(self.first[low : high + 1], begin, end) - begin
         opens = self.opens[low:high] & (not within)
         lone = None if begin else self.lone
         rows = self.rows.take(slice(begin, end))
-        return Block(rows, first, opens, self.key[low:high], within, lone)
+        return Episodes(rows, first, opens, self.key[low:high], within, lone)
 
-    def shortened(self, longest: int) -> Block:
+    def shortened(self, longest: int) -> Episodes:
         """The same with at most the first `longest` rows of each episode."""
         length = np.diff(self.first)
         if length.max() <= longest:
             return self
         step = np.arange(len(self.rows)) - np.repeat(self.first[:-1], length)
         first = np.concatenate([[0], np.cumsum(np.minimum(length, longest))])
-        return Block(self.rows.take(step < longest), first, self.opens, self.key, lone=self.lone)
+        return Episodes(self.rows.take(step < longest), first, self.opens, self.key, lone=self.lone)
 
-    def pick(self, episodes: Bools, lone: Any = None) -> Block:
+    def pick(self, episodes: Bools, lone: Any = None) -> Episodes:
         """Only some of the episodes, and of the lone starts (none if it is not said which)."""
         starts = None if self.lone is None or lone is None else self.lone.take(lone)
         length = np.diff(self.first)[episodes]
         rows = self.rows.take(np.repeat(episodes, np.diff(self.first)))
-        return Block(
+        return Episodes(
             *(rows, np.concatenate([[0], np.cumsum(length)])),
             *(self.opens[episodes], self.key[episodes]),
             lone=starts,
@@ -129,15 +129,15 @@ class Log:
         self.source = source
         self.passes = 0
         self._budget = held
-        self._held: list[Block] | None = None
+        self._held: list[Episodes] | None = None
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Episodes]:
         """All blocks in order."""
         if self._held is not None:
             yield from self._held
             return
         self.passes += 1
-        kept: list[Block] | None = []
+        kept: list[Episodes] | None = []
         size = 0
         for block in whole_episodes(self.source.chunks()):
             if kept is not None:
@@ -185,7 +185,7 @@ def _check_options(given: dict[str, Any], opened: bool) -> None:
             )
 
 
-def whole_episodes(chunks: Iterator[LogRows], longest: int = LONGEST) -> Iterator[Block]:
+def whole_episodes(chunks: Iterator[LogRows], longest: int = LONGEST) -> Iterator[Episodes]:
     """Chunks joined and cut so that each block holds whole episodes."""
     rest: LogRows | None = None
     opens, piece = True, 0
@@ -209,7 +209,7 @@ def whole_episodes(chunks: Iterator[LogRows], longest: int = LONGEST) -> Iterato
         yield _block(rest, opens, piece, lone)
 
 
-def _block(rows: LogRows, opens: bool, piece: int, lone: LoneStarts | None) -> Block:
+def _block(rows: LogRows, opens: bool, piece: int, lone: LoneStarts | None) -> Episodes:
     begin = rows.start.copy()
     begin[0] = True
     first = np.append(np.flatnonzero(begin), len(rows))
@@ -219,7 +219,7 @@ def _block(rows: LogRows, opens: bool, piece: int, lone: LoneStarts | None) -> B
     if piece and not rows.start[0]:
         with np.errstate(over="ignore"):
             key[0] += np.uint64(piece) * _MIX
-    return Block(rows, first, seen, key, lone=lone)
+    return Episodes(rows, first, seen, key, lone=lone)
 
 
 def join(one: LogRows, two: LogRows) -> LogRows:
@@ -236,14 +236,14 @@ def nbytes(rows: LogRows) -> int:
     return sum(a.nbytes for name in ARRAYS if (a := getattr(rows, name)) is not None)
 
 
-def joined(blocks: list[Block]) -> Block:
+def joined(blocks: list[Episodes]) -> Episodes:
     """Several blocks as one."""
     arrays: dict[str, Any] = {}
     for name in ARRAYS:
         parts = [getattr(block.rows, name) for block in blocks]
         arrays[name] = None if any(p is None for p in parts) else np.concatenate(parts)
     lengths = np.concatenate([np.diff(block.first) for block in blocks])
-    return Block(
+    return Episodes(
         LogRows(**arrays),
         np.concatenate([[0], np.cumsum(lengths)]),
         np.concatenate([block.opens for block in blocks]),
