@@ -22,26 +22,26 @@ def changed(batch: Transitions, **fields: Any) -> Transitions:
 
 
 class ForgetsToCut(TD):
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(changed(block, start=np.zeros(block.n, dtype=bool)), out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(changed(block, start=np.zeros(block.n, dtype=bool)), out)
 
 
 class DecaysByNextDiscount(TD):
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(block, out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(block, out)
         into = np.append(1.0, block.rho[:-1])
         out["decay"][:] = np.where(block.start, 0.0, self.trace * into * block.discount)
 
 
 class RatioTwice(TD):
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(block, out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(block, out)
         out["gain"] *= block.rho
 
 
 class RatioForgotten(TD):
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(changed(block, rho=np.ones(block.n)), out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(changed(block, rho=np.ones(block.n)), out)
 
 
 class ChangesItsInput(TD):
@@ -57,14 +57,14 @@ class KeepsNaN(TD):
     @property
     def theta(self) -> Any:
         theta = super().theta
-        return theta if self.diverged[0] < 0 else np.full_like(theta, np.nan)
+        return theta if self._diverged[0] < 0 else np.full_like(theta, np.nan)
 
 
 class ForgetsItsTrace(TD):
     @classmethod
     def load(cls, path: Any) -> Any:
         learner = super().load(path)
-        learner.arrays["z"] = np.zeros_like(learner.arrays["z"])
+        learner._arrays["z"] = np.zeros_like(learner._arrays["z"])
         return learner
 
 
@@ -85,9 +85,9 @@ class CountsBeforeChecking(TD):
 
 
 class BeginsAtZero(TD):
-    def allocate(self, d: int) -> None:
-        super().allocate(d)
-        self.arrays["theta"][:] = 0.0
+    def _allocate(self, d: int) -> None:
+        super()._allocate(d)
+        self._arrays["theta"][:] = 0.0
 
 
 class TruncationIsTermination(TD):
@@ -109,15 +109,15 @@ class ReadsPastTheEnd(TD):
 class Random(TD):
     noise = np.random.default_rng(0)
 
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(block, out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(block, out)
         out["gain"] *= 1.0 + 0.01 * self.noise.random(block.n)
 
 
 class FavoursItsFirstFeature(TD):
     def partial_fit(self, transitions: Any) -> Any:
         super().partial_fit(transitions)
-        self.arrays["theta"][0, 0] *= 0.5
+        self._arrays["theta"][0, 0] *= 0.5
         return self
 
 
@@ -154,8 +154,8 @@ class RewardsExtra(TD):
 
 
 class KnowsOneScale(TD):
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(block, out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(block, out)
         if self.step_size == "auto":
             out["gain"][:] = AUTO_SHARE * block.rho
 
@@ -171,22 +171,22 @@ class KeepsListsOfTraces(TD):
     def __init__(self, step_size: Any = 0.05, trace: float = 0.8) -> None:
         super().__init__(step_size, trace)
 
-    def forget_sparse(self) -> None:
-        if "active" not in self.arrays:
-            super().forget_sparse()
+    def _forget_sparse(self) -> None:
+        if "active" not in self._arrays:
+            super()._forget_sparse()
 
 
 class ForgetsBetweenCalls(TD):
     def partial_fit(self, transitions: Any) -> Any:
         super().partial_fit(transitions)
-        if "z" in self.arrays:
-            self.arrays["z"][:] = 0.0
+        if "z" in self._arrays:
+            self._arrays["z"][:] = 0.0
         return self
 
 
 class UsesRewardsOfOthers(TD):
-    def fill_rows(self, block: Transitions, out: Any) -> None:
-        super().fill_rows(block, out)
+    def _fill_rows(self, block: Transitions, out: Any) -> None:
+        super()._fill_rows(block, out)
         out["gain"] += 1e-3 * (block.rho == 0.0)
 
 

@@ -35,8 +35,8 @@ class HalfTD(WeightedLearner):
 class BrokenTD(HalfTD):
     """The same, and it counts each ratio twice."""
 
-    def fill_rows(self, block, out):
-        super().fill_rows(block, out)
+    def _fill_rows(self, block, out):
+        super()._fill_rows(block, out)
         out["gain"] *= block.rho
 
 

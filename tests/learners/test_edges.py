@@ -214,13 +214,13 @@ def test_a_forged_list_of_a_trace_s_entries_is_refused(learner, active, tmp_path
     one = csr_array(np.array([[1.0, 0.0, 0.0]]))
     learner = learner.clone().partial_fit(Transitions(one, 1.0, one, 0.9))
     learner.save(tmp_path / "good.npz")
-    assert o2td.Learner.load(tmp_path / "good.npz").arrays["active"].tolist() == [[0, 0, 0]]
+    assert o2td.Learner.load(tmp_path / "good.npz")._arrays["active"].tolist() == [[0, 0, 0]]
     for name, k in (("active", 0), ("active_b", 1)):
         forged = copy.deepcopy(learner)
-        if name == "active_b" and not forged.arrays["size"][0, 1]:
+        if name == "active_b" and not forged._arrays["size"][0, 1]:
             continue
-        forged.arrays[name][0] = active
-        forged.arrays["size"][0, k] = 2 if active == [1, 2, 0] else 3
+        forged._arrays[name][0] = active
+        forged._arrays["size"][0, k] = 2 if active == [1, 2, 0] else 3
         forged.save(tmp_path / "forged.npz")
         with pytest.raises(FormatError, match=f"{name} does not list"):
             o2td.Learner.load(tmp_path / "forged.npz")

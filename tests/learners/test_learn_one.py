@@ -94,10 +94,10 @@ def test_bad_rows_are_refused_and_change_nothing(learner, bad):
     learner = learner.clone()
     good = {"phi": np.ones(2), "reward": 1.0, "next_phi": np.ones(2), "discount": 0.5, "rho": 1.0}
     learner.learn_one(**good).learn_one(**good)
-    state = pickle.dumps((learner.arrays, learner.carried, learner.memory))
+    state = pickle.dumps((learner._arrays, learner._carried, learner._memory))
     with pytest.raises(InputError):
         learner.learn_one(**{**good, **bad})
-    assert pickle.dumps((learner.arrays, learner.carried, learner.memory)) == state
+    assert pickle.dumps((learner._arrays, learner._carried, learner._memory)) == state
 
 
 def test_other_types_are_converted():
@@ -148,8 +148,8 @@ def test_a_step_size_changed_between_rows_counts_from_the_next_one_on(learner):
 @pytest.mark.parametrize("kind", [TD, GTD2])
 def test_a_member_that_fills_rows_in_its_own_way_is_the_same_row_by_row(kind):
     class Halved(kind):
-        def fill_rows(self, block, out):
-            super().fill_rows(block, out)
+        def _fill_rows(self, block, out):
+            super()._fill_rows(block, out)
             out["gain"] /= 2.0
 
     table, batch = random_rows(20, double=False)

@@ -86,12 +86,12 @@ def average_step(learner, k, theta, w, seed):
     names = [name for name in ("theta", "w") if name in learner.vectors]
     learner.partial_fit(batch[: 4 * LENGTH])
     if "w" in names:
-        learner.arrays["w"][:] = w
+        learner._arrays["w"][:] = w
     steps = []
     for k in range(4, STRETCHES + 4):
-        before = np.concatenate([learner.arrays[name][0] for name in names])
+        before = np.concatenate([learner._arrays[name][0] for name in names])
         learner.partial_fit(batch[k * LENGTH : (k + 1) * LENGTH])
-        after = np.concatenate([learner.arrays[name][0] for name in names])
+        after = np.concatenate([learner._arrays[name][0] for name in names])
         steps.append((after - before) / (TINY * LENGTH))
     return np.mean(steps, axis=0), np.std(steps, axis=0, ddof=1) / np.sqrt(STRETCHES)
 

@@ -172,7 +172,7 @@ WILD = [
 def test_a_lane_among_others_stops_where_it_stops_alone(wild, monkeypatch):
     """Its theta and w are those before the row that overflows, and other lanes go on."""
     weighted = TD(A, 0.5 if wild.traced else 0.0)
-    calm = weighted if wild.family == "weighted" else TDRC(A, W)
+    calm = weighted if isinstance(wild, WeightedLearner) else TDRC(A, W)
     stream = as_rows(*LONG)
     alone = wild.clone().partial_fit(stream)
     step = alone.status.step
@@ -183,8 +183,8 @@ def test_a_lane_among_others_stops_where_it_stops_alone(wild, monkeypatch):
     assert result.diverged.tolist() == [-1, step, -1]
     for learner in (alone, result.learners[1]):
         for name in ("theta", "w", "z"):
-            if name in before.arrays:
-                found, expected = learner.arrays[name], before.arrays[name]
+            if name in before._arrays:
+                found, expected = learner._arrays[name], before._arrays[name]
                 np.testing.assert_allclose(found, expected, rtol=1e-8)
     others = run_together(monkeypatch, [calm, calm, calm], None)
     np.testing.assert_array_equal(result.theta[:, [0, 2]], others.theta[:, [0, 2]])
@@ -257,10 +257,10 @@ def test_a_sparse_trace_forgets_entries_that_vanish():
             fitted = learner.clone().partial_fit(
                 LAYOUTS["csr table"](table, {**rows, "rho": np.roll(rho, -1)})
             )
-            size = fitted.arrays["size"].ravel()[0]
-            z = fitted.arrays["z"][0]
+            size = fitted._arrays["size"].ravel()[0]
+            z = fitted._arrays["z"][0]
             assert np.count_nonzero(z) == size
-            assert sorted(fitted.arrays["active"][0, :size]) == np.flatnonzero(z).tolist()
+            assert sorted(fitted._arrays["active"][0, :size]) == np.flatnonzero(z).tolist()
             if isinstance(learner, TD):
                 assert size == left
 
@@ -272,7 +272,7 @@ def test_traces_and_second_weights_are_the_same_in_every_layout(learner):
     for other in others:
         for name in ("w", "z"):
             np.testing.assert_allclose(
-                other.arrays[name], dense.arrays[name], rtol=1e-11, atol=1e-300
+                other._arrays[name], dense._arrays[name], rtol=1e-11, atol=1e-300
             )
 
 
@@ -294,8 +294,8 @@ def test_lanes_side_by_side_leave_their_traces(monkeypatch):
     result = run_together(monkeypatch, lanes, None)
     for lane, trained in zip(lanes, result.learners, strict=True):
         alone = lane.clone().partial_fit(as_rows(*LONG))
-        np.testing.assert_allclose(trained.arrays["z"], alone.arrays["z"], rtol=1e-10)
-        assert trained.arrays["z"].any()
+        np.testing.assert_allclose(trained._arrays["z"], alone._arrays["z"], rtol=1e-10)
+        assert trained._arrays["z"].any()
 
 
 @pytest.mark.parametrize("lane", [TD(A), TD(A, 0.5), GTD2(A)], ids=repr)

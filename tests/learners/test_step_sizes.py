@@ -45,8 +45,8 @@ def test_step_sizes_are_what_the_words_say():
 
     def sizes(learner):
         out = {name: np.zeros(2) for name in names}
-        learner.allocate(2)
-        learner.fill_rows(rows, out)
+        learner._allocate(2)
+        learner._fill_rows(rows, out)
         return out["gain"].tolist(), out["second_gain"].tolist()
 
     assert sizes(GTD2()) == ([0.1 / 25] * 2, [0.1 / 25] * 2)

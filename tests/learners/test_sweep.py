@@ -88,9 +88,9 @@ def test_side_by_side_gives_what_the_plain_kernel_gives(layout, every, kind):
         alone = learner.clone().partial_fit(stream)
         np.testing.assert_allclose(result.theta[:, k], alone.theta, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(
-            result.learners[k].arrays.get("w", 0.0), alone.arrays.get("w", 0.0), 1e-9, 1e-12
+            result.learners[k]._arrays.get("w", 0.0), alone._arrays.get("w", 0.0), 1e-9, 1e-12
         )
-        assert result.diverged[k] == alone.diverged[0]
+        assert result.diverged[k] == alone._diverged[0]
         for j, step in enumerate(result.steps):
             if not 0 <= result.diverged[k] < step:
                 expected = np.linalg.norm(learner.clone().partial_fit(stream[:step]).theta)
@@ -381,9 +381,9 @@ def test_one_worker_is_the_thread_that_asks():
     seen = []
 
     class Asking(TD):
-        def fill_rows(self, block, out):
+        def _fill_rows(self, block, out):
             seen.append(threading.current_thread())
-            super().fill_rows(block, out)
+            super()._fill_rows(block, out)
 
     batch = Transitions(np.eye(2), np.ones(2), np.eye(2), discount=0.5)
     sweep([Asking(0.1)], [batch, batch], workers=np.int64(1))

@@ -6,13 +6,30 @@ independent one they are its own, and gain is alpha rho rho_2 (Baird 1995).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from numba import njit
+from numba.extending import overload
 
+from o2td.kernels.lanes import advance
 from o2td.kernels.rows import add_row, dot_row
 
+Floats = npt.NDArray[np.float64]
 HUGE = 1e150
+
+
+class ResidualLanes(NamedTuple):
+    """Residual-gradient lanes, each with its direction's successor `second`."""
+
+    reward: Floats
+    discount: Floats
+    source: npt.NDArray[np.int64]
+    second: Any
+    discount_2: Floats
+    gain: Floats
+    theta: Floats
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -40,3 +57,18 @@ def run(
         if discount_2[t] != 0.0:
             add_row(second, t, -a * discount_2[t], theta)
     return hi
+
+
+@overload(advance)
+def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+    if getattr(lanes, "instance_class", None) is not ResidualLanes:
+        return None
+
+    def any_rows(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+        k = lanes.source[lane]
+        return run(
+            rows, following, lanes.second, lo, hi, lanes.reward[k], lanes.discount[k],
+            lanes.discount_2[lane], lanes.gain[lane], lanes.theta[lane],
+        )  # fmt: skip
+
+    return any_rows

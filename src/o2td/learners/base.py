@@ -1,8 +1,8 @@
 """What every online learner shares: parameters, state, `partial_fit`, `learn_one`, files.
 
-A learner is a lane. It carries only what the next row needs: `arrays` (theta, traces, w), `carried`
-(a few scalars of the row before) and the memory of its emphasis; `partial_fit` runs one lane and
-`sweep` runs many through the same compiled driver.
+A learner is a lane. It carries only what the next row needs: arrays (theta, traces, w), a few scalars of
+the row before, and the memory of its emphasis; `partial_fit` runs one lane and `sweep` runs many
+through the driver of its family.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from o2td.arrays import freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
+from o2td.learners.family import Family
+from o2td.learners.group import Group
 from o2td.learners.loaded import check_loaded, from_json, to_json
 from o2td.learners.parameters import Parameter, defaults_of, initial, same
 from o2td.model import Model
@@ -48,13 +50,15 @@ class Status:
 class Learner:
     """An online learner of O(d) a step. Subclasses are in files of their own.
 
-    A subclass names the fields of `Transitions` that it cannot do without in `needs`, and belongs to
-    one of the two families, `WeightedLearner` or `GradientLearner`.
+    A subclass belongs to a `family`, names the fields of `Transitions` that it cannot do without in
+    `needs`, the vectors of d numbers that it keeps in `vectors`, and which of them are eligibility
+    traces in `traces`. Bases to build on are `WeightedLearner`, `GradientLearner` and `StepLearner`.
     """
 
-    family: ClassVar[str]
+    family: ClassVar[Family]
     needs: ClassVar[tuple[str, ...]] = ()
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
+    traces: ClassVar[tuple[str, ...]] = ()
     initial_theta: Any
 
     def __init_subclass__(cls) -> None:
@@ -68,30 +72,28 @@ class Learner:
 
     def reset(self) -> Self:
         """Forget everything learned; parameters stay."""
-        self.arrays: dict[str, npt.NDArray[Any]] = {}
-        self.carried: Floats = np.zeros(CARRIED)
-        self.memory: Memory = {}
-        self.diverged = np.full(1, -1, dtype=np.int64)
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        self._carried: Floats = np.zeros(CARRIED)
+        self._memory: Memory = {}
+        self._diverged = np.full(1, -1, dtype=np.int64)
         self._step: Step | None = None
         return self
 
     @property
     def steps(self) -> int:
         """Rows learned from."""
-        return int(self.carried[STEPS] if self.diverged[0] < 0 else self.diverged[0])
+        return int(self._carried[STEPS] if self._diverged[0] < 0 else self._diverged[0])
 
     # -- learning ----------------------------------------------------------------------------------
 
     def partial_fit(self, transitions: Transitions) -> Self:
         """Learn from every row in order; any split of the rows gives what one call gives."""
-        from o2td.learners.group import Group
-
-        if self.check(transitions):
+        if self._check(transitions):
             group = Group([self])
             for block in transitions.chunks(BLOCK):
                 group.advance(block, [block], self.steps)
-            if self.diverged[0] >= 0:
-                self.unbind()
+            if self._diverged[0] >= 0:
+                self._unbind()
         return self
 
     def learn_one(
@@ -143,34 +145,34 @@ class Learner:
 
     def _bind(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
-        step = self.one_row() if self.arrays and self.diverged[0] < 0 else None
+        step = self._one_row() if self._arrays and self._diverged[0] < 0 else None
         if step is None:
             self._packed = np.empty(0)
             return _refuse_row
-        self.forget_sparse()
-        d = self.arrays["theta"].shape[1]
+        self._forget_sparse()
+        d = self._arrays["theta"].shape[1]
         packed = np.zeros(HEAD + d * len(self.vectors))
-        packed[:CARRIED] = self.carried
-        self.pack(packed)
-        self.carried = packed[:CARRIED]
+        packed[:CARRIED] = self._carried
+        self._pack(packed)
+        self._carried = packed[:CARRIED]
         for k, name in enumerate(self.vectors):
             view = packed[HEAD + k * d : HEAD + (k + 1) * d].reshape(1, d)
-            view[:] = self.arrays[name]
-            self.arrays[name] = view
-        packed[BOUND] = self.arrays["bound"][0, 0]
-        self.arrays["bound"] = packed[BOUND:HEAD].reshape(1, 1)
+            view[:] = self._arrays[name]
+            self._arrays[name] = view
+        packed[BOUND] = self._arrays["bound"][0, 0]
+        self._arrays["bound"] = packed[BOUND:HEAD].reshape(1, 1)
         self._packed, self._step = packed, step
         return step
 
-    def unbind(self) -> None:
+    def _unbind(self) -> None:
         """The arrays have moved: `learn_one` must pack them again."""
         self._step = None
 
-    def one_row(self) -> Step | None:
+    def _one_row(self) -> Step | None:
         """The family's compiled step on a packed state; None: a batch of one must do."""
         return None
 
-    def pack(self, packed: Floats) -> None:
+    def _pack(self, packed: Floats) -> None:
         """Put the parameters that `one_row` reads where `kernels.packing` says."""
 
     def __copy__(self) -> Self:
@@ -178,13 +180,13 @@ class Learner:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {k: v for k, v in self.__dict__.items() if k != "_packed"}
-        return {**state, "carried": self.carried.copy(), "_step": None}
+        return {**state, "_carried": self._carried.copy(), "_step": None}
 
     def fit(self, transitions: Transitions) -> Self:
         """`reset`, then `partial_fit`."""
         return self.reset().partial_fit(transitions)
 
-    def check(self, batch: Transitions) -> bool:
+    def _check(self, batch: Transitions) -> bool:
         """Refuse what cannot be learned from, before anything changes; False: nothing to do."""
         if not isinstance(batch, Transitions):
             raise InputError(f"partial_fit takes Transitions, got {type(batch).__name__}")
@@ -196,58 +198,67 @@ class Learner:
                 f"the features go up to {batch.largest:.3g}; beyond {LARGEST_FEATURE:g} their"
                 " products overflow: scale them"
             )
-        self.weighting.check(batch, self.memory)
-        if self.arrays and batch.d != self.arrays["theta"].shape[1]:
+        self.weighting.check(batch, self._memory)
+        if self._arrays and batch.d != self._arrays["theta"].shape[1]:
             raise InputError(
                 f"the transitions have {batch.d} features, this learner has"
-                f" {self.arrays['theta'].shape[1]}"
+                f" {self._arrays['theta'].shape[1]}"
             )
-        before = dict(self.arrays)
+        before = dict(self._arrays)
         try:
-            if not self.arrays:
-                self.allocate(batch.d)
-            if batch.sparse and self.arrays["active"].shape[1] == 0:
-                self.allocate_sparse()
+            if not self._arrays:
+                self._allocate(batch.d)
+            if batch.sparse and self._arrays["active"].shape[1] == 0:
+                self._allocate_sparse()
             elif not batch.sparse:
-                self.forget_sparse()
+                self._forget_sparse()
         except MemoryError:
-            self.arrays = before
+            self._arrays = before
             raise InputError(
                 f"{batch.d} features do not fit into memory; use fewer, or hash them"
             ) from None
-        return batch.n > 0 and self.diverged[0] < 0
+        return batch.n > 0 and self._diverged[0] < 0
 
-    def allocate(self, d: int) -> None:
+    def _check_retargeted(self, batch: Transitions) -> None:
+        """Refuse ratios or discounts of a lane's own where the learner cannot follow them."""
+
+    def _allocate(self, d: int) -> None:
         """Make room for d features, all zero but theta, which is `initial_theta`."""
         theta = initial(self.initial_theta, d)
-        self.arrays = {name: np.zeros((1, d)) for name in self.vectors}
-        self.arrays["theta"][0] = theta
-        self.arrays["bound"] = np.zeros((1, 1))  # on z, features of size one
-        self.arrays["size"] = np.zeros((1, 2), dtype=np.int64)
-        self.forget_sparse()
+        self._arrays = {name: np.zeros((1, d)) for name in self.vectors}
+        self._arrays["theta"][0] = theta
+        self._arrays["bound"] = np.zeros((1, 1))  # on z, features of size one
+        self._arrays["size"] = np.zeros((1, len(self._lists())), dtype=np.int64)
+        self._forget_sparse()
 
-    def forget_sparse(self) -> None:
+    def _forget_sparse(self) -> None:
         """Empty the lists that `allocate_sparse` makes: dense rows change traces beside them."""
-        for name in ("active", "active_b"):
-            self.arrays[name] = np.zeros((1, 0), dtype=np.int32)
+        for name, _ in self._lists():
+            self._arrays[name] = np.zeros((1, 0), dtype=np.int32)
 
-    def allocate_sparse(self) -> None:
+    def _allocate_sparse(self) -> None:
         """Lists of the indices where each trace is not zero, for CSR rows."""
-        self.unbind()
-        d = self.arrays["theta"].shape[1]
-        for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
-            self.arrays[name] = np.zeros((1, d), dtype=np.int32)
-            if trace in self.arrays:
-                index = np.flatnonzero(self.arrays[trace][0])
-                self.arrays[name][0, : len(index)] = index
-                self.arrays["size"][0, k] = len(index)
+        self._unbind()
+        d = self._arrays["theta"].shape[1]
+        for k, (name, trace) in enumerate(self._lists()):
+            self._arrays[name] = np.zeros((1, d), dtype=np.int32)
+            if trace:
+                index = np.flatnonzero(self._arrays[trace][0])
+                self._arrays[name][0, : len(index)] = index
+                self._arrays["size"][0, k] = len(index)
+
+    @classmethod
+    def _lists(cls) -> list[tuple[str, str]]:
+        """Names of the lists of indices, each with its trace; there are two at least, as in files."""
+        names = ("active", *(f"active_{letter}" for letter in "bcdefgh"))
+        return list(zip(names, (*cls.traces, "", "")[: max(2, len(cls.traces))], strict=False))
 
     @property
     def weighting(self) -> Emphasis:
         """The emphasis in force."""
         return Uniform()
 
-    def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+    def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         """Fill the row arrays that the family's kernel reads, and carry the last row on."""
         raise NotImplementedError
 
@@ -256,12 +267,12 @@ class Learner:
     @property
     def theta(self) -> Floats:
         """The weights as they are now, read-only (empty before the first row, when d is not known)."""
-        return freeze(self.arrays["theta"][0].copy() if self.arrays else np.empty(0))
+        return freeze(self._arrays["theta"][0].copy() if self._arrays else np.empty(0))
 
     @property
     def status(self) -> Status:
         """Whether the learner is new, fine, or diverged and at which step."""
-        step = int(self.diverged[0])
+        step = int(self._diverged[0])
         if step >= 0:
             return Status(
                 "diverged",
@@ -274,11 +285,11 @@ class Learner:
 
     def predict(self, phi: Any) -> Floats:
         """`phi . theta` for each row of `phi` (dense or CSR), or for one vector."""
-        if not self.arrays:
+        if not self._arrays:
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
             )
-        theta = self.arrays["theta"][0]
+        theta = self._arrays["theta"][0]
         rows, single = points(phi, len(theta))
         values = np.asarray(rows @ theta)
         return values[0] if single else values
@@ -323,10 +334,10 @@ class Learner:
         """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
         given = {k: to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
         header = {"algorithm": type(self).__name__, "parameters": given}
-        arrays = {f"arrays.{k}": v for k, v in self.arrays.items()}
-        arrays |= {f"memory.{k}": v for k, v in self.memory.items()} | {
-            "diverged": self.diverged,
-            "carried": self.carried,
+        arrays = {f"arrays.{k}": v for k, v in self._arrays.items()}
+        arrays |= {f"memory.{k}": v for k, v in self._memory.items()} | {
+            "diverged": self._diverged,
+            "carried": self._carried,
         }
         if self.initial_theta is not None:
             arrays["initial_theta"] = np.asarray(self.initial_theta, dtype=np.float64)
@@ -344,14 +355,14 @@ class Learner:
             kind: Any = cls if name == cls.__name__ else LEARNERS[name]
             given = {k: from_json(v) for k, v in header["parameters"].items()}
             self = kind(**given, initial_theta=arrays.pop("initial_theta", None))
-            self.diverged, self.carried = arrays.pop("diverged"), arrays.pop("carried")
+            self._diverged, self._carried = arrays.pop("diverged"), arrays.pop("carried")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
         if not isinstance(self, cls):
             raise FormatError(f"{os.fspath(path)} holds a {kind.__name__}, not a {cls.__name__}")
         for name, array in arrays.items():
             home, _, field = name.partition(".")
-            (self.arrays if home == "arrays" else self.memory)[field] = array
+            (self._arrays if home == "arrays" else self._memory)[field] = array
         try:
             check_loaded(self)
         except (KeyError, IndexError, TypeError, ValueError, MemoryError) as error:

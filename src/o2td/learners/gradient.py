@@ -8,6 +8,7 @@ is the `Member` that says with which coefficients.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -16,9 +17,11 @@ import numpy.typing as npt
 from o2td.arrays import freeze
 from o2td.emphasis import Emphasis, Uniform, as_emphasis
 from o2td.kernels.gradient import Member
+from o2td.kernels.gradient_lanes import GradientLanes
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
 from o2td.learners.base import Learner, Step
 from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
+from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
 from o2td.learners.parameters import fraction
 from o2td.learners.step_sizes import PowerDecay, as_step_size, fill
 from o2td.learners.weighted import largest_norms
@@ -28,11 +31,44 @@ from o2td.transitions import Transitions
 Floats = npt.NDArray[np.float64]
 
 
+class GradientFamily(Family):
+    """Lanes of two vectors, theta and w, each a `Member` of its own."""
+
+    rows = ("gain", "second_gain", "weight", "decay", "decay_b")
+
+    def kind(self, learner: Any, batch: Transitions) -> Hashable:
+        """With or without traces, one step or two."""
+        return bool(learner.traced), bool(learner.mirror)
+
+    def settings(self, learners: Sequence[Any]) -> Arrays:
+        """The members' coefficients, whether there are traces, and mirror-prox."""
+        return {
+            "member": np.array([x.member() for x in learners], dtype=np.float64),
+            "traced": np.array([x.traced for x in learners]),
+            "mirror": np.array([x.mirror for x in learners]),
+        }
+
+    def lanes(self, parts: Parts) -> GradientLanes:
+        """Theta and w, both traces, and their lists of indices."""
+        names = ("theta", "w", "z", "zb", "bound", "active", "active_b", "size")
+        return GradientLanes(**parts.common(), **{k: parts.state[k] for k in names})
+
+    def driver(self, lanes: Any, block: Transitions) -> Driver:
+        """Sixteen side by side where lanes share dense rows and keep no traces."""
+        alone = lanes.traced.any() or lanes.mirror.any()
+        if alone or not side_by_side(lanes, block):
+            return super().driver(lanes, block)
+        from o2td.kernels.side_gradient import drive_side
+
+        return drive_side
+
+
 class GradientLearner(Learner):
     """Base of the gradient-TD members; a member overrides `member`."""
 
-    family: ClassVar[str] = "gradient"
+    family: ClassVar[Family] = GradientFamily()
     vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "z", "zb")
+    traces: ClassVar[tuple[str, ...]] = ("z", "zb")
     mirror: ClassVar[bool] = False
     step_size: Any
     second_step_size: Any
@@ -75,9 +111,9 @@ class GradientLearner(Learner):
     @property
     def w(self) -> Floats:
         """The second weights as they are now, read-only."""
-        return freeze(self.arrays["w"][0].copy() if self.arrays else np.empty(0))
+        return freeze(self._arrays["w"][0].copy() if self._arrays else np.empty(0))
 
-    def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+    def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         """Fill both gains, weight and decays for the rows of the block."""
         scale, second_scale = self.auto_scales(largest_norms(self, block))
         fill(self.step_size, self.steps, scale, out["gain"])
@@ -87,10 +123,10 @@ class GradientLearner(Learner):
         if self.traced:
             into = out["decay_b"]
             np.multiply(block.discount[:-1], self.trace, out=into[1:])
-            into[0] = self.trace * self.carried[DISCOUNT]
+            into[0] = self.trace * self._carried[DISCOUNT]
             into[block.start] = 0.0
             np.multiply(into, block.rho, out=out["decay"])
-        self.carried[DISCOUNT] = block.discount[-1]
+        self._carried[DISCOUNT] = block.discount[-1]
 
     def auto_scales(self, largest: Floats) -> tuple[Floats, Floats]:
         """What "auto" divides 0.1 by for theta and for w, from the largest `|phi|^2` so far.
@@ -99,17 +135,17 @@ class GradientLearner(Learner):
         """
         return largest, np.maximum(largest, self.member().kappa)
 
-    def one_row(self) -> Step | None:
+    def _one_row(self) -> Step | None:
         """The compiled step, where the emphasis is uniform and step sizes are numbers."""
         sizes = (self.step_size, self._second())
-        plain = self._emphasis.uniform and type(self).fill_rows is GradientLearner.fill_rows
+        plain = self._emphasis.uniform and type(self)._fill_rows is GradientLearner._fill_rows
         if not plain or not all(isinstance(x, float) for x in sizes):
             return None
         from o2td.kernels.one import one_gradient
 
         return cast(Step, one_gradient)
 
-    def pack(self, packed: Floats) -> None:
+    def _pack(self, packed: Floats) -> None:
         """Step sizes, lambda, and the member's coefficients."""
         packed[[ALPHA, SECOND, TRACE]] = self.step_size, self._second(), self.trace
         packed[MIRROR] = self.mirror
@@ -119,7 +155,7 @@ class GradientLearner(Learner):
         return self.step_size if self.second_step_size is None else self.second_step_size
 
     def _weigh(self, block: Transitions, out: Floats) -> None:
-        self.weighting.weigh(block, self.memory, self.trace, out)
+        self.weighting.weigh(block, self._memory, self.trace, out)
         if self.weighting.inner:
             from o2td.kernels.rows import omegas
 

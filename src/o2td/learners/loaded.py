@@ -13,8 +13,6 @@ from o2td.learners.step_sizes import PowerDecay
 if TYPE_CHECKING:
     from o2td.learners.base import Learner
 
-_INDICES = {"active": 1, "active_b": 1, "size": 0}  # below d, below d, at most d
-
 
 def check_loaded(learner: Learner) -> None:
     """Refuse (ValueError) parts that this learner would not have made itself.
@@ -22,38 +20,38 @@ def check_loaded(learner: Learner) -> None:
     Kernels trust shapes and indices, so a forged file could otherwise have them write anywhere.
     """
     fresh, d = learner.clone(), 0
-    if learner.arrays:
-        if "bound" not in learner.arrays:  # of older files: the trace itself served as it
-            largest = np.abs(learner.arrays.get("z", np.zeros(1))).max()
-            learner.arrays["bound"] = np.full((1, 1), largest)
-        d = learner.arrays["theta"].shape[1]
-        fresh.allocate(d)
-        if learner.arrays["active"].shape[1]:
-            fresh.allocate_sparse()
+    if learner._arrays:
+        if "bound" not in learner._arrays:  # of older files: the trace itself served as it
+            largest = np.abs(learner._arrays.get("z", np.zeros(1))).max()
+            learner._arrays["bound"] = np.full((1, 1), largest)
+        d = learner._arrays["theta"].shape[1]
+        fresh._allocate(d)
+        if learner._arrays["active"].shape[1]:
+            fresh._allocate_sparse()
     _compare(_parts(learner), {name: (a.shape, a.dtype) for name, a in _parts(fresh).items()})
-    shapes = learner.weighting.shapes(learner.memory, d)
+    shapes = learner.weighting.shapes(learner._memory, d)
     if shapes is not None:
         number = np.dtype(np.float64)
-        expected = {name: (shapes.get(name), number) for name in learner.memory}
-        _compare(learner.memory, expected)
-    for name, array in learner.arrays.items():
-        if name in _INDICES and array.size:
-            if array.min() < 0 or array.max() > d - _INDICES[name]:
-                raise ValueError(f"{name} is out of range")
-        elif name not in _INDICES and not np.isfinite(array).all():
-            raise ValueError(f"{name} is not finite")
-    for k, (name, trace) in enumerate((("active", "z"), ("active_b", "zb"))):
-        if trace in learner.arrays and learner.arrays[name].size:
+        expected = {name: (shapes.get(name), number) for name in learner._memory}
+        _compare(learner._memory, expected)
+    for name, array in learner._arrays.items():
+        if not np.issubdtype(array.dtype, np.integer):
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} is not finite")
+        elif array.size and (array.min() < 0 or array.max() > d - (name != "size")):
+            raise ValueError(f"{name} is out of range")
+    for k, (name, trace) in enumerate(learner._lists()):
+        if trace and learner._arrays[name].size:
             listed = np.zeros(d, dtype=np.bool_)
-            count = learner.arrays["size"][0, k]
-            listed[learner.arrays[name][0, :count]] = True
+            count = learner._arrays["size"][0, k]
+            listed[learner._arrays[name][0, :count]] = True
             # A list that names an index twice grows beyond its end.
-            if listed.sum() != count or learner.arrays[trace][0, ~listed].any():
+            if listed.sum() != count or learner._arrays[trace][0, ~listed].any():
                 raise ValueError(f"{name} does not list where {trace} is not zero")
 
 
 def _parts(learner: Learner) -> dict[str, npt.NDArray[Any]]:
-    return {"carried": learner.carried, "diverged": learner.diverged, **learner.arrays}
+    return {"carried": learner._carried, "diverged": learner._diverged, **learner._arrays}
 
 
 def _compare(held: dict[str, npt.NDArray[Any]], expected: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ class Parameter:
 
     def __set__(self, learner: Any, value: Any) -> None:
         learner.__dict__[self._name] = value
-        learner.unbind()
+        learner._unbind()
 
 
 @cache

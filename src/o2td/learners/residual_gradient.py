@@ -12,20 +12,43 @@ Baird (1995).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
+from o2td.kernels.residual import ResidualLanes
 from o2td.learners.base import Learner
 from o2td.learners.dynamics import MeanDynamics, residual_moments
+from o2td.learners.family import Family, Parts
 from o2td.learners.step_sizes import as_step_size, fill
 from o2td.learners.weighted import largest_norms
 from o2td.model import Model
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
+
+
+class ResidualFamily(Family):
+    """Lanes whose direction may take a second successor of the stream."""
+
+    rows = ("gain",)
+
+    def kind(self, learner: Any, batch: Transitions) -> Hashable:
+        """With one successor, or with two."""
+        return str(learner._second_successor(batch)[0])
+
+    def lanes(self, parts: Parts) -> ResidualLanes:
+        """Theta, and the successors that directions take."""
+        which, name = parts.learners[0]._second_successor(parts.block)
+        return ResidualLanes(
+            **parts.common(),
+            second=parts.block.rows(which),
+            discount_2=np.stack([getattr(own, name) for own in parts.seen]),
+            theta=parts.state["theta"],
+        )
 
 
 class ResidualGradient(Learner):
@@ -48,7 +71,7 @@ class ResidualGradient(Learner):
     array([0.25])
     """
 
-    family: ClassVar[str] = "residual"
+    family: ClassVar[Family] = ResidualFamily()
 
     def __init__(
         self, step_size: Any = "auto", double: bool | None = None, initial_theta: Any = None
@@ -59,23 +82,31 @@ class ResidualGradient(Learner):
         self.double = double
         super().__init__(initial_theta)
 
-    def check(self, batch: Transitions) -> bool:
+    def _check(self, batch: Transitions) -> bool:
         """A second successor where it was asked for."""
         if self.double and isinstance(batch, Transitions) and batch.discount_2 is None:
             raise InputError("ResidualGradient(double=True) needs next_phi_2 in the transitions")
-        return super().check(batch)
+        return super()._check(batch)
 
-    def second_successor(self, block: Transitions) -> tuple[str, str]:
+    def _check_retargeted(self, batch: Transitions) -> None:
+        """A second successor's ratio and discount are the stream's."""
+        if self._second_successor(batch)[0] == "next_phi_2":
+            raise InputError(
+                f"{self!r} uses a second successor, whose ratio and discount are the stream's:"
+                " a lane cannot have its own; give it transitions of its own, or double=False"
+            )
+
+    def _second_successor(self, block: Transitions) -> tuple[str, str]:
         """Which features and discounts make the direction of the update."""
         if self.double or (self.double is None and block.discount_2 is not None):
             return "next_phi_2", "discount_2"
         return "next_phi", "discount"
 
-    def fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+    def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         """Gain = alpha rho, times rho_2 with double sampling."""
         fill(self.step_size, self.steps, largest_norms(self, block), out["gain"])
         out["gain"] *= block.rho
-        if block.rho_2 is not None and self.second_successor(block)[0] == "next_phi_2":
+        if block.rho_2 is not None and self._second_successor(block)[0] == "next_phi_2":
             out["gain"] *= block.rho_2
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:

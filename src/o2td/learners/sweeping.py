@@ -71,12 +71,8 @@ class Lane:
         """The stream as this lane sees it."""
         if self.rho is None and self.reward is None and self.discount is None:
             return batch
-        second = getattr(self.learner, "second_successor", lambda _: ("", ""))(batch)
-        if second[0] == "next_phi_2" and (self.rho is not None or self.discount is not None):
-            raise InputError(
-                f"{self.learner!r} uses a second successor, whose ratio and discount are the stream's:"
-                " a lane cannot have its own; give it transitions of its own, or double=False"
-            )
+        if self.rho is not None or self.discount is not None:
+            self.learner._check_retargeted(batch)
         return batch.retargeted(rho=self.rho, reward=self.reward, discount=self.discount)
 
 
@@ -201,7 +197,7 @@ def _one_stream(
         steps,
         {name: values[:, k] for k, name in enumerate(names)},
         np.stack([learner.theta for learner in trained], axis=1),
-        np.array([int(learner.diverged[0]) for learner in trained]),
+        np.array([int(learner._diverged[0]) for learner in trained]),
         names,
     )
 
@@ -265,10 +261,9 @@ def _families(
 ) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
     for k, learner in enumerate(trained):
-        learner.check(seen[k])
-        second = getattr(learner, "second_successor", lambda _: None)(batch)
-        kind = [getattr(learner, name, False) for name in ("traced", "mirror")]
-        groups.setdefault((learner.family, second, *kind), []).append(k)
+        learner._check(seen[k])
+        kind = (learner.family, learner.family.kind(learner, batch))
+        groups.setdefault(kind, []).append(k)
     return [part for members in groups.values() for part in parts(members)]
 
 

@@ -1,0 +1,74 @@
+"""Lanes of the gradient-TD family: what compiled code reads of them, and one lane over some rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import overload
+
+from o2td.kernels.gradient import dense_lane
+from o2td.kernels.gradient_sparse import sparse_lane
+from o2td.kernels.lanes import advance
+
+__all__ = ["GradientLanes"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class GradientLanes(NamedTuple):
+    """Gradient-TD lanes; `member` (lanes, 10) says which method each one is."""
+
+    reward: Floats
+    discount: Floats
+    source: Ints
+    gain: Floats
+    second_gain: Floats
+    weight: Floats
+    decay: Floats
+    decay_b: Floats
+    member: Floats
+    traced: Bools
+    mirror: Bools
+    theta: Floats
+    w: Floats
+    z: Floats
+    zb: Floats
+    bound: Floats
+    active: npt.NDArray[np.int32]
+    active_b: npt.NDArray[np.int32]
+    size: Ints
+
+
+@overload(advance)
+def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+    if getattr(lanes, "instance_class", None) is not GradientLanes:
+        return None
+    if "matrix" in rows.fields:
+
+        def dense(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+            k = lanes.source[lane]
+            return dense_lane(
+                rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
+                lanes.second_gain[lane], lanes.weight[lane], lanes.decay[lane],
+                lanes.decay_b[lane], lanes.member[lane], lanes.traced[lane], lanes.mirror[lane],
+                lanes.theta[lane], lanes.w[lane], lanes.z[lane], lanes.zb[lane],
+                lanes.bound[lane],
+            )  # fmt: skip
+
+        return dense
+
+    def sparse(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+        k = lanes.source[lane]
+        return sparse_lane(
+            rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
+            lanes.second_gain[lane], lanes.weight[lane], lanes.decay[lane],
+            lanes.decay_b[lane], lanes.member[lane], lanes.traced[lane], lanes.mirror[lane],
+            lanes.theta[lane], lanes.w[lane], lanes.z[lane], lanes.zb[lane],
+            lanes.active[lane], lanes.active_b[lane], lanes.size[lane], lanes.bound[lane],
+        )  # fmt: skip
+
+    return sparse

@@ -1,0 +1,113 @@
+"""What a family of learners brings along, and what it may rely on.
+
+A family is one object that says all that tells it from others: which numbers of every row its compiled
+code reads (`rows`), which lanes may go together (`kind`), what tells such lanes apart (`settings`), how
+their state is handed to compiled code (`lanes`) and which driver runs them (`driver`). Nothing else
+knows which families there are; a learner names its own in `family`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.arrays import freeze
+from o2td.kernels.lanes import drive
+from o2td.kernels.vectors import WIDTH
+from o2td.transitions import Transitions
+
+__all__ = ["Family", "Member", "Parts", "side_by_side", "streams"]
+
+Floats = npt.NDArray[np.float64]
+Arrays = dict[str, npt.NDArray[Any]]
+Driver = Callable[..., None]
+
+TOGETHER = 12  # lanes from which a pass for sixteen takes less time than one for each of them
+
+
+class Member(Protocol):
+    """A learner as its family and its group see it."""
+
+    _arrays: Arrays
+    _carried: Floats
+    _diverged: npt.NDArray[np.int64]
+
+    @property
+    def family(self) -> Family:
+        """The family that it belongs to."""
+
+    def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None: ...
+
+    def _unbind(self) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What there is to make a family's lanes of: rows (lanes, n), settings, and the stacked state."""
+
+    learners: Sequence[Any]
+    block: Transitions
+    seen: Sequence[Transitions]
+    rows: dict[str, Floats]
+    settings: Arrays
+    state: Arrays
+
+    def common(self) -> dict[str, npt.NDArray[Any]]:
+        """Reward, discount and source, and all row arrays and settings: what most families hand on."""
+        source, columns = streams(self.seen, ("reward", "discount"))
+        return {"source": source, **columns, **self.rows, **self.settings}
+
+
+class Family(ABC):
+    """Base of families; `rows` names the row arrays that members fill, each (lanes, n)."""
+
+    rows: ClassVar[tuple[str, ...]] = ()
+
+    def kind(self, learner: Any, batch: Transitions) -> Hashable:
+        """Lanes of this family whose kinds are equal may go together."""
+        return ()
+
+    def settings(self, learners: Sequence[Any]) -> Arrays:
+        """What tells lanes apart from their first row on, one entry a lane."""
+        return {}
+
+    @abstractmethod
+    def lanes(self, parts: Parts) -> Any:
+        """The arrays as the family's compiled code reads them; all have an attribute `theta`."""
+
+    def driver(self, lanes: Any, block: Transitions) -> Driver:
+        """What runs these lanes over the block: lane by lane, unless a family knows better."""
+        driver: Driver = drive
+        return driver
+
+
+def side_by_side(lanes: Any, block: Transitions) -> bool:
+    """Whether lanes are many enough, and share dense rows and discounts."""
+    many = len(lanes.theta) >= TOGETHER and not block.sparse
+    return many and bool((lanes.discount == lanes.discount[0]).all())
+
+
+def stride(lanes: int) -> int:
+    """Rows that a record takes in the notes: whole groups where lanes may be side by side."""
+    return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
+
+
+def streams(
+    seen: Sequence[Transitions], names: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    """Which stream each lane reads, and the named columns of every distinct one, (streams, n)."""
+    found: dict[tuple[int, ...], int] = {}
+    source = np.empty(len(seen), dtype=np.int64)
+    for lane, own in enumerate(seen):
+        key = tuple(id(getattr(own, name)) for name in names)
+        source[lane] = found.setdefault(key, len(found))
+    firsts = [seen[int(np.argmax(source == k))] for k in range(len(found))]
+    if len(firsts) == 1:
+        return source, {name: getattr(firsts[0], name)[None] for name in names}
+    stacked = {name: freeze(np.stack([getattr(own, name) for own in firsts])) for name in names}
+    return source, stacked
