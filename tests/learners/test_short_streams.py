@@ -22,7 +22,8 @@ from o2td.learners import (
     TDRC,
     PowerDecay,
     ResidualGradient,
-    group,
+    WeightedLearner,
+    family,
 )
 
 from . import reference
@@ -111,7 +112,7 @@ LONG = short(75, seed=3)
 
 
 def run_together(monkeypatch, lanes, every, stream=LONG):
-    monkeypatch.setattr(group, "TOGETHER", 1)
+    monkeypatch.setattr(family, "TOGETHER", 1)
     d = stream[0].shape[1]
     norm = {"norm": metrics.Quadratic("norm", np.eye(d), np.zeros(d), 0.0)}
     return sweep(lanes, as_rows(*stream), norm, every)

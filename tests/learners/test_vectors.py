@@ -10,7 +10,7 @@ from o2td import metrics, sweep
 from o2td.domains import garnet
 from o2td.kernels import vectors
 from o2td.kernels.vectors import WIDTH, aligned
-from o2td.learners import GTD2, TD, group, sweeping
+from o2td.learners import GTD2, TD, family, sweeping
 
 
 def array(rng, d, extra=0):
@@ -132,7 +132,7 @@ def test_memory_begins_at_lines_of_the_cache():
     [(1, [1]), (11, [11]), (12, [12]), (16, [16]), (17, [16, 1]), (28, [28]), (40, [32, 8])],
 )
 def test_parts_are_whole_groups_and_a_rest(count, sizes):
-    found = group.parts(list(range(count)))
+    found = family.parts(list(range(count)))
     assert [len(part) for part in found] == sizes
     assert [k for part in found for k in part] == list(range(count))
 

@@ -21,7 +21,7 @@ from o2td.kernels.lanes import drive
 from o2td.kernels.vectors import WIDTH
 from o2td.transitions import Transitions
 
-__all__ = ["Family", "Member", "Parts", "side_by_side", "streams"]
+__all__ = ["Family", "Member", "Parts", "parts", "side_by_side", "streams", "stride"]
 
 Floats = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -95,6 +95,13 @@ def side_by_side(lanes: Any, block: Transitions) -> bool:
 def stride(lanes: int) -> int:
     """Rows that a record takes in the notes: whole groups where lanes may be side by side."""
     return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
+
+
+def parts(members: list[int]) -> list[list[int]]:
+    """Whole groups of lanes side by side, and a rest of too few for one."""
+    rest = len(members) % WIDTH
+    cut = len(members) - (rest if rest < TOGETHER else 0)
+    return [part for part in (members[:cut], members[cut:]) if part]
 
 
 def streams(

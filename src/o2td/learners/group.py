@@ -9,20 +9,12 @@ import numpy.typing as npt
 
 from o2td.kernels.notes import Notes
 from o2td.kernels.packing import STEPS
-from o2td.kernels.vectors import WIDTH
-from o2td.learners.family import TOGETHER, Member, Parts, stride
+from o2td.learners.family import Member, Parts, stride
 from o2td.transitions import Transitions
 
-__all__ = ["Group", "parts"]
+__all__ = ["Group"]
 
 Floats = npt.NDArray[np.float64]
-
-
-def parts(members: list[int]) -> list[list[int]]:
-    """Whole groups of lanes side by side, and a rest of too few for one."""
-    rest = len(members) % WIDTH
-    cut = len(members) - (rest if rest < TOGETHER else 0)
-    return [part for part in (members[:cut], members[cut:]) if part]
 
 
 class Group:

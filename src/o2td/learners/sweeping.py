@@ -19,8 +19,9 @@ from o2td.kernels.lanes import CACHED_ROWS
 from o2td.kernels.notes import Notes
 from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
+from o2td.learners.family import parts
 from o2td.learners.follower import Follower, spare
-from o2td.learners.group import Group, parts
+from o2td.learners.group import Group
 from o2td.transitions import Transitions
 
 Floats = npt.NDArray[np.float64]
