@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 WIDTHS = (1280, 390)
+SCHEMES = ("light", "dark")
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
@@ -61,9 +62,9 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
-def stumbles(browser: Any, path: Path, width: int) -> list[str]:
+def stumbles(browser: Any, path: Path, width: int, scheme: str = "light") -> list[str]:
     """One sentence for each error, request to the network, overflow or formula without size."""
-    page = browser.new_page(viewport={"width": width, "height": 900})
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     found: list[str] = []
     page.on("console", lambda m: found.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: found.append(str(error)))
@@ -76,7 +77,7 @@ def stumbles(browser: Any, path: Path, width: int) -> list[str]:
         found += [f"is not rendered: {element}" for element in page.evaluate(_UNRENDERED)]
     finally:
         page.close()
-    return [f"{path.name} at {width}: {sentence}" for sentence in found]
+    return [f"{path.name} at {width}, {scheme}: {sentence}" for sentence in found]
 
 
 def _outside(url: str) -> bool:

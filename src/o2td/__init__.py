@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from o2td import exact as exact
     from o2td import experiments as experiments
     from o2td import features as features
+    from o2td import interactive as interactive
     from o2td import metrics as metrics
     from o2td import registry as registry
     from o2td import report as report
@@ -111,6 +112,7 @@ _MODULES = {
     "exact": "o2td.exact",
     "experiments": "o2td.experiments",
     "features": "o2td.features",
+    "interactive": "o2td.interactive",
     "metrics": "o2td.metrics",
     "registry": "o2td.registry",
     "report": "o2td.report",

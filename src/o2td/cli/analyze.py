@@ -34,6 +34,10 @@ def command(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the distances from best to this file.")
     ] = None,
+    interactive: Annotated[
+        Path | None,
+        typer.Option(help="Write a page to play with to this file: one HTML file, no network."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show each method's limit on a domain: its error, its stability, its distance from best."""
@@ -42,10 +46,15 @@ def command(
     traces = trace or [0.0, 0.9]
     if any(not 0.0 <= value <= 1.0 for value in traces):
         raise InputError(f"--trace must be in [0, 1], got {', '.join(map(str, traces))}")
-    if plot is not None and not plot.parent.is_dir():
-        raise InputError(f"--plot {plot}: there is no folder {plot.parent}; make it first")
+    for option, path in (("--plot", plot), ("--interactive", interactive)):
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"{option} {path}: there is no folder {path.parent}; make it first")
     problem, rows = _with_progress(domain, param or [], traces)
     about = _about(problem, domain)
+    if interactive is not None:
+        from o2td.interactive import write
+
+        write(interactive, [problem], f"{domain}: every method is an oblique projection")
     if plot is not None:
         draw(rows, about, plot)
     if as_json:
@@ -55,6 +64,8 @@ def command(
         _show(rows, about)
         if plot is not None:
             typer.echo(f"picture: {plot}")
+        if interactive is not None:
+            typer.echo(f"page: {interactive}")
 
 
 def build(domain: str, params: list[str]) -> Any:

@@ -51,9 +51,9 @@ _LOOKS = {
     "ResidualGradient": Look("#b8860b", "-", "P"),
     "RG": Look("#b8860b", "-", "P"),
     "BellmanResidual": Look("#b8860b", "-.", "P"),
-    "SOTD": Look("#0072b2", "-", "o"),
-    "SOTD normalized": Look("#0072b2", "-", "o"),
-    "SOTD ordinary": Look("#56b4e9", "--", "v"),
+    "SOTD": Look("#44aa99", "-", "o"),
+    "SOTD normalized": Look("#44aa99", "-", "o"),
+    "SOTD ordinary": Look("#44aa99", "--", "v"),
     "DiagonalSOTD": Look("#332288", "-.", "X"),
     "PluginOptimal": Look("#882255", "-", "X"),
     "MonteCarlo": Look("#117733", "-", "*"),
@@ -63,7 +63,7 @@ _LOOKS = {
     "v* (best)": Look("#d55e00", "-", "*"),
     "best": Look("#d55e00", "-", "*"),
 }
-_UNKNOWN = ("#44aa99", "#ddcc77", "#cc6677", "#88ccee")
+_UNKNOWN = ("#bbbb44", "#ddcc77", "#cc6677", "#88ccee")
 _TRACE = re.compile(r"\(?(?:lambda |λ=)?0\.9\)?$")
 
 
