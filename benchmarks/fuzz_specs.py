@@ -13,14 +13,15 @@ from fuzz_common import fuzz, seeds
 with seeds("o2td.experiments", "tomllib") as atheris:
     from o2td.errors import O2TDError
     from o2td.experiments.planning import plan
-    from o2td.experiments.spec import load_spec, paper_specs
+    from o2td.experiments.spec import load_spec
+    from o2td.paper import specs
 
 
 def corpus() -> list[bytes]:
     from importlib.resources import files
 
-    folder = files("o2td.experiments") / "specs"
-    return [(folder / f"{name}.toml").read_bytes() for name in paper_specs()]
+    folder = files("o2td.paper") / "specs"
+    return [(folder / f"{name}.toml").read_bytes() for name in specs()]
 
 
 def read(data: bytes) -> None:

@@ -22,11 +22,11 @@ BOARD = ROOT / "docs" / "data" / "leaderboard.json"
 
 def take(folder: str) -> dict[str, Any]:
     """Median errors by method and domain, and the mean ratio to the least of each domain."""
-    from o2td.report.board import relative, standings
-    from o2td.report.data import Results
+    from o2td.paper import load
+    from o2td.paper.board import relative, standings
     from o2td.report.style import pretty
 
-    results = Results(folder)
+    results = load(folder)
     found = standings(results)
     methods = {}
     for name, ratios in relative(found).items():

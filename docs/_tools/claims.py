@@ -31,10 +31,10 @@ _MARKS = {"reproduced": "yes", "not reproduced": "no"}
 
 def take(folder: str) -> dict[str, Any]:
     """The claims of a reproduction, and how many runs they rest on."""
-    from o2td.report.claims import judge_all
-    from o2td.report.data import Results
+    from o2td.paper import load
+    from o2td.paper.claims import judge_all
 
-    results = Results(folder)
+    results = load(folder)
     rows = [{**c.row(v), "quantity": v.quantity} for c, v in judge_all(results)]
     runs = {name: about["runs"] for name, about in results.record["experiments"].items()}
     return {"profile": results.record["profile"], "runs": runs, "claims": rows}

@@ -77,7 +77,7 @@ def family(method: str) -> str:
 def reference_problems() -> dict[str, Any]:
     """Small problems with exact answers on which every page shows where its method lands."""
     from o2td import domains
-    from o2td.experiments.studies.geometry import three_states
+    from o2td.paper.studies.geometry import three_states
 
     return {
         "three states": three_states(),
@@ -106,7 +106,7 @@ def _geometry() -> dict[str, Any]:
     import numpy as np
 
     from o2td import exact
-    from o2td.experiments.studies.geometry import geometry, three_states
+    from o2td.paper.studies.geometry import geometry, three_states
 
     problem = three_states()
     points: dict[str, list[float]] = {}

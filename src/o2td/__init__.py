@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from o2td import features as features
     from o2td import interactive as interactive
     from o2td import metrics as metrics
+    from o2td import paper as paper
     from o2td import registry as registry
     from o2td import report as report
     from o2td import sklearn as sklearn
@@ -114,6 +115,7 @@ _MODULES = {
     "features": "o2td.features",
     "interactive": "o2td.interactive",
     "metrics": "o2td.metrics",
+    "paper": "o2td.paper",
     "registry": "o2td.registry",
     "report": "o2td.report",
     "sklearn": "o2td.sklearn",

@@ -254,7 +254,7 @@ DOES_NOT = {4, 14, 15}
 
 
 def test_what_stands_and_what_does_not() -> None:
-    from o2td.report.claims import CLAIMS
+    from o2td.paper.claims import CLAIMS
 
     kept = claims.by_id()
     assert {int(number) for number in kept} == set(CLAIMS)

@@ -19,10 +19,10 @@ from o2td.errors import InputError
 from o2td.experiments import running
 from o2td.experiments.planning import plan
 from o2td.experiments.pool import Outcome, compute
-from o2td.experiments.records import results
 from o2td.experiments.running import run
 from o2td.experiments.spec import load_spec
 from o2td.experiments.store import Store
+from o2td.experiments.tables import results
 
 KILLING = Path(__file__).with_name("killing.py")
 Contents = Callable[[Path], dict[str, bytes]]

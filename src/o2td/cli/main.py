@@ -28,7 +28,7 @@ __all__ = ["COMMANDS", "main"]
 
 # name -> (module, one line of help)
 COMMANDS = {
-    "reproduce": ("o2td.cli.reproduce", "Reproduce the paper's figures and judge its claims."),
+    "reproduce": ("o2td.paper.command", "Reproduce the paper's figures and judge its claims."),
     "run": ("o2td.cli.run", "Run the experiment that a TOML file describes."),
     "evaluate": ("o2td.cli.evaluate", "Estimate from logs what another policy is worth."),
     "predict": ("o2td.cli.predict", "Predict values of rows with a saved model."),

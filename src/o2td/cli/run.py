@@ -97,7 +97,7 @@ def _document(name: str, folder: Path, reports: list[RunReport]) -> dict[str, An
 
 def _final(folder: Path, reports: list[RunReport]) -> list[dict[str, Any]]:
     """The last error of every setting that was run, mean and interval."""
-    from o2td.experiments.records import results, scores, summary
+    from o2td.experiments.tables import results, scores, summary
 
     rows: list[dict[str, Any]] = []
     for report in reports:

@@ -1,8 +1,16 @@
-"""Experiments as data: spec, plan, run, store; the paper's own as TOML files in `specs`.
+"""Experiments as data: a spec is planned, run into a store, and read back as results.
 
 >>> from o2td import experiments
->>> "fig-baird" in experiments.paper_specs()
-True
+>>> spec = experiments.load_spec('''
+... name = "walk"
+... steps = 100
+... runs = 20
+... metrics = ["rmse"]
+... domain.name = "random_walk"
+... algorithms = [{ name = "TD", grid = { step_size = [0.01, 0.1] } }]
+... ''')
+>>> len(experiments.plan(spec))
+2
 """
 
 from __future__ import annotations
@@ -13,19 +21,20 @@ from importlib import import_module
 _HOMES = {
     "Spec": "o2td.experiments.spec",
     "load_spec": "o2td.experiments.spec",
-    "paper_spec": "o2td.experiments.spec",
-    "paper_specs": "o2td.experiments.spec",
     "plan": "o2td.experiments.planning",
     "Store": "o2td.experiments.store",
-    "results": "o2td.experiments.records",
-    "scores": "o2td.experiments.records",
-    "sensitivity": "o2td.experiments.records",
-    "study": "o2td.experiments.records",
-    "summary": "o2td.experiments.records",
+    "Results": "o2td.experiments.loading",
+    "load": "o2td.experiments.loading",
+    "results": "o2td.experiments.tables",
+    "scores": "o2td.experiments.tables",
+    "sensitivity": "o2td.experiments.tables",
+    "study": "o2td.experiments.tables",
+    "summary": "o2td.experiments.tables",
     "run": "o2td.experiments.running",
-    "run_studies": "o2td.experiments.studying",
+    "Measurement": "o2td.experiments.studies",
+    "Study": "o2td.experiments.studies",
+    "run_studies": "o2td.experiments.studies",
     "tune": "o2td.experiments.tuning",
-    "reproduce": "o2td.experiments.reproduction",
 }
 
 __all__ = [*_HOMES]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +53,17 @@ class Labels(NamedTuple):
 
     code: npt.NDArray[np.int32]
     words: list[str]
+
+    @classmethod
+    def of(cls, entries: Sequence[str]) -> Labels:
+        """The column of these entries.
+
+        >>> Labels.of(["a", "b", "a"]).code.tolist()
+        [0, 1, 0]
+        """
+        words = list(dict.fromkeys(entries))
+        place = {word: k for k, word in enumerate(words)}
+        return cls(np.array([place[word] for word in entries], dtype=np.int32), words)
 
 
 @dataclass(frozen=True)

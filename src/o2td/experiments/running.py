@@ -20,6 +20,7 @@ from typing import Any
 from o2td.errors import InputError, import_extra
 from o2td.experiments.planning import Cell, Shard, cells, plan
 from o2td.experiments.pool import compute
+from o2td.experiments.record import keep
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
 from o2td.experiments.work import (
@@ -64,6 +65,12 @@ class RunReport:
     def complete(self) -> bool:
         """Whether the store now holds all that was planned."""
         return self.found + self.computed == self.planned
+
+    @property
+    def stored(self) -> list[str]:
+        """The ids of the planned shards that the store now holds."""
+        failed = {failure.id for failure in self.failed}
+        return [name for name in self.ids if name not in failed]
 
 
 def run(
@@ -110,7 +117,9 @@ def run(
     shards = plan(spec)
     check_algorithms(cells(spec), spec)
     store = Store(out)
-    return run_shards(shards, store, spec.name, workers=workers, dask=dask, progress=progress)
+    report = run_shards(shards, store, spec.name, workers=workers, dask=dask, progress=progress)
+    keep(store, spec, shown=report.stored)
+    return report
 
 
 def run_shards(

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -42,7 +41,6 @@ __all__ = [
     "load_spec",
 ]
 
-_SPECS = files("o2td.experiments") / "specs"
 MAX_FILE_BYTES = 32 * 1024
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._+-]*\Z", max_length=64)]
@@ -259,37 +257,6 @@ def load_spec(source: str | Path, *, where: str | None = None) -> Spec:
         return _decode(data)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-
-
-def paper_specs() -> list[str]:
-    """The names of the paper's experiments that come with the package.
-
-    >>> "fig-random-seq" in paper_specs()
-    True
-    """
-    return sorted(
-        file.name.removesuffix(".toml") for file in _SPECS.iterdir() if ".toml" in file.name
-    )
-
-
-def paper_spec(name: str, profile: str | None = None) -> Spec:
-    """One of the paper's experiments.
-
-    Parameters
-    ----------
-    name : str
-        Such as "fig-baird".
-    profile : str, optional
-        "quick" or "full"; as written in the file if None.
-
-    Examples
-    --------
-    >>> paper_spec("fig-random-seq", profile="full").runs
-    200
-    """
-    if name not in paper_specs():
-        raise InputError(f"no experiment {name!r}, {suggestion(name, paper_specs())}")
-    return load_spec((_SPECS / f"{name}.toml").read_text(), where=name).profile(profile)
 
 
 def _decode(data: bytes) -> Spec:

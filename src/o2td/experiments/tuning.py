@@ -29,10 +29,11 @@ from o2td.experiments.planning import (
     scaled,
     shards,
 )
-from o2td.experiments.records import CELL, rows_of, scores, sensitivity, summary
+from o2td.experiments.record import keep
 from o2td.experiments.running import RunReport, check_algorithms, run_shards
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
+from o2td.experiments.tables import CELL, rows_of, scores, sensitivity, summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,9 +88,10 @@ def tune(
     tried = run_shards(flat, store, f"{spec.name}:tuning", **options)  # type: ignore[arg-type]
     if not tried.complete:
         return Tuned(tried, None, _empty())
-    shown, _ = tuned_shards(spec, store)
+    shown, records = tuned_shards(spec, store)
     report = run_shards(shown, store, f"{spec.name}:tuned", **options)  # type: ignore[arg-type]
     store.write_manifest()
+    keep(store, spec, tuned=report.stored, sensitivity=records)
     return Tuned(tried, report, sensitivity(store, f"{spec.name}:tuning"))
 
 
@@ -168,12 +170,9 @@ def _record(scored: pl.DataFrame, best: set[int], how: str) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in CELL:
         if name != "series":
-            words = list(dict.fromkeys(scored[name].to_list()))
-            place = {word: k for k, word in enumerate(words)}
-            code = np.array([place[word] for word in scored[name].to_list()], dtype=np.int32)
-            columns[name] = Labels(code, words)
-    columns["metric"] = Labels(np.zeros(rows, dtype=np.int32), [str(scored["metric"][0])])
-    columns["score"] = Labels(np.zeros(rows, dtype=np.int32), [how])
+            columns[name] = Labels.of(scored[name].to_list())
+    columns["metric"] = Labels.of([str(scored["metric"][0])] * rows)
+    columns["score"] = Labels.of([how] * rows)
     for name in ("runs", "mean", "low", "high", "diverged_share"):
         columns[name] = scored[name].to_numpy()
     columns["chosen"] = np.array([row in best for row in scored["row"].to_list()])

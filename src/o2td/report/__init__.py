@@ -1,7 +1,7 @@
-"""Figures, tables and pages from stored results: reads the store, never runs anything.
+"""Figures, tables and pages: from tables and plain values, whatever made them; runs nothing.
 
-:func:`build` makes the reproduction's report; :mod:`o2td.report.page` is the engine of its page and
-serves any other report.
+:mod:`o2td.report.page` is the engine of every page, :mod:`o2td.report.experiment` draws any
+experiment.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from importlib import import_module
 
 # public name -> the module that holds it; imported on first use, as a page needs no pictures
 _HOMES = {
-    "Report": "o2td.report.reproduction",
-    "Results": "o2td.report.data",
-    "build": "o2td.report.reproduction",
+    "Experiment": "o2td.report.experiment",
     "Page": "o2td.report.page",
     "Section": "o2td.report.page",
 }

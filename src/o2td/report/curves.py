@@ -1,38 +1,46 @@
-"""Error along a run, and error against step size: printed and tuned step sizes side by side."""
+"""Error along a run: panels with one axis a metric, side by side, and their last errors as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2td.errors import import_extra
 from o2td.report.drawing import WIDTH, Folder, figure, log_ticks, svg, tidy
 from o2td.report.statistics import number, percent
-from o2td.report.style import look, pretty, settings, step_size
+from o2td.report.style import Look, looks, pretty, settings
 from o2td.report.truth import noise
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["METRICS", "Panel", "draw_columns", "draw_sensitivity"]
+__all__ = ["METRICS", "Panel", "columns", "draw_columns", "final_rows"]
 
 METRICS = {
     "rmse": "RMSE of the value",
     "rmspbe": "RMSPBE",
+    "rmsbe": "RMSBE",
     "mse": "MSE of the value",
     "mspbe": "MSPBE",
+    "theta_norm": "‖θ−θ*‖₂",
+    "theta_max": "‖θ−θ*‖∞",
 }
 _LONG = 34  # letters above which a legend has one column
 
 
 class Panel:
-    """One column of a figure: a title and the curves of one case at one choice of step sizes."""
+    """One column of a figure: a title and the curves of one case at one choice of settings.
 
-    def __init__(self, title: str, table: pl.DataFrame, x: str = "step") -> None:
-        self.title, self.table, self.x = title, table, x
+    Labels show the step sizes of a method or, with `every`, all of its settings.
+    """
+
+    def __init__(
+        self, title: str, table: pl.DataFrame, x: str = "step", every: bool = False
+    ) -> None:
+        self.title, self.table, self.x, self.every = title, table, x, every
 
     @property
     def metrics(self) -> list[str]:
@@ -46,8 +54,8 @@ class Panel:
         return [(row[0], row[1]) for row in keys.iter_rows()]
 
     def label(self, algorithm: str, parameters: str) -> str:
-        """Name, step sizes, and what became of diverged runs."""
-        sizes = settings(parameters)
+        """Name, settings, and what became of diverged runs."""
+        sizes = settings(parameters, self.every)
         text = pretty(algorithm) + (f", {sizes}" if sizes else "")
         rows = self.table.filter(algorithm=algorithm, parameters=parameters)
         if "diverged_runs" in rows.columns and rows["diverged_runs"][0]:
@@ -64,20 +72,30 @@ def draw_columns(
     folder: Folder, name: str, panels: Sequence[Panel], log_x: bool = False
 ) -> list[bytes]:
     """Save all panels side by side as one figure; return each as a picture of its own."""
-    metrics = dict.fromkeys(metric for panel in panels for metric in panel.metrics)
-    limits = {metric: _limits(panels, metric) for metric in metrics}
-    height = max(_height(panel) for panel in panels)
-    together = figure(WIDTH * len(panels), height)
-    parts: Any = together.subfigures(1, len(panels), squeeze=False, wspace=0.03)
-    for holder, panel in zip(parts[0], panels, strict=True):
-        _draw(holder, panel, limits, log_x)
-    folder.save(together, name)
+    folder.save(columns(panels, log_x), name)
+    limits = _all_limits(panels)
     pictures = []
     for panel in panels:
         alone = figure(WIDTH, _height(panel))
         _draw(alone, panel, limits, log_x)
         pictures.append(svg(alone))
     return pictures
+
+
+def columns(panels: Sequence[Panel], log_x: bool = False) -> Figure:
+    """All panels side by side, as one figure."""
+    limits = _all_limits(panels)
+    together = figure(WIDTH * len(panels), max(_height(panel) for panel in panels))
+    parts: Any = together.subfigures(1, len(panels), squeeze=False, wspace=0.03)
+    for holder, panel in zip(parts[0], panels, strict=True):
+        _draw(holder, panel, limits, log_x)
+    return together
+
+
+def _all_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
+    """The same axis for a metric in all panels."""
+    metrics = dict.fromkeys(metric for panel in panels for metric in panel.metrics)
+    return {metric: _limits(panels, metric) for metric in metrics}
 
 
 def _legend_columns(panel: Panel) -> int:
@@ -104,6 +122,7 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
     metrics = panel.metrics
     heights = [*([_axes_height(panel)] * len(metrics)), 0.19 * _legend_rows(panel)]
     grid = holder.add_gridspec(len(metrics) + 1, 1, height_ratios=heights)
+    styles = looks(algorithm for algorithm, _ in panel.lines())
     first: Axes | None = None
     handles: dict[str, Any] = {}
     for k, metric in enumerate(metrics):
@@ -121,7 +140,7 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
         if log_x:
             axes.set_xscale("log")
         for position, line in enumerate(panel.lines()):
-            _line(axes, panel, metric, line, position)
+            _line(axes, panel, metric, line, position, styles[line[0]])
         low, high = limits[metric]
         if size := panel.noise(metric):
             _band(axes, size, low)
@@ -160,9 +179,10 @@ def _band(axes: Axes, size: float, low: float) -> None:
     axes.axhline(size, color="#808080", linewidth=0.8)
 
 
-def _line(axes: Axes, panel: Panel, metric: str, line: tuple[str, str], position: int) -> None:
+def _line(
+    axes: Axes, panel: Panel, metric: str, line: tuple[str, str], position: int, style: Look
+) -> None:
     rows = panel.table.filter(metric=metric, algorithm=line[0], parameters=line[1]).sort("step")
-    style = look(line[0])
     x, mean, low, high = (rows[c].to_numpy() for c in ("step", "mean", "low", "high"))
     mean, low, high = (np.where(np.isfinite(v), v, np.nan) for v in (mean, low, high))
     axes.plot(
@@ -202,96 +222,6 @@ def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:
     return low / 1.3, max(high, low) * 1.3
 
 
-def draw_sensitivity(
-    folder: Folder, name: str, title: str, table: pl.DataFrame, keep: Callable[[str], bool]
-) -> bytes:
-    """Error against step size, and above it the share of runs that diverged at each."""
-    polars = import_extra("polars", extra="experiments")
-    names = [a for a in table["algorithm"].unique(maintain_order=True).to_list() if keep(a)]
-    rows = float(np.ceil(len(names) / 2))
-    made = figure(WIDTH, 4.2 + 0.19 * rows)
-    grid = made.add_gridspec(3, 1, height_ratios=[0.9, 2.6, 0.19 * rows])
-    share: Axes = made.add_subplot(grid[0, 0])
-    error: Axes = made.add_subplot(grid[1, 0], sharex=share)
-    metric = METRICS.get(table["metric"][0], table["metric"][0])
-    how = "mean over the run" if table["score"][0] == "area" else "at the end"
-    tidy(share, y="diverged", title=title)
-    tidy(error, x="step size α (other parameters at their best)", y=f"{metric}, {how}")
-    share.set_yticks([0.0, 0.5, 1.0], ["0 %", "50 %", "100 %"])
-    share.set_ylim(-0.08, 1.08)
-    share.tick_params(labelbottom=False)
-    error.set_xscale("log")
-    error.set_yscale("log")
-    smallest, floor = np.inf, []
-    for algorithm in names:
-        own = best_by_step_size(table.filter(polars.col("algorithm") == algorithm))
-        if not own:
-            continue
-        style = look(algorithm)
-        x = [row["step_size"] for row in own]
-        good = [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own]
-        share.plot(
-            x,
-            [row["diverged_share"] for row in own],
-            color=style.colour,
-            linestyle=style.dash,
-            marker=style.marker,
-        )
-        error.plot(
-            x,
-            good,
-            color=style.colour,
-            linestyle=style.dash,
-            marker=style.marker,
-            label=pretty(algorithm),
-        )
-        finite = [value for value in good if np.isfinite(value)]
-        if finite:
-            smallest = min(smallest, *finite)
-            floor.append(finite[0])
-    if floor:
-        low, high = smallest / 1.3, max(float(np.median(floor)), smallest) * 10.0
-        error.set_ylim(low, high)
-        log_ticks(error.yaxis, low, high)
-    legend: Axes = made.add_subplot(grid[2, 0])
-    legend.axis("off")
-    legend.legend(
-        *error.get_legend_handles_labels(),
-        loc="upper center",
-        ncols=2,
-        frameon=False,
-        borderaxespad=0.0,
-        labelspacing=0.3,
-    )
-    return folder.save(made, name)
-
-
-def best_by_step_size(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """One row a step size: the other parameters with the fewest diverged runs, then least error."""
-    found: dict[float, dict[str, Any]] = {}
-    for row in rows.iter_rows(named=True):
-        size = step_size(row["parameters"])
-        if size is None:
-            continue
-        rank = (row["diverged_share"], row["mean"])
-        if size not in found or rank < (found[size]["diverged_share"], found[size]["mean"]):
-            found[size] = {**row, "step_size": size}
-    return [found[size] for size in sorted(found)]
-
-
-def at_the_edge(tried: pl.DataFrame) -> set[str]:
-    """The chosen settings whose step size is the least or the largest that was tried."""
-    found = set()
-    for algorithm in tried["algorithm"].unique().to_list():
-        own = tried.filter(algorithm=algorithm)
-        sizes = [step_size(text) for text in own["parameters"].to_list()]
-        known = [value for value in sizes if value is not None]
-        for text in own.filter(chosen=True)["parameters"].to_list():
-            if len(set(known)) > 1 and step_size(text) in (min(known), max(known)):
-                found.add(f"{algorithm} {text}")
-    return found
-
-
 def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
     """A table's rows: each method, its step sizes, the last error of each metric, and diverged.
 
@@ -301,7 +231,7 @@ def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
     for algorithm, parameters in panel.lines():
         own = panel.table.filter(algorithm=algorithm, parameters=parameters)
         edge_of = " (edge of the grid)" if f"{algorithm} {parameters}" in edge else ""
-        cells = [pretty(algorithm), (settings(parameters) or "–") + edge_of]
+        cells = [pretty(algorithm), (settings(parameters, panel.every) or "–") + edge_of]
         for metric in panel.metrics:
             last = own.filter(metric=metric).sort("step").row(-1, named=True)
             cells.append(f"{number(last['mean'])} [{number(last['low'])}, {number(last['high'])}]")

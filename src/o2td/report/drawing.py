@@ -84,30 +84,37 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
 
 @dataclass
 class Folder:
-    """Where pictures and their numbers are saved; `names` collects what was written."""
+    """Where pictures and their numbers are saved; `names` collects what was drawn.
 
-    path: Path
+    Without a path nothing is saved: the pictures are in the page alone.
+    """
+
+    path: Path | None
     names: list[str] = field(default_factory=list)
 
     def save(self, made: Figure, name: str) -> bytes:
         """Write NAME.png and NAME.svg, and return the SVG."""
-        self.path.mkdir(parents=True, exist_ok=True)
         settle(made)
-        png = io.BytesIO()
-        made.savefig(png, format="png", dpi=160, metadata={"Software": None})
-        write_bytes(self.path / f"{name}.png", png.getvalue())
         data = svg(made)
-        write_bytes(self.path / f"{name}.svg", data)
         self.names.append(name)
+        if self.path is not None:
+            self.path.mkdir(parents=True, exist_ok=True)
+            png = io.BytesIO()
+            made.savefig(png, format="png", dpi=160, metadata={"Software": None})
+            write_bytes(self.path / f"{name}.png", png.getvalue())
+            write_bytes(self.path / f"{name}.svg", data)
         return data
 
     def table(self, frame: pl.DataFrame, name: str) -> None:
         """Write NAME.csv."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_bytes(self.path / f"{name}.csv", frame.write_csv().encode())
+        if self.path is not None:
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_bytes(self.path / f"{name}.csv", frame.write_csv().encode())
 
     def files(self, name: str, *kinds: str) -> list[str]:
         """The names of a figure's files as the page links to them."""
+        if self.path is None:
+            return []
         return [f"{os.path.basename(self.path)}/{name}.{kind}" for kind in kinds]  # noqa: PTH119
 
 

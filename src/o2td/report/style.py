@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from o2td.report.statistics import number
 
-__all__ = ["Look", "look", "pretty", "settings"]
+__all__ = ["Look", "look", "looks", "plain", "pretty", "setting", "settings", "size", "symbol"]
 
 LINES = ("-", "--", "-.", ":")
 MARKERS = "osD^vPX*<>hd"
@@ -108,6 +109,27 @@ def look(label: str) -> Look:
     return found
 
 
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """The looks of the methods of one figure, no two of them alike.
+
+    >>> looks(["O2TD", "O2TD sample"])["O2TD sample"].dash
+    '--'
+    """
+    found: dict[str, Look] = {}
+    for label in labels:
+        first = look(label)
+        colours = _UNKNOWN if first.colour in _UNKNOWN else (first.colour,)
+        start = colours.index(first.colour)
+        choices = (
+            Look(colour, dash, marker)
+            for marker in (first.marker, *MARKERS)
+            for dash in (first.dash, *LINES)
+            for colour in (*colours[start:], *colours[:start])
+        )
+        found[label] = next((one for one in choices if one not in found.values()), first)
+    return found
+
+
 def pretty(label: str) -> str:
     """A label as readers write it.
 
@@ -121,30 +143,46 @@ def pretty(label: str) -> str:
     if found is None:
         return label
     name, word, value = found.groups()
-    symbol = {"beta": "β", "zeta": "ζ"}.get(word, "ζ" if name == "ABTD" else "λ")
-    return f"{name}, {symbol} = {value}" if " " in name else f"{name}({symbol} = {value})"
+    letter = {"beta": "β", "zeta": "ζ"}.get(word, "ζ" if name == "ABTD" else "λ")
+    return f"{name}, {letter} = {value}" if " " in name else f"{name}({letter} = {value})"
 
 
 _SYMBOLS = {"step_size": "α", "second_step_size": "α_w", "ridge": "ridge"}
+_OTHERS = {"trace": "λ", "decay": "β", "zeta": "ζ", "regularizer": "κ", "omega": "ω"}
 
 
-def settings(parameters: str) -> str:
-    """The step sizes in a record's parameters.
+def settings(parameters: str, every: bool = False) -> str:
+    """The step sizes in a record's parameters or, with `every`, all of these.
 
     >>> settings('{"omega":"sample","second_step_size":0.02,"step_size":0.005}')
     'α = 0.005, α_w = 0.02'
+    >>> settings('{"step_size":0.1,"trace":0.9,"average":true}', every=True)
+    'α = 0.1, λ = 0.9, average = yes'
     """
     values = json.loads(parameters)
-    parts = []
-    for name, symbol in _SYMBOLS.items():
-        value = values.get(name)
-        if isinstance(value, dict) and "power" in value:
-            parts.append("{} = {:g}·t^−{:g}".format(symbol, *value["power"]))
-        elif isinstance(value, (int, float)):
-            parts.append(f"{symbol} = {size(float(value))}")
-        elif value is not None:
-            parts.append(f"{symbol} = {value}")
-    return ", ".join(parts)
+    names = [name for name in _SYMBOLS if values.get(name) is not None]
+    if every:
+        names += [name for name in values if name not in _SYMBOLS and values[name] is not None]
+    return ", ".join(f"{symbol(name)} = {_setting(values[name])}" for name in names)
+
+
+def symbol(parameter: str) -> str:
+    """How a parameter is written: its symbol, or its name.
+
+    >>> symbol("trace"), symbol("clip_update")
+    ('λ', 'clip update')
+    """
+    return _SYMBOLS.get(parameter) or _OTHERS.get(parameter) or parameter.replace("_", " ")
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict) and "power" in value:
+        return "{:g}·t^−{:g}".format(*value["power"])
+    if isinstance(value, (int, float)):
+        return size(float(value))
+    return str(value)
 
 
 def size(value: float) -> str:
@@ -157,7 +195,12 @@ def size(value: float) -> str:
     return number(value, 1) if "e" in text else text
 
 
-def step_size(parameters: str) -> float | None:
-    """The step size in a record's parameters, if it is a number."""
-    value = json.loads(parameters).get("step_size")
-    return float(value) if isinstance(value, (int, float)) else None
+def setting(parameters: str, name: str = "step_size") -> float | None:
+    """One of a record's parameters, if it is a number.
+
+    >>> setting('{"step_size":0.1}'), setting('{"step_size":"auto"}')
+    (0.1, None)
+    """
+    value = json.loads(parameters).get(name)
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if known else None

@@ -6,15 +6,15 @@ square over states): it cannot be judged below e. Exact values have none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from o2td.report.data import Results
 from o2td.report.statistics import number
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["noise", "sample", "sentence"]
+__all__ = ["noise", "sentence"]
 
 
 def noise(table: pl.DataFrame, metric: str | None = None) -> float | None:
@@ -26,18 +26,16 @@ def noise(table: pl.DataFrame, metric: str | None = None) -> float | None:
     return float(found) if isinstance(found, (int, float)) else None
 
 
-def sample(results: Results, name: str) -> str:
-    """`500 states, 100 roll-outs each`, as the files of the experiment say."""
-    truth = results.truth(name)
-    return f"{truth['states']} states, {truth['rollouts']} roll-outs each" if truth else ""
+def sentence(table: pl.DataFrame, truth: Mapping[str, Any] | None = None) -> str:
+    """What a reader must know to judge an RMSE in this table; nothing where V is exact.
 
-
-def sentence(results: Results, name: str, table: pl.DataFrame) -> str:
-    """What a reader must know to judge an RMSE of this experiment; nothing where V is exact."""
-    error, drawn = noise(table, "rmse"), sample(results, name)
+    `truth` says how true values were sampled: so many `states`, so many `rollouts` each.
+    """
+    error = noise(table, "rmse")
     if error is None:
         return ""
-    lead = "RMSE is against true values from roll-outs" + (f" ({drawn})" if drawn else "")
+    drawn = f" ({truth['states']} states, {truth['rollouts']} roll-outs each)" if truth else ""
+    lead = f"RMSE is against true values from roll-outs{drawn}"
     if error == 0.0:
         return (
             f"{lead}. All roll-outs from a state give the same return here, so these values have no"

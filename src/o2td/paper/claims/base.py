@@ -1,0 +1,119 @@
+"""What a verdict is, and how several readings of one sentence of the paper make one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from o2td.experiments.loading import Results
+from o2td.report.statistics import Interval
+
+__all__ = ["DEPENDS", "NOT", "REPRODUCED", "Claim", "Verdict", "below", "claim", "judge", "listed"]
+
+REPRODUCED = "reproduced"
+NOT = "not reproduced"
+DEPENDS = "depends on the reading"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was measured for a claim, and what follows."""
+
+    verdict: str
+    quantity: str
+    found: Interval
+    why: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, what it needs from the store, and how it is judged."""
+
+    id: int
+    claim: str
+    needs: tuple[str, ...]
+    judge: Callable[[Results], Verdict]
+
+    def row(self, verdict: Verdict) -> dict[str, Any]:
+        """The claim with its verdict, as `o2td reproduce --json` prints it."""
+        return {
+            "id": self.id,
+            "claim": self.claim,
+            "verdict": verdict.verdict,
+            "measured": _finite(verdict.found.value),
+            "low": _finite(verdict.found.low),
+            "high": _finite(verdict.found.high),
+            "why": verdict.why,
+        }
+
+
+CLAIMS: dict[int, Claim] = {}
+
+
+def claim(
+    number: int, text: str, *needs: str
+) -> Callable[[Callable[[Results], Verdict]], Callable[[Results], Verdict]]:
+    """Register the function that judges a claim."""
+
+    def register(function: Callable[[Results], Verdict]) -> Callable[[Results], Verdict]:
+        CLAIMS[number] = Claim(number, text, needs, function)
+        return function
+
+    return register
+
+
+Readings = Mapping[str, bool | None]  # None: the runs leave it open
+
+
+def below(ratios: Iterable[Interval], far: float = 1.0) -> bool | None:
+    """Whether all ratios are below one, and at most `far`, beyond chance; None where it stays open.
+
+    >>> below([Interval(0.5, 0.4, 0.6)]), below([Interval(0.9, 0.7, 1.1)])
+    (True, None)
+    """
+    ratios = list(ratios)
+    if any(ratio.low >= far for ratio in ratios):
+        return False
+    return True if all(r.value <= far and r.high < 1.0 for r in ratios) else None
+
+
+def judge(readings: Readings) -> str:
+    """Reproduced if it holds in every reading, not if in none, else it depends on the reading.
+
+    >>> judge({"printed": True, "tuned": False})
+    'depends on the reading'
+    """
+    held = sum(value is True for value in readings.values())
+    return REPRODUCED if held == len(readings) else DEPENDS if held else NOT
+
+
+def listed(readings: Readings) -> str:
+    """The readings in which a claim holds, does not hold, or stays open, in words.
+
+    Readings that agree in their first words (before a comma) and in their outcome are one.
+
+    >>> listed({"printed, RMSE": True, "printed, RMSPBE": True, "tuned, RMSE": False})
+    'It holds for: printed. It does not hold for: tuned, RMSE.'
+    >>> listed({"RMSE": True, "RMSPBE": None})
+    'It holds for: RMSE. These runs do not decide: RMSPBE.'
+    """
+    if len(set(readings.values())) == 1 and None not in readings.values():
+        held = next(iter(readings.values()))
+        count = f"all {len(readings)}" if held else f"none of {len(readings)}"
+        return f"It holds in {count} readings." if len(readings) > 1 else ""
+    groups: dict[str, list[str]] = {}
+    for name in readings:
+        groups.setdefault(name.partition(", ")[0], []).append(name)
+    found: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+    for first, names in groups.items():
+        same = len(names) > 1 and len({readings[name] for name in names}) == 1
+        for name in [first] if same else names:
+            found[readings[names[0] if same else name]].append(name)
+    words = {True: "It holds for", False: "It does not hold for", None: "These runs do not decide"}
+    return " ".join(f"{words[k]}: {'; '.join(names)}." for k, names in found.items() if names)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

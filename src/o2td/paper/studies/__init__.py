@@ -1,0 +1,21 @@
+"""The paper's studies: exact or special measurements, each a function over numbered problems."""
+
+from __future__ import annotations
+
+from o2td.experiments.studies import Study
+from o2td.paper.studies.cost import cost
+from o2td.paper.studies.geometry import geometry
+from o2td.paper.studies.landing import nearness, stability
+from o2td.paper.studies.published import published
+from o2td.paper.studies.theory import theory
+
+__all__ = ["STUDIES"]
+
+STUDIES: dict[str, Study] = {
+    "geometry": Study(geometry, 1, 1, 1, 11),
+    "theory": Study(theory, 100, 200, 20, 12),
+    "nearness": Study(nearness, 200, 200, 20, 13),
+    "stability": Study(stability, 200, 1000, 50, 14),
+    "published": Study(published, 200, 1000, 50, 16),
+    "cost": Study(cost, 1, 1, 1, 15, alone=True),
+}

@@ -1,0 +1,341 @@
+"""A page from any experiment's tables: learning curves, sensitivity curves and the numbers.
+
+Takes tables and plain values alone, so that whatever has results can be drawn: an experiment of a
+user's own, or one of a paper with its own words (:class:`Wording`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from o2td.atomic import write_bytes
+from o2td.errors import InputError, import_extra
+from o2td.report.cases import LabelledCase, cases_of
+from o2td.report.curves import METRICS, Panel, columns, draw_columns, final_rows
+from o2td.report.drawing import Folder, styled
+from o2td.report.page import Block, Columns, Details, Page, Picture, Section, Table, Text
+from o2td.report.sensitivity import at_the_edge, sensitivity_figure, varied
+from o2td.report.style import pretty
+from o2td.report.truth import sentence
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_picture", "write_page"]
+
+_CROWDED = 11  # lines that one picture can show
+_MOST_CASES = 12  # cases that are drawn; all are in the files
+SENSITIVITY = (
+    "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
+    " but its share of diverged runs above."
+)
+_OWN_GRID = (
+    "How the error at the end depends on the settings. A setting of which a run diverged has no"
+    " error below, but its share of diverged runs above."
+)
+_CHOSEN = (
+    "Where a method was run with several settings, the curve is that of the least error at the end"
+    " on these very runs, which flatters it; `--tune` chooses on other seeds."
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that a report shows of an experiment.
+
+    `about` holds title, notes, runs, steps and seeds; `curves` a table for each way, `"shown"` and
+    `"tuned"`, with mean and interval at every recorded step; `tried` what tuning tried; `truth`
+    how true values were sampled.
+    """
+
+    name: str
+    about: dict[str, Any]
+    curves: dict[str, pl.DataFrame]
+    tried: pl.DataFrame | None = None
+    truth: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What a section calls the two ways of choosing settings, and what it shows of them.
+
+    `short` stands in the tables' files for the settings shown; `settings` heads their column, which
+    has all settings with `every`. A crowded picture omits the methods in `leave_out`; without these
+    it is split. Sensitivity is drawn for `parameters`, or for all that vary.
+    """
+
+    shown: str = "Settings of the spec"
+    tuned: str = "Tuned settings"
+    short: str = "given"
+    settings: str = "settings"
+    every: bool = True
+    leave_out: tuple[str, ...] = ()
+    parameters: tuple[str, ...] | None = None
+
+    def title(self, way: str) -> str:
+        """The words for a way."""
+        return self.tuned if way == "tuned" else self.shown
+
+
+def write_page(path: Path, experiments: Sequence[Experiment], figures: Path | None) -> Path:
+    """Write one page of these experiments, the figures' files too where there is a folder."""
+    folder = Folder(figures)
+    with styled():
+        sections = [section(one, folder) for one in experiments]
+    titles = [one.about["title"] or one.name for one in experiments]
+    page = Page(
+        titles[0] if len(titles) == 1 else "Results",
+        "" if len(titles) == 1 else ", ".join(titles),
+        [*sections, _made(experiments)],
+        "Numbers in brackets are 95 % intervals over runs."
+        + (f" The figures' numbers are in {figures.name}/*.csv." if figures is not None else ""),
+    )
+    write_bytes(path, page.html().encode())
+    return path
+
+
+def plot(experiment: Experiment, kind: str = "curves") -> Figure:
+    """One figure of an experiment: `kind` is "curves" or "sensitivity"."""
+    wording = Wording()
+    with styled():
+        if kind == "curves":
+            return columns([p for group in _groups(experiment, wording) for p in group.panels])
+        if kind != "sensitivity":
+            raise InputError(f'kind: {kind!r}; choose "curves" or "sensitivity"')
+        panels = [
+            (f"{case.words}".lstrip(", ") or experiment.name, own, parameter)
+            for case, own, parameter in _sensitivities(experiment, wording)
+        ]
+        if not panels:
+            raise InputError(
+                f"{experiment.name}: no parameter was varied; give a grid, or run with --tune"
+            )
+        return sensitivity_figure(panels)
+
+
+def section(
+    experiment: Experiment, folder: Folder, lead: str = "", wording: Wording | None = None
+) -> Section:
+    """Learning curves of every case, as given and tuned, with sensitivity and the last errors."""
+    wording = wording or Wording()
+    about = experiment.about
+    made = Section(_anchor(experiment.name), about["title"] or experiment.name)
+    first = next(iter(experiment.curves.values()))
+    known = sentence(first, experiment.truth)
+    chosen = _CHOSEN if any(_several(table) for table in experiment.curves.values()) else ""
+    made.add(Text(" ".join(part for part in (lead, how(about), known, chosen) if part)))
+    cases = cases_of(first)
+    if len(cases) > _MOST_CASES:
+        made.add(Text(f"The first {_MOST_CASES} of {len(cases)} cases are drawn."))
+    for group in _groups(experiment, wording):
+        made.add(*_side_by_side(folder, group, experiment, wording))
+    pictures: list[Block] = [
+        sensitivity_picture(folder, experiment.name + case.suffix, own, case.words, wording, name)
+        for case, own, name in _sensitivities(experiment, wording)
+    ]
+    if pictures:
+        made.add(Text(SENSITIVITY if experiment.tried is not None else _OWN_GRID))
+        made.add(Columns(pictures))
+    notes = [f"{pretty(label)}: {note}" for label, note in about["notes"].items()]
+    if notes:
+        made.add(Text("Where step sizes come from. " + "; ".join(notes) + "."))
+    return made
+
+
+def how(about: dict[str, Any]) -> str:
+    """How many runs of how many steps, and from which seeds."""
+    tuned = f", tuned on seed {about['tuning_seed']}" if about["sensitivity"] else ""
+    return (
+        f"{about['runs']} runs of {about['steps']} steps, seed {about['seed']}{tuned}; bands and"
+        " brackets are 95 % intervals over runs."
+    )
+
+
+def sensitivity_picture(
+    folder: Folder,
+    label: str,
+    tried: pl.DataFrame,
+    words: str,
+    wording: Wording,
+    parameter: str = "step_size",
+) -> Picture:
+    """Error and share of diverged runs against a parameter; `words` end its title."""
+    if tried["algorithm"].n_unique() > _CROWDED:
+        tried_shown = _without(tried, wording.leave_out)
+    else:
+        tried_shown = tried
+    plain = parameter == "step_size"
+    name = f"{label}-sensitivity" if plain else f"{label}-sensitivity-{parameter}"
+    what = "the step size" if plain else parameter.replace("_", " ")
+    title = f"Sensitivity to {what}{words}"
+    data = folder.save(sensitivity_figure([(title, tried_shown, parameter)]), name)
+    folder.table(tried, name)
+    files = folder.files(name, "png", "svg", "csv")
+    return Picture(data, f"Diverged runs and error against {what}, {name}", "", files)
+
+
+# -- learning curves -------------------------------------------------------------------------------
+
+
+class _Group(NamedTuple):
+    """Panels that stand side by side in one figure, and the cases that they show."""
+
+    label: str
+    cases: list[LabelledCase]
+    panels: list[Panel]
+
+
+def _groups(experiment: Experiment, wording: Wording) -> Iterator[_Group]:
+    """Side by side stand the two ways of choosing settings; where there is one, the cases do."""
+    ways = list(experiment.curves)
+    cases = cases_of(experiment.curves[ways[0]])[:_MOST_CASES]
+    for group in [[case] for case in cases] if len(ways) > 1 else [cases]:
+        label = experiment.name + (group[0].suffix if len(ways) > 1 else "")
+        panels = [
+            panel
+            for case in group
+            for way in ways
+            for panel in _panels(experiment, case, way, wording)
+        ]
+        yield _Group(label, group, panels)
+
+
+def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wording) -> list[Panel]:
+    """One panel, or several where one could not be read."""
+    table, title = case.of(experiment.curves[way]), wording.title(way) + case.words
+    table = _best(table) if _several(table) else table
+    algorithms = table["algorithm"].unique(maintain_order=True).to_list()
+    if len(algorithms) <= _CROWDED:
+        return [Panel(title, table, every=wording.every)]
+    if wording.leave_out:
+        solvers = [a for a in algorithms if table.filter(algorithm=a)["step"].n_unique() == 1]
+        shown = _without(table, (*wording.leave_out, *solvers))
+        return [Panel(title, shown, every=wording.every)]
+    ranked = [row["algorithm"] for row in _ends(table).sort("diverged_share", "mean").to_dicts()]
+    parts = [ranked[k : k + _CROWDED - 1] for k in range(0, len(ranked), _CROWDED - 1)]
+    polars = import_extra("polars", extra="experiments")
+    return [
+        Panel(
+            f"{title}, {'least errors' if k == 0 else f'next ({k + 1} of {len(parts)})'}",
+            table.filter(polars.col("algorithm").is_in(part)),
+            every=wording.every,
+        )
+        for k, part in enumerate(parts)
+    ]
+
+
+def _side_by_side(
+    folder: Folder, group: _Group, experiment: Experiment, wording: Wording
+) -> list[Block]:
+    """The panels as pictures beside each other, and their last errors as tables."""
+    polars = import_extra("polars", extra="experiments")
+    pictures = draw_columns(folder, group.label, group.panels)
+    files = folder.files(group.label, "png", "svg", "csv")
+    shown = [
+        Picture(data, f"Error along the run, {panel.title.lower()}", "", files)
+        for data, panel in zip(pictures, group.panels, strict=True)
+    ]
+    tables, frames = [], []
+    for case in group.cases:
+        for way, curves in experiment.curves.items():
+            table = case.of(curves)
+            short = "tuned" if way == "tuned" else wording.short
+            frames.append(table.with_columns(step_sizes=polars.lit(short)))
+            tables.append(_last_errors(table, case, way, experiment, wording))
+    folder.table(polars.concat(frames), group.label)
+    return [Columns(shown), Details(f"Numbers, {group.label}", tables)]
+
+
+def _last_errors(
+    table: pl.DataFrame, case: LabelledCase, way: str, experiment: Experiment, wording: Wording
+) -> Table:
+    """The last error of every setting, those at the edge of the tuning grid marked."""
+    tried = experiment.tried if way == "tuned" else None
+    edge = at_the_edge(case.of(tried)) if tried is not None else set()
+    panel = Panel("", table, every=wording.every)
+    names = ["method", wording.settings, *(METRICS.get(m, m) for m in panel.metrics)]
+    names.append("diverged runs")
+    title = wording.title(way) + case.words
+    words = f"{title}: error at the end, mean and 95 % interval over finite runs"
+    return Table(names, final_rows(panel, edge), words, names[2:])
+
+
+def _several(table: pl.DataFrame) -> bool:
+    """Whether a method of a case was run with more than one setting."""
+    keys = ["domain", "scheme", "algorithm"]
+    polars = import_extra("polars", extra="experiments")
+    count = table.group_by(keys).agg(polars.col("parameters").n_unique())
+    return bool((count["parameters"] > 1).any())
+
+
+def _ends(table: pl.DataFrame) -> pl.DataFrame:
+    """The first metric at the last step of every setting."""
+    first = table.filter(metric=table["metric"][0]).sort("step", maintain_order=True)
+    keys = ["domain", "scheme", "algorithm", "parameters"]
+    last: pl.DataFrame = first.group_by(keys, maintain_order=True).last()
+    return last
+
+
+def _best(table: pl.DataFrame) -> pl.DataFrame:
+    """Every method at the setting with the fewest diverged runs, then the least last error."""
+    keys = ["domain", "scheme", "algorithm"]
+    ranked = _ends(table).sort("diverged_share", "mean", maintain_order=True)
+    best = ranked.group_by(keys, maintain_order=True).first().select(*keys, "parameters")
+    kept: pl.DataFrame = table.join(best, on=[*keys, "parameters"], how="semi")
+    return kept
+
+
+def _without(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    polars = import_extra("polars", extra="experiments")
+    rest: pl.DataFrame = table.filter(~polars.col("algorithm").is_in(list(names)))
+    return rest
+
+
+# -- sensitivity -----------------------------------------------------------------------------------
+
+
+def _sensitivities(
+    experiment: Experiment, wording: Wording
+) -> Iterator[tuple[LabelledCase, pl.DataFrame, str]]:
+    """Every case with a table of scores and the parameter to draw them against.
+
+    The scores are those of tuning or, where nothing was tuned, the last errors of the spec's grid.
+    """
+    polars = import_extra("polars", extra="experiments")
+    table = experiment.tried
+    if table is None and "shown" not in experiment.curves:
+        return
+    if table is None:
+        table = _ends(experiment.curves["shown"]).with_columns(score=polars.lit("final"))
+    cases = cases_of(next(iter(experiment.curves.values())))
+    for case in cases[:_MOST_CASES]:
+        own = case.of(table)
+        for name in varied(own):
+            if wording.parameters is None or name in wording.parameters:
+                yield case, own, name
+
+
+# -- how it was made -------------------------------------------------------------------------------
+
+
+def _made(experiments: Sequence[Experiment]) -> Section:
+    names = ["experiment", "runs", "steps", "seed", "seed of tuning"]
+    rows = [
+        [
+            one.name,
+            *(str(one.about[key]) for key in ("runs", "steps", "seed")),
+            str(one.about["tuning_seed"]) if one.about["sensitivity"] else "–",
+        ]
+        for one in experiments
+    ]
+    return Section("made", "How this was made").add(
+        Table(names, rows, "Seeds: equal seeds and versions give equal bytes", names[1:])
+    )
+
+
+def _anchor(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

@@ -1,0 +1,147 @@
+"""Error against a parameter, and above it the share of runs that diverged at each value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from o2td.report.curves import METRICS
+from o2td.report.drawing import WIDTH, figure, log_ticks, tidy
+from o2td.report.style import looks, pretty, setting, symbol
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["at_the_edge", "best_by", "sensitivity_figure", "varied"]
+
+Lines = dict[str, dict[float, dict[str, Any]]]  # by method and value of the parameter
+
+
+def varied(table: pl.DataFrame) -> list[str]:
+    """The numeric parameters of which a method has several values in a table, step sizes first."""
+    found = []
+    texts = table["parameters"].unique(maintain_order=True).to_list()
+    names = dict.fromkeys(name for text in texts for name in json.loads(text))
+    for name in names:
+        for algorithm in table["algorithm"].unique().to_list():
+            own = table.filter(algorithm=algorithm)["parameters"].unique().to_list()
+            values = {setting(text, name) for text in own} - {None}
+            if len(values) > 1:
+                found.append(name)
+                break
+    return sorted(found, key=lambda name: name != "step_size")
+
+
+def sensitivity_figure(panels: Sequence[tuple[str, pl.DataFrame, str]]) -> Figure:
+    """Titles, tables of scores and the parameter of each, side by side.
+
+    A line is a method, its other parameters at their best.
+    """
+    found = [
+        {
+            name: own
+            for name in table["algorithm"].unique(maintain_order=True).to_list()
+            if (own := best_by(table.filter(algorithm=name), parameter))
+        }
+        for _, table, parameter in panels
+    ]
+    rows = float(np.ceil(max(len(lines) for lines in found) / 2))
+    made = figure(WIDTH * len(panels), 4.2 + 0.19 * rows)
+    parts: Any = made.subfigures(1, len(panels), squeeze=False, wspace=0.03)
+    for holder, panel, lines in zip(parts[0], panels, found, strict=True):
+        _panel(holder, *panel, lines, 0.19 * rows)
+    return made
+
+
+def _panel(
+    holder: Any, title: str, table: pl.DataFrame, parameter: str, lines: Lines, height: float
+) -> None:
+    grid = holder.add_gridspec(3, 1, height_ratios=[0.9, 2.6, height])
+    share: Axes = holder.add_subplot(grid[0, 0])
+    error: Axes = holder.add_subplot(grid[1, 0], sharex=share)
+    metric = METRICS.get(table["metric"][0], table["metric"][0])
+    how = "mean over the run" if table["score"][0] == "area" else "at the end"
+    tidy(share, y="diverged", title=title)
+    what = "step size α" if parameter == "step_size" else symbol(parameter)
+    tidy(error, x=f"{what} (other parameters at their best)", y=f"{metric}, {how}")
+    share.set_yticks([0.0, 0.5, 1.0], ["0 %", "50 %", "100 %"])
+    share.set_ylim(-0.08, 1.08)
+    share.tick_params(labelbottom=False)
+    if _logarithmic(value for own in lines.values() for value in own):
+        error.set_xscale("log")
+    error.set_yscale("log")
+    _draw(share, error, lines)
+    legend: Axes = holder.add_subplot(grid[2, 0])
+    legend.axis("off")
+    legend.legend(
+        *error.get_legend_handles_labels(),
+        loc="upper center",
+        ncols=2,
+        frameon=False,
+        borderaxespad=0.0,
+        labelspacing=0.3,
+    )
+
+
+def _draw(share: Axes, error: Axes, lines: Lines) -> None:
+    """Draw every method's line and choose the axis: what runs away leaves the view."""
+    styles = looks(lines)
+    least, firsts = np.inf, []
+    for algorithm, own in lines.items():
+        style = styles[algorithm]
+        line: dict[str, Any] = {
+            "color": style.colour,
+            "linestyle": style.dash,
+            "marker": style.marker,
+        }
+        good = [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own.values()]
+        share.plot([*own], [row["diverged_share"] for row in own.values()], **line)
+        error.plot([*own], good, label=pretty(algorithm), **line)
+        finite = [value for value in good if np.isfinite(value)]
+        if finite:
+            least = min(least, *finite)
+            firsts.append(finite[0])
+    if firsts and least > 0:
+        low, high = least / 1.3, max(float(np.median(firsts)), least) * 10.0
+        error.set_ylim(low, high)
+        log_ticks(error.yaxis, low, high)
+
+
+def _logarithmic(values: Iterable[float]) -> bool:
+    """Whether values span a decade or more, none of them zero."""
+    known = sorted(values)
+    return bool(known) and known[0] > 0 and known[-1] >= 10 * known[0]
+
+
+def best_by(rows: pl.DataFrame, parameter: str = "step_size") -> dict[float, dict[str, Any]]:
+    """One row a value of `parameter`: of the other settings the one with the fewest diverged runs.
+
+    Among equals the least error decides.
+    """
+    found: dict[float, dict[str, Any]] = {}
+    for row in rows.iter_rows(named=True):
+        value = setting(row["parameters"], parameter)
+        if value is None:
+            continue
+        rank = (row["diverged_share"], row["mean"])
+        if value not in found or rank < (found[value]["diverged_share"], found[value]["mean"]):
+            found[value] = row
+    return {value: found[value] for value in sorted(found)}
+
+
+def at_the_edge(tried: pl.DataFrame) -> set[str]:
+    """The chosen settings whose step size is the least or the largest that was tried."""
+    found = set()
+    for algorithm in tried["algorithm"].unique().to_list():
+        own = tried.filter(algorithm=algorithm)
+        sizes = [setting(text) for text in own["parameters"].to_list()]
+        known = [value for value in sizes if value is not None]
+        for text in own.filter(chosen=True)["parameters"].to_list():
+            if len(set(known)) > 1 and setting(text) in (min(known), max(known)):
+                found.add(f"{algorithm} {text}")
+    return found
