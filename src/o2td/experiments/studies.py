@@ -47,7 +47,18 @@ class Measurement:
 class Study(NamedTuple):
     """What to run, on how many problems by profile, how many of them a part.
 
-    A study of time has `alone`: other work beside it would disturb what it measures.
+    Parameters
+    ----------
+    run : function
+        `(first, last, seed) -> measurements` on problems first..last.
+    quick, full : int
+        Problems in the two profiles.
+    part : int
+        Problems of one file.
+    seed : int
+        What `run` is given.
+    alone : bool
+        Run beside nothing else, because it measures time.
     """
 
     run: Callable[[int, int, int], Iterator[Measurement]]
@@ -101,7 +112,8 @@ def run_studies(
     ...         yield Measurement("numbers", "", "square", k**2, k)
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = Store(folder.name)
-    >>> found = run_studies({"squares": Study(squares, 4, 100, 2, seed=1)}, store, workers=1)
+    >>> mine = {"squares": Study(squares, quick=4, full=100, part=2, seed=1)}
+    >>> found = run_studies(mine, store, workers=1)
     >>> study(store, found.ids)["value"].to_list()
     [0.0, 1.0, 4.0, 9.0]
     >>> folder.cleanup()

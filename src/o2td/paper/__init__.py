@@ -19,7 +19,6 @@ _HOMES = {
     "spec": "o2td.paper.catalogue",
     "specs": "o2td.paper.catalogue",
     "STUDIES": "o2td.paper.studies",
-    "Reproduction": "o2td.paper.reproduction",
     "reproduce": "o2td.paper.reproduction",
     "Report": "o2td.paper.report",
     "build": "o2td.paper.report",

@@ -10,7 +10,6 @@ from importlib import import_module
 
 # public name -> the module that holds it; imported on first use, as a page needs no pictures
 _HOMES = {
-    "Experiment": "o2td.report.experiment",
     "Page": "o2td.report.page",
     "Section": "o2td.report.page",
 }
