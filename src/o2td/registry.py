@@ -24,7 +24,16 @@ from typing import Any, NamedTuple
 
 from o2td.errors import InputError, O2TDError
 
-__all__ = ["DOMAINS", "ESTIMATORS", "FEATURES", "LEARNERS", "LOG_TESTS", "SOLVERS", "Registry"]
+__all__ = [
+    "DOMAINS",
+    "ESTIMATORS",
+    "FEATURES",
+    "FORMATS",
+    "LEARNERS",
+    "LOG_TESTS",
+    "SOLVERS",
+    "Registry",
+]
 
 Factory = Callable[..., Any]
 
@@ -163,3 +172,4 @@ DOMAINS = Registry("domains", home="o2td.domains")
 FEATURES = Registry("features", home="o2td.features")
 ESTIMATORS = Registry("estimators", home="o2td.evaluation.estimators")
 LOG_TESTS = Registry("log_tests", home="o2td.evaluation.log_tests")
+FORMATS = Registry("formats", home="o2td.sources.formats")

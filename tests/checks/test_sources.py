@@ -129,7 +129,7 @@ def test_transitions_that_differ_from_their_chunk_are_found() -> None:
 def test_a_report_of_all_checks() -> None:
     report = check_source(played())
     assert set(report.passed) == set(NAMES)
-    assert str(report) == f"RolloutSource: {len(NAMES)} passed, 0 not applicable"
+    assert str(report) == f"LogSource: {len(NAMES)} passed, 0 not applicable"
 
 
 def test_what_is_not_a_source_is_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import FormatError, InputError
-from o2td.sources.readers import FrameReader
+from o2td.sources.formats.frames import PandasFrame
 
 
 def _log(rows=6, **columns):
@@ -196,5 +196,5 @@ def test_a_mixture_is_found_in_one_look_at_each_value():
     values = [Counted(1.0) for _ in range(2000)]
     log = _log(2001, reward=pd.Series([*values, "x"], dtype=object))
     with pytest.raises(InputError, match="row 2001 is 'x'"):
-        list(FrameReader(log).batches(0, {"reward": "float"}, 65_536))
+        list(PandasFrame(log).batches({"reward": "float"}, 65_536))
     assert Counted.looks <= 2 * len(values)

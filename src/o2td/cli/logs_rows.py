@@ -9,7 +9,7 @@ from o2td.errors import InputError
 
 if TYPE_CHECKING:
     from o2td.evaluation.model import ValueModel
-    from o2td.sources.blocks import Where
+    from o2td.sources.places import Where
 
 __all__ = ["chances_of", "check_states", "predicted", "rows_of", "value_name"]
 
@@ -22,17 +22,16 @@ def rows_of(
     """Observations (n, k) or states (n,), the columns of `more` if all are there, and the place."""
     import numpy as np
 
-    from o2td.sources.blocks import Where
     from o2td.sources.cells import OBSERVED, as_floats, check_finite, whole_numbers
     from o2td.sources.columns import Mapped
-    from o2td.sources.paths import expand
-    from o2td.sources.readers import FileReader
+    from o2td.sources.parts import files_of
+    from o2td.sources.places import Where
     from o2td.sources.schema import check_schema
 
-    reader = FileReader(expand(list(files)))
+    parts = files_of(list(files))
     kind, any_rows = "int" if states else "float", False
-    for part, file in enumerate(reader.names):
-        columns = reader.schema(part).names
+    for part in parts:
+        file, columns = part.label, part.schema().names
         for name in inputs:
             if name not in columns:
                 raise InputError(
@@ -41,9 +40,9 @@ def rows_of(
                 )
         extra = list(more) if all(name in columns for name in more) else []
         kinds = dict.fromkeys(inputs, kind) | dict.fromkeys(extra, "float")
-        check_schema(reader, part, Mapped({"observation": tuple(inputs)}), kinds)
+        check_schema(part, part, Mapped({"observation": tuple(inputs)}), kinds)
         first = 0
-        for batch in reader.batches(part, kinds, _ROWS):
+        for batch in part.batches(kinds, _ROWS):
             where = Where([file], 0, first)
             first += batch.num_rows
             if not batch.num_rows:
@@ -60,7 +59,7 @@ def rows_of(
             rows = table[0] if states else np.column_stack(table)
             yield rows, [read[name] for name in extra], where
     if not any_rows:
-        raise InputError(f"{reader.names[0]}: has no rows; write some, or leave it out")
+        raise InputError(f"{parts[0].label}: has no rows; write some, or leave it out")
 
 
 def check_states(model: ValueModel, states: Any, where: Where) -> None:

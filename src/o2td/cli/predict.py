@@ -58,7 +58,7 @@ def command(
 
 def _check_out(out: Path, read: list[str], force: bool) -> None:
     """Refuse a file that is not to be written: of no known format, read itself, or there already."""
-    from o2td.sources.paths import expand
+    from o2td.sources.parts import files_of
 
     if out.suffix.lower() not in (".parquet", ".pq", ".csv"):
         raise InputError(f"{out}: values are written as parquet or CSV; name it {out.stem}.parquet")
@@ -68,7 +68,7 @@ def _check_out(out: Path, read: list[str], force: bool) -> None:
         return
     if out.is_dir():
         raise InputError(f"{out}: is a folder, not a file; name another one")
-    files = [Path(read[0]), *expand(read[1:])]
+    files = [Path(read[0]), *(Path(part.label) for part in files_of(read[1:]))]
     if any(file.exists() and out.samefile(file) for file in files):
         raise InputError(
             f"{out}: is read by this command, so it is not replaced; name another file"

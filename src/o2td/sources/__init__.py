@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.columns import SYNONYMS, Columns
-from o2td.sources.datasets import MinariSource, minari
-from o2td.sources.environments import RolloutSource, rollouts
+from o2td.sources.format import Format
 from o2td.sources.info import LogInfo
-from o2td.sources.logs import LogSource, open_logs
+from o2td.sources.logs import LogSource
+from o2td.sources.opening import minari, open_logs, rollouts
 from o2td.sources.rows import LogRows
 from o2td.sources.source import Source
 from o2td.sources.write import write_logs
@@ -29,11 +29,10 @@ __all__ = [
     "SYNONYMS",
     "BehaviorModel",
     "Columns",
+    "Format",
     "LogInfo",
     "LogRows",
     "LogSource",
-    "MinariSource",
-    "RolloutSource",
     "Source",
     "fit_behavior_model",
     "minari",

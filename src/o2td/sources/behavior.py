@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
-from o2td.sources.blocks import Floats, Ints, Keys, mix
+from o2td.sources.places import Keys, mix
 
 if TYPE_CHECKING:
     from o2td.sources.source import Source

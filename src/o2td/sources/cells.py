@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import import_extra
-from o2td.sources.blocks import LARGEST, Bools, Floats, Ints, Where
+from o2td.sources.places import Where
 
+LARGEST = 1e75  # of numbers: the square of a product of two of them is still a number
+_TILE = 4096  # rows transposed at a time, so that the target stays in the cache
 OBSERVED = 1e37  # of observations: feature maps read larger bounds, as Gymnasium writes, as none
 _LARGE = "correct it, or use a larger unit: numbers go up to"
 RUN_TOGETHER = "as floats whole numbers run together from 2**53 on: number from 0"
@@ -77,3 +81,13 @@ def whole_numbers(column: Any, name: str, where: Where) -> Ints:
         row = int(np.argmax(bad))
         where.refuse(row, name, f"is {values[row]:g}", "write a whole number")
     return values.astype(np.int64)
+
+
+def matrix(columns: list[npt.NDArray[Any]]) -> Floats:
+    """The columns as rows of one C-contiguous matrix."""
+    rows = np.empty((len(columns[0]), len(columns)))
+    for low in range(0, len(rows), _TILE):
+        for j, column in enumerate(columns):
+            part = column[low : low + _TILE]
+            rows[low : low + len(part), j] = part
+    return rows

@@ -1,4 +1,4 @@
-"""From Arrow record batches to blocks of NumPy arrays, every cell checked.
+"""From Arrow record batches to one NumPy array for each role, every cell checked.
 
 The decoder remembers the last row of the batch before, so that episodes, steps and their order are
 checked across batches and files as if there were no boundary.
@@ -12,27 +12,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import import_extra
-from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where, mix, padded
 from o2td.sources.cells import (
+    LARGEST,
     MISSING,
     OBSERVED,
     RUN_TOGETHER,
     all_usable,
     as_floats,
     check_finite,
+    matrix,
     nulls,
     pa_bool,
     whole_numbers,
 )
 from o2td.sources.columns import Mapped
+from o2td.sources.places import Keys, Where, mix
 
 SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
 _OF_A_STEP = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 
 
+# The columns of consecutive rows by role, without those that the log does not give. Also `start`
+# (first rows of episodes), `key` (their names as hashes), `next_known` (rows whose successor is
+# written, absent if all are) and `bare` (rows that only hold a final observation, absent if none).
+Decoded = dict[str, Any]
+
+
 class Decoder:
-    """Turns the record batches of one log into blocks, in order."""
+    """Turns the record batches of one log into columns of numbers, in order."""
 
     def __init__(
         self, mapped: Mapped, discrete: bool, from_flags: bool, middle: bool = False
@@ -43,27 +52,29 @@ class Decoder:
         self._middle = middle  # the first row may be anywhere in its episode
         self._seen = Seen()
         self._last_episode: Any = None
+        self._last_key = np.zeros(1, dtype=np.uint64)
         self._last_step: int | None = None
         self._base: int | None = None
         self._last_time: Any = None
         self._last_end = True
         self._count = 0
 
-    def decode(self, batch: Any, where: Where) -> Block:
-        """One block of a batch that has at least one row."""
+    def decode(self, batch: Any, where: Where) -> Decoded:
+        """The columns of a batch that has at least one row."""
         reward, bare = self._reward(batch, where)
         terminated, truncated = self._ends(batch, where, bare)
-        new, key = self._episodes(batch, where, terminated | truncated, bare)
-        self._order(batch, where, new)
-        block = Block(where, new, key, reward, terminated, truncated, bare=bare)
-        self._observations(batch, where, block)
-        block.action = self._action(batch, where, bare)
-        for role in ("rho", "behavior_prob", "target_prob", "discount"):
-            setattr(block, role, self._optional(batch, role, where, bare))
-        for role in ("behavior_logprob", "target_logprob"):
-            setattr(block, role, self._optional(batch, role, where, bare, low=True))
-        self._per_action(batch, where, block)
-        return block
+        start, names = self._episodes(batch, where, terminated | truncated, bare)
+        self._order(batch, where, start)
+        names = np.concatenate([self._last_key, names])
+        self._last_key = names[-1:]
+        found: Decoded = {"start": start, "key": names[np.cumsum(start)], "reward": reward}
+        found |= {"terminated": terminated, "truncated": truncated, "bare": bare}
+        found |= self._inputs(batch, where) | self._successors(batch, where, terminated)
+        found["action"] = self._action(batch, where, bare)
+        for role in (*_OF_A_STEP, "discount"):
+            found[role] = self._optional(batch, role, where, bare)
+        found |= self._per_action(batch, where, bare)
+        return {role: values for role, values in found.items() if values is not None}
 
     # -- rows --------------------------------------------------------------------------------------
 
@@ -246,82 +257,89 @@ class Decoder:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def _observations(self, batch: Any, where: Where, block: Block) -> None:
+    def _inputs(self, batch: Any, where: Where) -> Decoded:
+        found: Decoded = {}
         names = self.mapped.many("observation")
         if names:
-            columns = [as_floats(batch.column(name)) for name in names]
-            for name, column in zip(names, columns, strict=True):
-                check_finite(column, name, where, most=OBSERVED)
-            block.observation = padded(columns)
+            found["observation"] = self._matrix(batch, names, where, None, OBSERVED)
         state = self.mapped.one("state")
         if state is not None:
-            block.state = whole_numbers(batch.column(state), state, where)
-            if block.state.min() < 0:
-                row = int(np.argmax(block.state < 0))
-                where.refuse(row, state, f"is {block.state[row]}", "number the states from 0")
-        self._successors(batch, where, block)
+            found["state"] = states = whole_numbers(batch.column(state), state, where)
+            if states.min() < 0:
+                row = int(np.argmax(states < 0))
+                where.refuse(row, state, f"is {states[row]}", "number the states from 0")
+        return found
 
-    def _successors(self, batch: Any, where: Where, block: Block) -> None:
+    def _successors(self, batch: Any, where: Where, terminated: Bools) -> Decoded:
+        found: Decoded = {}
         names = self.mapped.many("next_observation")
-        missing: Bools | None = None
+        missing = np.zeros(batch.num_rows, dtype=np.bool_)
         if names and self.mapped.many("observation"):
-            columns = [as_floats(batch.column(name)) for name in names]
-            missing = np.isnan(columns[0])
-            for name, column in zip(names, columns, strict=True):
-                check_finite(column, name, where, missing | block.terminated, OBSERVED)
-            block.next_observation = padded(columns)[1:]
+            missing = np.isnan(as_floats(batch.column(names[0])))
+            skip = missing | terminated
+            found["next_observation"] = self._matrix(batch, names, where, skip, OBSERVED)
         state = self.mapped.one("next_state")
-        if state is not None and block.state is not None:
+        if state is not None and self.mapped.one("state") is not None:
             column = batch.column(state)
             unknown = nulls(column)
             values = as_floats(column) if unknown.any() else None
             filled = column if values is None else np.where(np.isnan(values), -1.0, values)
-            block.next_state = whole_numbers(filled, state, where)
-            unknown |= block.next_state < 0
-            missing = unknown if missing is None else missing | unknown
-        if missing is not None and missing.any():
-            block.next_known = ~missing
+            found["next_state"] = whole_numbers(filled, state, where)
+            missing |= unknown | (found["next_state"] < 0)
+        if missing.any():
+            found["next_known"] = ~missing
+        return found
+
+    def _matrix(
+        self,
+        batch: Any,
+        names: tuple[str, ...],
+        where: Where,
+        skip: Bools | None,
+        most: float = LARGEST,
+    ) -> Floats:
+        """Columns of numbers as one matrix, checked outside the rows to skip."""
+        columns = [as_floats(batch.column(name)) for name in names]
+        for name, column in zip(names, columns, strict=True):
+            check_finite(column, name, where, skip, most)
+        return matrix(columns)
 
     def _action(self, batch: Any, where: Where, bare: Bools | None) -> npt.NDArray[Any] | None:
         names = self.mapped.many("action")
         if not names:
             return None
-        columns = []
-        for name in names:
-            values = as_floats(batch.column(name))
-            check_finite(values, name, where, bare)
-            columns.append(values if bare is None else np.where(bare, 0.0, values))
-        if len(names) > 1:
-            return np.ascontiguousarray(padded(columns)[1:])
         pa = import_extra("pyarrow", "logs")
-        whole = not pa.types.is_floating(batch.column(names[0]).type)
-        if whole or self.discrete:
-            return whole_numbers(columns[0], names[0], where)
-        return columns[0]
+        real = pa.types.is_floating(batch.column(names[0]).type) and not self.discrete
+        if len(names) > 1 or (real and isinstance(self.mapped.roles["action"], tuple)):
+            rows = self._matrix(batch, names, where, bare)
+            return rows if bare is None else np.where(bare[:, None], 0.0, rows)
+        values = as_floats(batch.column(names[0]))
+        check_finite(values, names[0], where, bare)
+        values = values if bare is None else np.where(bare, 0.0, values)
+        return values if real else whole_numbers(values, names[0], where)
 
-    def _optional(
-        self, batch: Any, role: str, where: Where, bare: Bools | None, low: bool = False
-    ) -> Floats | None:
+    def _optional(self, batch: Any, role: str, where: Where, bare: Bools | None) -> Floats | None:
         name = self.mapped.one(role)
         if name is None:
             return None
         values = as_floats(batch.column(name))
         if not all_usable(values):
-            minus = (values == -np.inf) if low else np.zeros(len(values), dtype=np.bool_)
-            check_finite(values, name, where, minus if bare is None else minus | bare)
+            skip = np.zeros(len(values), dtype=np.bool_) if bare is None else bare
+            if role.endswith("logprob"):
+                skip = skip | (values == -np.inf)
+            check_finite(values, name, where, skip)
         return values if bare is None else np.where(bare, 0.0, values)
 
-    def _per_action(self, batch: Any, where: Where, block: Block) -> None:
-        for role in ("target_probs", "next_target_probs"):
-            names = self.mapped.many(role)
-            if not names:
-                continue
-            columns = [as_floats(batch.column(name)) for name in names]
-            skip = block.bare if role == "target_probs" else ~np.isfinite(sum(columns))
-            for name, column in zip(names, columns, strict=True):
-                check_finite(column, name, where, skip)
-            rows = padded(columns)
-            setattr(block, role, rows if role == "target_probs" else rows[1:])
+    def _per_action(self, batch: Any, where: Where, bare: Bools | None) -> Decoded:
+        found: Decoded = {}
+        names = self.mapped.many("target_probs")
+        if names:
+            found["target_probs"] = self._matrix(batch, names, where, bare)
+        names = self.mapped.many("next_target_probs")
+        if names:
+            sums = sum(as_floats(batch.column(name)) for name in names)
+            found["next_target_probs"] = self._matrix(batch, names, where, ~np.isfinite(sums))
+        return found
 
 
 class Seen:

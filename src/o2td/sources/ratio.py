@@ -15,9 +15,11 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import InputError
-from o2td.sources.blocks import LARGEST, Floats, Keys, Where
+from o2td.sources.cells import LARGEST
 from o2td.sources.columns import Mapped
+from o2td.sources.places import Keys, Where
 from o2td.sources.rows import inputs_of, successors_of
 
 Policy = Callable[[Any], Any]

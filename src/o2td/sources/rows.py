@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import InputError
-from o2td.sources.blocks import Bools, Floats, Ints, Keys
+from o2td.sources.places import Keys
 
 __all__ = ["LogRows", "LoneStarts"]
 

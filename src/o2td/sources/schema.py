@@ -6,9 +6,7 @@ from typing import Any
 
 from o2td.errors import InputError, import_extra
 from o2td.sources.columns import Columns, Mapped
-from o2td.sources.paths import format_of
-from o2td.sources.readers import FileReader, Reader
-from o2td.sources.text import first_bad_cell
+from o2td.sources.parts import Part
 
 _INTS = ("state", "next_state", "step")
 _FLAGS = ("terminated", "truncated", "done", "start")
@@ -46,15 +44,15 @@ def drop_unreadable(mapped: Mapped, schema: Any, given: Columns) -> Mapped:
     return Mapped(roles, mapped.never)
 
 
-def check_schema(reader: Reader, part: int, mapped: Mapped, kinds: dict[str, str]) -> None:
+def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, str]) -> None:
     """Refuse a file that lacks a column or has it in a type that its role cannot use."""
     pa = import_extra("pyarrow", "logs")
-    schema, name = reader.schema(part), reader.names[part]
-    first = reader.schema(0) if part else schema
+    schema, name = part.schema(), part.label
+    first = schema if part is first_part else first_part.schema()
     for column, kind in kinds.items():
         if column not in schema.names:
             raise InputError(
-                f"{name}: column {column} is missing, which {reader.names[0]} has; write all files"
+                f"{name}: column {column} is missing, which {first_part.label} has; write all files"
                 " with the same columns"
             )
         found = schema.field(column).type
@@ -64,25 +62,13 @@ def check_schema(reader: Reader, part: int, mapped: Mapped, kinds: dict[str, str
                 " number, such as obs_0, obs_1, …"
             )
         if kind != "any" and not _numeric(found):
-            raise InputError(_not_numeric(reader, part, column, kind, found, kinds))
+            wanted = {"flag": "true or false", "int": "whole numbers"}.get(kind, "numbers")
+            said = f"{name}: column {column} holds {found} instead of {wanted}; convert it"
+            raise InputError(part.format.bad_cell(column, kind) or said)
         if kind == "any" and column == mapped.one("episode"):
-            _check_names(column, found, first.field(column).type, name, reader.names[0])
+            _check_names(column, found, first.field(column).type, name, first_part.label)
         if kind == "any" and column in mapped.many("action") and not _numeric(found):
             raise InputError(f"{name}: column {column} holds {found}; number the actions from 0")
-
-
-def _not_numeric(
-    reader: Reader, part: int, column: str, kind: str, found: Any, kinds: dict[str, str]
-) -> str:
-    if isinstance(reader, FileReader):
-        file = reader.files[part]
-        form = format_of(file)
-        if form in ("csv", "ndjson"):
-            bad = first_bad_cell(file, form, {column: kind})
-            if bad is not None:
-                return bad
-    wanted = {"flag": "true or false", "int": "whole numbers"}.get(kind, "numbers")
-    return f"{reader.names[part]}: column {column} holds {found} instead of {wanted}; convert it"
 
 
 def _check_names(column: str, found: Any, first: Any, name: str, first_name: str) -> None:

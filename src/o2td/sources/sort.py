@@ -7,14 +7,14 @@ row that it came from, so that messages name the original place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.readers import Reader
+from o2td.sources.parts import Part
 
 PART, ROW = "__o2td_part", "__o2td_row"
 _RANGE_BYTES = 80 << 20  # of the rows that are sorted in memory at a time
@@ -23,14 +23,14 @@ _SAMPLE = 100_000
 
 
 def sorted_file(
-    reader: Reader, kinds: Mapping[str, str], episode: str, order: str | None, folder: Path
+    parts: Sequence[Part], kinds: Mapping[str, str], episode: str, order: str | None, folder: Path
 ) -> Path:
-    """Write all rows of the reader, sorted by episode, then `order`, then as they were."""
+    """Write all rows of the parts, sorted by episode, then `order`, then as they were."""
     pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
-    schema = _common_schema(reader, kinds)
-    bounds = _bounds(reader, episode, kinds[episode], _RANGE_BYTES // (8 * len(schema)))
+    schema = _common_schema(parts[0], kinds)
+    bounds = _bounds(parts, episode, kinds[episode], _RANGE_BYTES // (8 * len(schema)))
     target = folder / "sorted.parquet"
-    files = _scatter(reader, kinds, schema, episode, bounds, folder)
+    files = _scatter(parts, kinds, schema, episode, bounds, folder)
     with pq.ParquetWriter(
         target, schema, compression="lz4", write_page_checksum=True, write_statistics=False
     ) as writer:
@@ -46,10 +46,10 @@ def sorted_file(
     return target
 
 
-def _common_schema(reader: Reader, kinds: Mapping[str, str]) -> Any:
+def _common_schema(part: Part, kinds: Mapping[str, str]) -> Any:
     """One schema for all parts: numbers widen to float64, names keep the first part's type."""
     pa = import_extra("pyarrow", "logs")
-    first = reader.schema(0)
+    first = part.schema()
     fields = []
     for name, kind in kinds.items():
         found = first.field(name).type
@@ -60,35 +60,36 @@ def _common_schema(reader: Reader, kinds: Mapping[str, str]) -> Any:
     return pa.schema([*fields, (PART, pa.int32()), (ROW, pa.int64())])
 
 
-def _placed(reader: Reader, kinds: Mapping[str, str], schema: Any) -> Iterator[Any]:
+def _placed(parts: Sequence[Part], kinds: Mapping[str, str], schema: Any) -> Iterator[Any]:
     """All batches in the common schema, with the place of each row."""
     pa = import_extra("pyarrow", "logs")
-    for part, name in enumerate(reader.names):
+    for number, part in enumerate(parts):
         first = 0
-        for batch in reader.batches(part, kinds, 1 << 16):
+        for batch in part.batches(kinds, 1 << 16):
             n = batch.num_rows
             try:
                 columns = [batch.column(one).cast(schema.field(one).type) for one in kinds]
             except pa.ArrowException as error:
                 raise InputError(
-                    f"{name}: a column's type differs from that of {reader.names[0]}"
+                    f"{part.label}: a column's type differs from that of {parts[0].label}"
                     f" ({error}); write all files with the same types"
                 ) from None
-            place = [pa.array(np.full(n, part, np.int32)), pa.array(np.arange(first, first + n))]
+            place = [pa.array(np.full(n, number, np.int32)), pa.array(np.arange(first, first + n))]
             first += n
             yield pa.RecordBatch.from_arrays([*columns, *place], schema=schema)
 
 
-def _bounds(reader: Reader, episode: str, kind: str, size: int) -> Any:
+def _bounds(parts: Sequence[Part], episode: str, kind: str, size: int) -> Any:
     """Episodes that cut the log into ranges of about `size` rows, from an even sample."""
     sample: list[Any] = []
     rows, every = 0, 1
-    for part, name in enumerate(reader.names):
-        for batch in reader.batches(part, {episode: kind}, 1 << 16):
+    for part in parts:
+        for batch in part.batches({episode: kind}, 1 << 16):
             column = batch.column(episode)
             if column.null_count:
                 raise InputError(
-                    f"{name}: column {episode} has missing values, so it cannot be sorted; fill them in"
+                    f"{part.label}: column {episode} has missing values, so it cannot be sorted;"
+                    " fill them in"
                 )
             sample += _names(column)[(-rows) % every :: every].tolist()
             rows += batch.num_rows
@@ -113,7 +114,12 @@ def _names(column: Any) -> Any:
 
 
 def _scatter(
-    reader: Reader, kinds: Mapping[str, str], schema: Any, episode: str, bounds: Any, folder: Path
+    parts: Sequence[Part],
+    kinds: Mapping[str, str],
+    schema: Any,
+    episode: str,
+    bounds: Any,
+    folder: Path,
 ) -> list[Path]:
     """One file for each range of episodes, rows in the order in which they came."""
     pa = import_extra("pyarrow", "logs")
@@ -121,7 +127,7 @@ def _scatter(
     sinks = [pa.OSFile(str(file), "wb") for file in files]
     writers = [pa.ipc.new_stream(sink, schema) for sink in sinks]
     try:
-        for batch in _placed(reader, kinds, schema):
+        for batch in _placed(parts, kinds, schema):
             place = np.searchsorted(bounds, _names(batch.column(episode)), side="right")
             for k in np.unique(place):
                 rows = pa.array(np.flatnonzero(place == k))

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
-from o2td.sources.blocks import Block
 from o2td.sources.columns import Mapped
+from o2td.sources.decode import Decoded
 from o2td.sources.info import LogInfo
+from o2td.sources.places import Where
 from o2td.sources.ratio import Ratio
 from o2td.sources.rows import LogRows
 from o2td.sources.stream import Stream, Tally
@@ -50,7 +51,7 @@ class Source:
 
     # -- what a kind of source adds ----------------------------------------------------------------
 
-    def _blocks(self, rows: int) -> Iterator[Block]:
+    def _decoded(self, rows: int) -> Iterator[tuple[Where, Decoded]]:
         raise NotImplementedError
 
     def _files(self) -> tuple[str, ...]:
@@ -80,7 +81,7 @@ class Source:
         tally = Tally()
         stream = Stream(self.discount, ratio, tally, rows)
         watch = self._watch if ratio is self._ratio else None
-        for chunk in stream.chunks(self._blocks(rows)):
+        for chunk in stream.chunks(self._decoded(rows)):
             if watch is not None:
                 watch(chunk)
             yield chunk

@@ -1,6 +1,6 @@
-"""From blocks of rows to chunks of transitions: successors, truncation, what is dropped.
+"""From decoded columns to transitions: successors, truncation, what is dropped.
 
-A row needs the row after it, so the last row of each block waits for the next block; chunk
+A row needs the row after it, so the last row of each batch waits for the next batch; batch
 boundaries inside an episode do not matter. With `last` the final row of an episode:
 
 - its successor is its own next observation where the log gives one, else the row after it,
@@ -19,16 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from o2td.sources.blocks import Block, Bools, Floats, Ints, Keys, Where
-from o2td.sources.ratio import Ratio
+from o2td.arrays import Bools, Floats, Ints
+from o2td.sources.decode import Decoded
+from o2td.sources.places import Keys, Where
+from o2td.sources.ratio import Place, Ratio
 from o2td.sources.rows import NO_FINAL, UNHELD, LogRows, LoneStarts, inputs_of
 
-_JOINED = (
-    *("new", "key", "reward", "terminated", "truncated", "state", "action", "next_observation"),
-    *("next_state", "next_known", "bare", "rho", "behavior_prob", "target_prob"),
-    *("behavior_logprob", "target_logprob", "next_target_probs", "discount"),
-)
-_PADDED = ("observation", "target_probs")
+_RATIO = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 _FLAGS = ("terminated", "truncated")
 ALONE = "final observation without a step before it"
 _WAITING = 1 << 17  # lone starts held until a chunk comes that they can go with
@@ -46,74 +43,25 @@ class Tally:
     notes: Counter[str] = field(default_factory=Counter)
 
 
-class Window:
-    """The rows of a block, behind the row that waited for it (`lead` is then 1)."""
-
-    def __init__(self, block: Block, waiting: Block | None) -> None:
-        self.block, self.waiting = block, waiting
-        self.lead = 0 if waiting is None else 1
-        self.n = len(block) + self.lead
-        for name in _PADDED:
-            rows, first = getattr(block, name), getattr(waiting, name, None)
-            if rows is not None and first is not None:
-                rows[0] = first[-1]
-
-    def get(self, name: str) -> Any:
-        """A field of all rows of the window, None where the log does not give it."""
-        value = getattr(self.block, name)
-        if name in _PADDED:
-            return None if value is None else value[1 - self.lead :]
-        if self.waiting is None:
-            return value
-        first = getattr(self.waiting, name)
-        if value is None and first is None:
-            return None
-        # A mask that is absent in one block says "all known" or "none bare".
-        blank = name == "next_known"
-        first = np.full(1, blank) if first is None else first
-        value = np.full(len(self.block), blank) if value is None else value
-        return np.concatenate([first, value])
-
-    def place(self, row: int) -> tuple[Where, int]:
-        """Where a row of the window stands in its file."""
-        if row < self.lead and self.waiting is not None:
-            return self.waiting.where, 0
-        return self.block.where, row - self.lead
-
-    def tail(self) -> Block:
-        """The last row alone, which waits for the next block."""
-        block = self.block
-        values: dict[str, Any] = {}
-        for name in _JOINED:
-            array = getattr(block, name)
-            values[name] = None if array is None else array[-1:].copy()
-        values["key"] = block.key[-1:] if block.new[-1] else block.key[:0]
-        for name in _PADDED:
-            array = getattr(block, name)
-            values[name] = None if array is None else np.repeat(array[-1:], 2, axis=0)
-        name, row = block.where.of(len(block) - 1)
-        return replace(block, where=Where([name], 0, row - 1), **values)
-
-
 class Stream:
-    """Chunks of one pass over a log."""
+    """Rows of one pass over a log."""
 
     def __init__(self, discount: float | None, ratio: Ratio, tally: Tally, rows: int) -> None:
         self.discount = discount
         self.rows = rows
         self.ratio = ratio
         self.tally = tally
-        self._episode, self._step, self._key = -1, 0, np.uint64(0)
+        self._episode, self._step = -1, 0
         self._drop: Counter[str] = Counter()
         self._lone: list[LoneStarts] = []
 
-    def chunks(self, blocks: Iterator[Block]) -> Iterator[LogRows]:
-        """One chunk for each block that completes a row, each held until the next one comes.
+    def chunks(self, batches: Iterator[tuple[Where, Decoded]]) -> Iterator[LogRows]:
+        """One chunk for each batch that completes a row, each held until the next one comes.
 
         So the last one can take along lone starts that come after all transitions.
         """
         held: LogRows | None = None
-        for chunk in self._made(blocks):
+        for chunk in self._made(batches):
             if held is not None:
                 yield held
             held = chunk
@@ -122,90 +70,77 @@ class Stream:
             self._lone = []
             yield replace(held, lone=lone)
 
-    def _made(self, blocks: Iterator[Block]) -> Iterator[LogRows]:
-        waiting: Block | None = None
-        block = next(blocks, None)
-        while block is not None:
-            following = next(blocks, None)
-            self.tally.rows += len(block)
-            window = Window(block, waiting)
-            end = following is None and window.n <= self.rows
-            yield from self._chunk(window, end)
-            waiting = None if end else window.tail()
-            block = following
+    def _made(self, batches: Iterator[tuple[Where, Decoded]]) -> Iterator[LogRows]:
+        """Chunks, the row that waited in front of each batch's own."""
+        waiting: Decoded | None = None
+        before = Where([])
+        following = next(batches, None)
+        while following is not None:
+            (where, own), following = following, next(batches, None)
+            lead = 0 if waiting is None else 1
+            columns = own if waiting is None else _joined(waiting, own)
+            count = len(columns["reward"])
+            self.tally.rows += count - lead
+            end = following is None and count <= self.rows
+            yield from self._chunk(columns, _places(where, before, lead), end)
+            waiting = None if end else {name: one[-1:].copy() for name, one in columns.items()}
+            name, row = where.of(count - lead - 1)
+            before = Where([name], 0, row - 1)
         if waiting is not None:
-            yield from self._chunk(Window(waiting, None), end=True)
+            yield from self._chunk(waiting, _places(before, before, 0), end=True)
 
-    def _chunk(self, window: Window, end: bool) -> Iterator[LogRows]:
-        """The rows of the window that are complete: all but the last, or all at the end."""
-        count = window.n if end else window.n - 1
+    def _chunk(self, columns: Decoded, place: Place, end: bool) -> Iterator[LogRows]:
+        """The rows that are complete: all but the last, or all at the end."""
+        new, bare = columns["start"], columns.get("bare")
+        count = len(new) if end else len(new) - 1
         if count == 0:
             return
-        new = window.get("new")
         last = np.append(new[1:], True) if end else new[1:]
-        bare = window.get("bare")
-        terminated, truncated = (_ends(window, flag, bare, new)[:count] for flag in _FLAGS)
-        self._check_ends(window, terminated | truncated, last, bare)
-        known = _known(window, count)
+        terminated, truncated = (_ends(columns, flag)[:count] for flag in _FLAGS)
+        self._check_ends(columns, terminated | truncated, last, place)
+        known = _known(columns, count)
         keep = terminated | known | ~last
+        alone = new[:count] & last & ~keep
         if bare is not None:
             keep &= ~bare[:count]
-            alone = int((bare & new)[:count].sum())
-            if alone:
-                self._drop[ALONE] += alone
-        empty = int((new[:count] & ~keep).sum())
-        if empty:
-            self.tally.notes["episodes of which no transition remains"] += empty
-        lost = count - int(keep.sum()) - (0 if bare is None else int(bare[:count].sum()))
-        if lost:
-            self._drop[NO_FINAL] += lost
-        kept = None if keep.all() else np.flatnonzero(keep)
-        labels, keys = self._labels(window, new[:count], keep)
-        alone_here = new[:count] & last & ~keep
-        if bare is not None:
-            alone_here &= ~bare[:count]
-        if alone_here.any():
-            self._keep_starts(window, np.flatnonzero(alone_here), keep, keys)
-        if kept is not None and not len(kept):
+            alone &= ~bare[:count]
+            _count(self._drop, ALONE, bare[:count] & new[:count])
+        empty = new[:count] & ~keep
+        _count(self.tally.notes, "episodes of which no transition remains", empty)
+        _count(self._drop, NO_FINAL, ~keep if bare is None else ~keep & ~bare[:count])
+        if alone.any():
+            self._keep_starts(columns, np.flatnonzero(alone), keep, place)
+        chosen: slice | Ints = slice(0, count) if keep.all() else np.flatnonzero(keep)
+        labels = self._labels(_take(new, chosen), _take(columns["key"], chosen))
+        if not len(labels["start"]):
             return
-        chosen = slice(0, count) if kept is None else kept
         ends = {"terminated": terminated[chosen], "truncated": truncated[chosen]}
-        rows = self._rows(window, chosen, known[chosen], last[chosen], ends) | labels
+        rows = self._rows(columns, chosen, known[chosen], last[chosen], ends) | labels
 
-        def place(row: int) -> tuple[Where, int]:
-            return window.place(row if kept is None else int(kept[row]))
+        def chosen_place(row: int) -> tuple[Where, int]:
+            return place(row if isinstance(chosen, slice) else int(chosen[row]))
 
-        yield self._finish(rows, place)
+        yield self._finish(rows, chosen_place)
 
-    def _keep_starts(self, window: Window, which: Ints, keep: Bools, keys: Keys) -> None:
+    def _keep_starts(self, columns: Decoded, which: Ints, keep: Bools, place: Place) -> None:
         """Note where episodes started whose only row is dropped."""
-        room = _WAITING - sum(len(lone) for lone in self._lone)
+        room = max(0, _WAITING - sum(len(lone) for lone in self._lone))
         if len(which) > room:
-            self.tally.notes[UNHELD] += len(which) - max(room, 0)
-            which = which[: max(room, 0)]
+            self.tally.notes[UNHELD] += len(which) - room
+            which = which[:room]
         if not len(which):
             return
-        observation, state = window.get("observation"), window.get("state")
+        observation, state = columns.get("observation"), columns.get("state")
         inputs = inputs_of(observation, state).take(which, axis=0)
-
-        def place(row: int) -> tuple[Where, int]:
-            return window.place(int(which[row]))
-
-        probs = window.get("target_probs")
+        probs = columns.get("target_probs")
         given = None if probs is None else probs.take(which, axis=0)
-        self._lone.append(
-            LoneStarts(
-                inputs,
-                keys[which],
-                np.concatenate([[0], np.cumsum(keep)])[which],
-                self.ratio.target_matrix(inputs, given, place),
-            )
-        )
+        chances = self.ratio.target_matrix(inputs, given, lambda row: place(int(which[row])))
+        before = np.concatenate([[0], np.cumsum(keep)])[which]
+        self._lone.append(LoneStarts(inputs, columns["key"][which], before, chances))
 
-    def _finish(self, rows: dict[str, Any], place: Any) -> LogRows:
-        both = int((rows["terminated"] & rows["truncated"]).sum())
-        if both:
-            self.tally.notes["terminated and truncated at once, read as terminated"] += both
+    def _finish(self, rows: dict[str, Any], place: Place) -> LogRows:
+        both = rows["terminated"] & rows["truncated"]
+        _count(self.tally.notes, "terminated and truncated at once, read as terminated", both)
         self.ratio.apply(rows, place, self.tally.notes)
         rows["discount"] = self._discount(rows, place)
         drop, self._drop = dict(self._drop), Counter()
@@ -222,25 +157,25 @@ class Stream:
         self.tally.dropped.update(self._drop)
         self._drop = Counter()
 
-    def _check_ends(self, window: Window, ended: Bools, last: Bools, bare: Bools | None) -> None:
-        if bare is not None and (bare[: len(last)] & ~last).any():
-            row = int(np.argmax(bare[: len(last)] & ~last))
-            where, index = window.place(row)
-            name = self.ratio.mapped.one("reward") or "reward"
-            where.refuse(index, name, "is missing", "only an episode's last row may lack it")
-        after = ended & ~last
-        if bare is not None and after.any():
+    def _check_ends(self, columns: Decoded, ended: Bools, last: Bools, place: Place) -> None:
+        after, bare = ended & ~last, columns.get("bare")
+        if bare is not None:
+            early = bare[: len(last)] & ~last
+            if early.any():
+                where, row = place(int(np.argmax(early)))
+                name = self.ratio.mapped.one("reward") or "reward"
+                where.refuse(row, name, "is missing", "only an episode's last row may lack it")
             after &= ~np.append(bare[1:], False)[: len(after)]
         if after.any():
             row = int(np.argmax(after))
-            where, index = window.place(row + 1)
-            role = "terminated" if window.get("terminated")[row] else "truncated"
+            role = "terminated" if columns["terminated"][row] else "truncated"
             name = self.ratio.mapped.one(role) or self.ratio.mapped.one("done") or role
-            where.refuse(index, name, "comes after the row that ended the episode", _AFTER)
+            where, row = place(row + 1)
+            where.refuse(row, name, "comes after the row that ended the episode", _AFTER)
 
     def _rows(
         self,
-        window: Window,
+        columns: Decoded,
         chosen: slice | Ints,
         known: Bools,
         last: Bools,
@@ -248,24 +183,24 @@ class Stream:
     ) -> dict[str, Any]:
         """All fields of the chosen rows, with their successors."""
         rows: dict[str, Any] = {
-            name: None if (value := window.get(name)) is None else _take(value, chosen)
+            name: None if (value := columns.get(name)) is None else _take(value, chosen)
             for name in ("reward", "action", *_RATIO, "discount")
         }
         rows |= flags
         ends = flags["terminated"]
         for name in ("observation", "state"):
-            here = window.get(name)
+            here = columns.get(name)
             rows[name] = rows[f"next_{name}"] = None
             if here is not None:
                 rows[name] = _take(here, chosen)
-                following = _successors(here, window.get(f"next_{name}"), known, chosen)
+                following = _successors(here, columns.get(f"next_{name}"), known, chosen)
                 following[ends] = rows[name][ends] if name == "observation" else -1
                 rows[f"next_{name}"] = following
         rows["target_probs"] = rows["next_target_probs"] = None
-        probs = window.get("target_probs")
+        probs = columns.get("target_probs")
         if probs is not None:
             rows["target_probs"] = _take(probs, chosen)
-            given = window.get("next_target_probs")
+            given = columns.get("next_target_probs")
             rows["next_target_probs"] = self._next_probs(probs, given, chosen, last, ends)
         return rows
 
@@ -279,25 +214,20 @@ class Stream:
         following: Floats = _successors(probs, given, known, chosen)
         following[last & ~known] = np.nan
         following[ends] = 0.0
-        unknown = int(np.isnan(following).any(axis=1).sum())
-        if unknown:
-            self.tally.notes["next_target_prob unknown in the last row of an episode"] += unknown
+        unknown = np.isnan(following).any(axis=1)
+        _count(self.tally.notes, "next_target_prob unknown in the last row of an episode", unknown)
         return following
 
-    def _labels(self, window: Window, new: Bools, keep: Bools) -> tuple[dict[str, Any], Keys]:
-        """Start marks, episode, step and key of the rows that are kept, and the keys of all."""
-        start = (new & keep)[keep]
+    def _labels(self, start: Bools, key: Keys) -> dict[str, Any]:
+        """Start marks, episode, step and key of the rows that are kept."""
         position = np.arange(len(start), dtype=np.int64)
         episode: Ints = self._episode + np.cumsum(start)
         step: Ints = position - np.maximum.accumulate(np.where(start, position, -self._step))
-        names: Keys = np.concatenate([[self._key], window.get("key")])
-        keys: Keys = names[np.cumsum(new)]
         if len(start):
             self._episode, self._step = int(episode[-1]), int(step[-1]) + 1
-        self._key = names[int(new.sum())]
-        return {"start": start, "episode": episode, "step": step, "key": keys[keep]}, keys
+        return {"start": start, "episode": episode, "step": step, "key": key}
 
-    def _discount(self, rows: dict[str, Any], place: Any) -> Floats:
+    def _discount(self, rows: dict[str, Any], place: Place) -> Floats:
         given = rows["discount"]
         if given is None:
             return np.where(rows["terminated"], 0.0, self.discount or 0.0)
@@ -309,25 +239,45 @@ class Stream:
         return np.where(rows["terminated"], 0.0, given)
 
 
-_RATIO = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
+def _count(counts: Counter[str], reason: str, rows: Any) -> None:
+    """Add the marked rows; a reason that never came up is not listed."""
+    if rows.any():
+        counts[reason] += int(rows.sum())
 
 
-def _ends(window: Window, flag: str, bare: Bools | None, new: Bools) -> Bools:
+def _places(where: Where, before: Where, lead: int) -> Place:
+    """The place of each row, behind the row that waited (`lead` is then 1)."""
+    return lambda row: (before, 0) if row < lead else (where, row - lead)
+
+
+def _joined(waiting: Decoded, own: Decoded) -> Decoded:
+    """The row that waited and the rows of the next batch; a mask may be absent from one of them."""
+    both = {}
+    for name in waiting.keys() | own.keys():
+        parts = [
+            columns.get(name, np.full(len(columns["reward"]), name == "next_known"))
+            for columns in (waiting, own)
+        ]
+        both[name] = np.concatenate(parts)
+    return both
+
+
+def _ends(columns: Decoded, flag: str) -> Bools:
     """The flag of each row; what a final observation says holds for the step that led to it."""
-    marks: Bools = window.get(flag)
+    marks: Bools = columns[flag]
+    bare = columns.get("bare")
     if bare is None:
         return marks
-    final = bare & ~new & marks
+    final = bare & ~columns["start"] & marks
     carried: Bools = (marks & ~bare) | np.append(final[1:], False)
     return carried
 
 
-def _known(window: Window, count: int) -> Bools:
+def _known(columns: Decoded, count: int) -> Bools:
     """Rows whose own successor is written in the log."""
-    for name in ("observation", "state"):
-        if getattr(window.block, name) is not None and window.get(f"next_{name}") is None:
-            return np.zeros(count, dtype=np.bool_)
-    known = window.get("next_known")
+    if any(name in columns and f"next_{name}" not in columns for name in ("observation", "state")):
+        return np.zeros(count, dtype=np.bool_)
+    known = columns.get("next_known")
     everywhere: Bools = np.ones(count, dtype=np.bool_) if known is None else known[:count]
     return everywhere
 

@@ -1,0 +1,108 @@
+"""What formats share whose episodes are made whole: roll-outs of environments, sets of episodes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.errors import InputError, import_extra
+from o2td.sources.format import Format
+
+Episode = dict[str, npt.NDArray[Any]]  # the columns of its rows; matrices for obs and action
+
+
+class Episodes(Format):
+    """Episodes of a Gymnasium space of observations and one of actions, one after the other."""
+
+    def __init__(self, place: Any, observations: Any, actions: Any) -> None:
+        super().__init__(place)
+        self.encode = Encoder(observations, self.label)
+        self.discrete = type(actions).__name__ == "Discrete"
+        self._parts = int(np.prod(actions.shape)) if actions.shape is not None else 1
+
+    @abstractmethod
+    def episodes(self) -> Iterator[Episode]:
+        """Each episode's rows: the encoder's columns, action, reward, terminated, truncated."""
+
+    def more(self) -> tuple[str, ...]:
+        """Further columns of numbers."""
+        return ()
+
+    def schema(self) -> Any:
+        """The default names of the columns."""
+        pa = import_extra("pyarrow", "logs")
+        fields = {"episode": pa.int64(), "step": pa.int64()}
+        if self.encode.discrete:
+            fields |= {"state": pa.int64(), "next_state": pa.int64()}
+        else:
+            names = [
+                f"{name}_{j}" for name in ("obs", "next_obs") for j in range(self.encode.width)
+            ]
+            fields |= dict.fromkeys(names, pa.float64())
+        if self.discrete:
+            fields["action"] = pa.int64()
+        else:
+            fields |= {f"action_{j}": pa.float64() for j in range(self._parts)}
+        fields |= {"reward": pa.float64(), "terminated": pa.bool_(), "truncated": pa.bool_()}
+        return pa.schema(list((fields | dict.fromkeys(self.more(), pa.float64())).items()))
+
+    def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
+        """Whole episodes, together at least `rows` rows where there are as many."""
+        waiting: list[Episode] = []
+        held = number = 0
+        for episode in self.episodes():
+            count = len(episode["reward"])
+            if not count:
+                continue
+            labels = {"episode": np.full(count, number), "step": np.arange(count)}
+            waiting.append(labels | episode)
+            number += 1
+            held += count
+            if held >= rows:
+                yield self._batch(waiting, columns)
+                held, waiting = 0, []
+        if waiting:
+            yield self._batch(waiting, columns)
+
+    def _batch(self, episodes: list[Episode], columns: Mapping[str, str]) -> Any:
+        pa = import_extra("pyarrow", "logs")
+        flat: Episode = {}
+        for name in episodes[0]:
+            values = np.concatenate([episode[name] for episode in episodes])
+            if values.ndim == 1:
+                flat[name] = values
+            else:
+                flat |= {f"{name}_{j}": column for j, column in enumerate(values.T)}
+        schema = pa.schema([self.schema().field(name) for name in columns])
+        arrays = [pa.array(flat[name], type=schema.field(name).type) for name in columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class Encoder:
+    """Observations of a Gymnasium space as states or rows of float64."""
+
+    def __init__(self, space: Any, name: str) -> None:
+        kind = type(space).__name__
+        self.discrete = kind == "Discrete"
+        if kind not in ("Discrete", "Box", "MultiDiscrete", "MultiBinary"):
+            raise InputError(
+                f"{name}: observations are {kind}; wrap the environment in"
+                " gymnasium.wrappers.FlattenObservation"
+            )
+        self.first = int(space.start) if self.discrete else 0
+        self.width = 1 if self.discrete else int(np.prod(space.shape))
+
+    def __call__(self, batch: Any) -> npt.NDArray[Any]:
+        """A batch of observations, always copied: environments may write over theirs."""
+        if self.discrete:
+            return np.array(batch, dtype=np.int64).reshape(-1) - self.first
+        return np.array(batch, dtype=np.float64).reshape(-1, self.width)
+
+    def columns(self, inputs: npt.NDArray[Any], after: npt.NDArray[Any]) -> Episode:
+        """The inputs and those after them under the names of their columns."""
+        name = "state" if self.discrete else "obs"
+        return {name: inputs, f"next_{name}": after}

@@ -1,0 +1,122 @@
+"""What formats of plain text share: types to parse to, and sentences about cells that do not fit.
+
+Arrow names neither the file nor, where it reads with several threads, the row. A file that is
+refused is read again here, line by line, only to write a sentence that helps.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from o2td.errors import FormatError, InputError, import_extra
+from o2td.sources.format import Format
+from o2td.sources.places import ROWS, brief
+
+TEXT_BLOCK = 16 << 20  # bytes of text parsed at a time
+_SNIFFED = 1 << 20  # bytes that tell the types
+LARGE = "whole numbers go up to 2**63 - 1"
+POINT = "write it without a point, as the rows before"
+_REFUSED = (OSError, UnicodeDecodeError, MemoryError, OverflowError)
+
+
+class Text(Format):
+    """A file of plain text, perhaps compressed; a subclass opens it and names the first bad cell."""
+
+    text = True
+    words: ClassVar[bool] = False  # whether flags are written as words
+
+    @abstractmethod
+    def opened(self, types: dict[str, Any] | None, block: int) -> AbstractContextManager[Any]:
+        """Arrow's reader; without types it finds them in the first block."""
+
+    @abstractmethod
+    def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
+        """What is wrong with the first line or cell that does not fit `kinds`."""
+
+    def schema(self) -> Any:
+        """Names and types, as the first block looks."""
+        with self._refusing({}), self.opened(None, _SNIFFED) as reader:
+            schema = reader.schema
+            _ = schema.names  # decoded now: a name may not be text
+            return schema
+
+    def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
+        """Blocks of the file, converted to the kinds asked for."""
+        types = self._types(columns)
+        digits = {"int": "digits", "any": "any digits"}
+        cells = {
+            name: digits.get(kind, kind) if str(types[name]) == "int64" else kind
+            for name, kind in columns.items()
+        }
+        with self._refusing(cells), self.opened(types, TEXT_BLOCK) as reader:
+            yield from reader
+
+    def bad_cell(self, column: str, kind: str) -> str | None:
+        """The first of this column."""
+        return self._first({column: kind})
+
+    def _types(self, columns: Mapping[str, str]) -> dict[str, Any]:
+        """The Arrow type that each column is parsed to."""
+        pa, sniffed = import_extra("pyarrow", "logs"), self.schema()
+        types: dict[str, Any] = {}
+        for name, kind in columns.items():
+            seen = sniffed.field(name).type
+            missing = pa.types.is_null(seen)
+            types[name] = pa.float64() if kind == "float" or missing else seen
+            if kind == "int" and not pa.types.is_floating(seen):
+                types[name] = pa.int64()
+            if kind == "flag" and (self.words or missing):
+                types[name] = pa.bool_()
+        return types
+
+    @contextmanager
+    def _refusing(self, kinds: Mapping[str, str]) -> Iterator[None]:
+        """Put the first bad cell in place of what Arrow says."""
+        pa = import_extra("pyarrow", "logs")
+        try:
+            yield
+        except (pa.ArrowException, *_REFUSED) as error:
+            bad = self._first(kinds)
+            if bad is not None:
+                raise InputError(bad) from None
+            if isinstance(error, UnicodeDecodeError):
+                raise FormatError(
+                    f"{self.label}: is damaged or not in UTF-8 ({brief(error)}); save it as UTF-8, or"
+                    " restore it from a copy"
+                ) from None
+            raise
+
+    def _first(self, kinds: Mapping[str, str]) -> str | None:
+        try:
+            with _lines(Path(self.place)) as lines:
+                found = self.first_misfit(lines, kinds)
+        except (OSError, EOFError, ImportError) as error:
+            return f"{self.label}: cannot be read to its end ({error}); restore it from a copy"
+        return None if found is None else f"{self.label}: {found}"
+
+
+def _lines(file: Path) -> IO[str]:
+    ending = file.suffix.lower()
+    if ending == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="")
+    if ending == ".zst":
+        stream = import_extra("pyarrow", "logs").input_stream(str(file), compression="zstd")
+        raw = io.BufferedReader(stream)
+        return io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+    if ending == ".bz2":
+        return bz2.open(file, "rt", encoding="utf-8", errors="replace", newline="")
+    return file.open(encoding="utf-8", errors="replace", newline="")
+
+
+def sentence(name: str, row: int, value: Any, why: str) -> str:
+    """One cell, where it stands, and the remedy."""
+    shown = repr(value)
+    shown = shown if len(shown) <= 40 else shown[:37] + "…"
+    return f"column {name}, row {row} ({ROWS}) is {shown}; {why}"

@@ -1,0 +1,173 @@
+"""The ways to open a log: `open_logs` for files and objects, `minari`, and `rollouts` to make one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from o2td.errors import InputError, import_extra
+from o2td.sources.columns import Columns, find_columns
+from o2td.sources.logs import LogSource
+from o2td.sources.parts import Part, PathLike, parts_of
+from o2td.sources.ratio import Ratio
+from o2td.sources.schema import drop_unreadable
+
+__all__ = ["minari", "open_logs", "rollouts"]
+
+
+def open_logs(
+    logs: Any,
+    columns: Columns | Mapping[str, Any] | PathLike | None = None,
+    discount: float | None = None,
+    *,
+    target: Any = None,
+    behavior: Any = None,
+    sort: bool = False,
+    densities: bool = False,
+) -> LogSource:
+    """A log as a stream of transitions; nothing but the headers is read yet.
+
+    Parameters
+    ----------
+    logs
+        A path, folder or glob, or several: parquet, CSV, NDJSON, Arrow or Feather files. Or a
+        pandas, polars (also lazy) or pyarrow frame or dataset.
+    columns
+        Roles and their columns: a mapping, a `Columns`, or the path of a TOML file. What is not
+        named is found by its default name or a usual synonym.
+    discount
+        Gamma, of every transition that does not terminate.
+    target
+        The policy to evaluate: a callable from a batch of observations (or states) to (n, A)
+        probabilities, an (S, A) array, or "behavior" for the policy that made the log. None: the
+        log's columns say.
+    behavior
+        The policy that made the log, in the same forms, or a `BehaviorModel`. None: the log's
+        columns, else a model is estimated from the log.
+    sort
+        Sort the rows by episode and step first, in a temporary file.
+    densities
+        Actions are continuous and the probabilities are densities, which may exceed 1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from o2td import sources
+    >>> log = pd.DataFrame(
+    ...     {"episode": [0, 0, 1], "state": [0, 1, 0], "reward": [0.0, 1.0, 2.0],
+    ...      "terminated": [False, True, False], "rho": [1.0, 2.0, 0.5]})
+    >>> source = sources.open_logs(log, discount=0.9)
+    >>> [chunk.reward.tolist() for chunk in source.chunks()]
+    [[0.0, 1.0]]
+    >>> source.info.dropped
+    {'no final observation': 1}
+    """
+    return _opened(parts_of(logs), columns, discount, target, behavior, sort, densities)
+
+
+def _opened(
+    parts: list[Part],
+    columns: Columns | Mapping[str, Any] | PathLike | None,
+    discount: float | None,
+    target: Any,
+    behavior: Any,
+    sort: bool = False,
+    densities: bool = False,
+) -> LogSource:
+    chosen = Columns.make(columns)
+    first, name = parts[0].schema(), parts[0].label
+    found = find_columns(_unique(first.names, name), chosen, name)
+    mapped = drop_unreadable(found, first, chosen)
+    names = None if "action" in mapped.roles else found.one("action")
+    ratio = Ratio(mapped, target, behavior, densities, names)
+    return LogSource(parts, ratio, discount, sort)
+
+
+def _unique(names: list[str], where: str) -> list[str]:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"{where}: two columns are called {twice}; rename one")
+    return names
+
+
+def minari(dataset: Any, *, discount: float, target: Any = None, behavior: Any = None) -> LogSource:
+    """A local Minari dataset, its episodes in their order; nothing is downloaded.
+
+    Parameters
+    ----------
+    dataset
+        A `minari.MinariDataset`, or the id of one that is stored on this machine.
+    discount
+        Gamma.
+    target
+        The policy to evaluate: a callable on observations (or states), or an (S, A) array. None:
+        the policy that made the dataset.
+    behavior
+        The policy that made the dataset, in the same form, or a `BehaviorModel`. Minari does not
+        record it, so where `target` is given and this is None it is estimated.
+    """
+    from o2td.sources.formats.minari import Minari
+
+    form = Minari(dataset)
+    if not form.discrete and target is not None:
+        raise InputError(
+            f"{form.label}: actions are {form.actions}; a target policy needs discrete actions"
+        )
+    chosen = "behavior" if target is None else target
+    return _opened([Part(form)], None, discount, chosen, behavior)
+
+
+def rollouts(
+    env: Any,
+    policy: Any,
+    *,
+    discount: float,
+    episodes: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    target: Any = None,
+) -> LogSource:
+    """Roll-outs of a behaviour policy, as a source that plays them anew at each pass.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium environment, a vector environment, or an id such as "CartPole-v1".
+    policy
+        The behaviour, a callable from a batch of observations (or states) to (n, A) probabilities,
+        or an (S, A) array. With continuous actions: a callable `policy(observations, rng)` that
+        returns actions and their log-densities.
+    episodes, steps
+        How much to play, one of the two. Sub-environments share it evenly, so that short episodes
+        are not preferred; episodes that `steps` cuts are truncated.
+    seed
+        Of environments and actions; each pass starts from it again.
+    target
+        The policy to evaluate, in the same form; with continuous actions a callable
+        `target(observations, actions)` that returns log-densities. None: the behaviour itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from o2td import sources
+    >>> even = lambda x: np.full((len(x), 2), 0.5)
+    >>> source = sources.rollouts("CartPole-v1", even, discount=0.99, episodes=3)
+    >>> source.scan().episodes
+    3
+    """
+    from o2td.sources.formats.gymnasium import Gymnasium, Play
+
+    gymnasium = import_extra("gymnasium", "gymnasium")
+    if isinstance(env, str):
+        env = gymnasium.make(env)
+    if (episodes is None) == (steps is None):
+        raise InputError("rollouts: pass episodes or steps, one of the two")
+    amount = int(episodes if episodes is not None else steps or 0)
+    if amount < 1:
+        raise InputError(f"rollouts: {amount} episodes or steps; pass at least 1")
+    form = Gymnasium(Play(env, policy, amount, steps is not None, seed, target))
+    if form.discrete:
+        chosen = "behavior" if target is None else target
+        return _opened([Part(form)], None, discount, chosen, None)
+    return _opened([Part(form)], None, discount, None, None, densities=True)

@@ -1,0 +1,174 @@
+"""From what the user wrote to the parts of a log: files (of folders and globs), or one object.
+
+Each part is a `Format`, opened; it yields flat record batches of at most as many rows as asked for.
+What Arrow and the system say about it becomes one sentence with the remedy.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from o2td.errors import FormatError, InputError, import_extra
+from o2td.registry import FORMATS
+from o2td.sources.format import Format
+from o2td.sources.places import brief
+
+_COMPRESSED = (".gz", ".bz2", ".zst")  # of text formats
+_REMEDY = "restore it from a copy, or write it again"
+PathLike = str | os.PathLike[str]
+
+
+class Part:
+    """One file or object of a log, read by its format."""
+
+    def __init__(self, format_: Format) -> None:
+        self.format = format_
+        self.label = format_.label
+
+    def schema(self) -> Any:
+        """Names and Arrow types of the columns."""
+        with self._reading():
+            schema = self.format.schema()
+            _ = schema.names  # decoded now: a name may not be text
+        return schema
+
+    def batches(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
+        """Record batches of at most `rows` rows with the columns of `kinds`."""
+        with self._reading():
+            for batch in self.format.batches(kinds, rows):
+                for low in range(0, batch.num_rows, rows):
+                    yield batch.slice(low, rows)
+
+    def verified(self, columns: set[str]) -> bool:
+        """Whether checksums protect these columns against silent damage."""
+        with self._reading():
+            return self.format.verified(columns)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        pa = import_extra("pyarrow", "logs")
+        try:
+            yield
+        except (
+            pa.ArrowException,
+            OSError,
+            UnicodeDecodeError,
+            MemoryError,
+            OverflowError,
+        ) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise FormatError(f"{self.label}: cannot be read ({error.strerror})") from None
+            raise FormatError(
+                f"{self.label}: is damaged or not {self.format.name} ({brief(error)}); {_REMEDY}"
+            ) from None
+
+
+def parts_of(logs: Any) -> list[Part]:
+    """The parts of an object that a format takes, of a name with a scheme, or of paths."""
+    taken = next((form for form in _formats() if form.takes(logs)), None)
+    if taken is not None:
+        return [Part(taken(logs))]
+    if isinstance(logs, Iterable | os.PathLike) and not (
+        isinstance(logs, Mapping) or hasattr(logs, "dtype")
+    ):
+        return files_of(logs)
+    raise InputError(
+        f"logs: {type(logs).__name__} is not a path or a frame of pandas, polars or pyarrow;"
+        " name a file, or make a frame of it"
+    )
+
+
+def files_of(paths: PathLike | Iterable[PathLike]) -> list[Part]:
+    """All log files of the paths, folders (searched to the bottom), globs and schemes, in order."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not several:
+        raise InputError("logs: no path was given; name files, folders or globs")
+    for one in several:
+        if not isinstance(one, (str, os.PathLike)):
+            raise InputError(
+                f"logs: {type(one).__name__} among the paths; name files, or pass one frame of pandas,"
+                " polars or pyarrow"
+            )
+    parts = [part for one in several for part in _expanded(os.fspath(one))]
+    labels = [part.label for part in parts]
+    if len(set(labels)) < len(labels):
+        twice = min(label for label, count in Counter(labels).items() if count > 1)
+        raise InputError(f"{twice}: named twice among the logs; name it once")
+    return parts
+
+
+def _formats() -> Iterator[type[Format]]:
+    """All formats, o2td's own first: others are loaded only where none of these fits."""
+    from o2td.sources.formats import OWN
+
+    yield from OWN
+    own = {form.name for form in OWN}
+    for name in FORMATS:
+        if name not in own:
+            yield FORMATS[name]  # type: ignore[misc]
+
+
+def _format_of(path: Path) -> type[Format] | None:
+    """The format that a file's ending names, None where it names none."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    if packed:
+        suffixes.pop()
+    fits = (form for form in _formats() if suffixes and suffixes[-1] in form.suffixes)
+    return next((form for form in fits if form.text or not packed), None)
+
+
+def _expanded(text: str) -> list[Part]:
+    path = Path(text)
+    scheme, colon, rest = text.partition(":")
+    if colon and not path.exists():
+        named = next((form for form in _formats() if form.scheme == scheme), None)
+        if named is not None:
+            return [Part(named(rest))]
+    if path.is_dir():
+        found = [file for file in path.rglob("*") if _is_log(file, path)]
+        if not found:
+            raise InputError(f"{text}: no log files in this folder; it needs {_endings()}")
+    elif path.exists():
+        found = [path]
+    elif glob.has_magic(text):
+        found = [Path(one) for one in glob.glob(text, recursive=True)]  # noqa: PTH207
+        found = [file for file in found if file.is_file()]
+        if not found:
+            raise InputError(f"{text}: no file matches this pattern")
+    else:
+        raise InputError(f"{text}: there is no such file or folder")
+    return [_part(file) for file in sorted(found, key=_natural)]
+
+
+def _part(file: Path) -> Part:
+    form = _format_of(file)
+    if form is None:
+        raise InputError(f"{file}: unknown format; rename or convert it to one of {_endings()}")
+    if file.stat().st_size == 0:
+        raise FormatError(f"{file}: is empty (0 bytes); leave it out, or restore it")
+    return Part(form(file))
+
+
+def _is_log(file: Path, folder: Path) -> bool:
+    """A file with a known ending, not hidden and not a marker such as `_SUCCESS`."""
+    hidden = any(part[0] in "._" for part in file.relative_to(folder).parts)
+    return file.is_file() and not hidden and _format_of(file) is not None
+
+
+def _natural(file: Path) -> list[tuple[int, int, str]]:
+    """A sort key that puts part-2 before part-10."""
+    parts = re.split(r"(\d+)", str(file))
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
+
+
+def _endings() -> str:
+    known = ", ".join(suffix for form in _formats() for suffix in form.suffixes)
+    return f"{known} (text also as {', '.join(_COMPRESSED)})"
