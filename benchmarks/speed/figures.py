@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from o2td.bench import data
-from o2td.bench.record import Row
-from o2td.bench.timing import interleave
-from o2td.bench.updates import METHODS, Size
+from benchmarks.speed import data
+from benchmarks.speed.record import Row
+from benchmarks.speed.timing import interleave
+from benchmarks.speed.updates import METHODS, Size
 from o2td.domains import random_mdp
 from o2td.errors import O2TDError
 from o2td.learners import TDC, Learner, sweep

@@ -8,10 +8,10 @@ import shutil
 
 import numpy as np
 import pytest
+from benchmarks.speed import data, native, plain, timing, updates
+from benchmarks.speed.record import Row, compare, load
 
-from o2td import bench
-from o2td.bench import data, native, plain, timing, updates
-from o2td.bench.record import Row, compare, load
+from benchmarks import speed
 from o2td.cli.main import main
 from o2td.errors import FormatError, O2TDError
 
@@ -45,6 +45,15 @@ def test_all_three_compute_the_same(name, layout, updates_in_c):
     updates.agreement(name, batch, updates_in_c)
     learner = updates.METHODS[name][0](step_size=0.01).fit(batch)
     assert np.abs(learner.theta).max() > 0.0
+
+
+def test_an_installed_package_says_where_the_benchmark_is(tmp_path, monkeypatch, capsys):
+    from o2td.cli import bench
+
+    assert bench._find(bench._ROOT) is bench.command
+    monkeypatch.setattr(bench, "command", bench._find(tmp_path))
+    assert main(["bench", "--quick", "--json"]) == 2
+    assert "source tree and run make bench" in capsys.readouterr().err
 
 
 def test_what_differs_is_not_timed(monkeypatch):
@@ -97,7 +106,7 @@ def test_quick_from_end_to_end(tmp_path, capsys):
 @needs_compiler
 def test_a_run_is_shown_against_an_earlier_one(tmp_path, capsys, monkeypatch):
     now = [Row("update", "TD", "dense", 8, 1, 20.0, 1.0, 0.01).judged(1.0, "of C", "<=", 1.3)]
-    monkeypatch.setattr(bench, "measure", lambda quick: iter(now))
+    monkeypatch.setattr(speed, "measure", lambda quick: iter(now))
     saved = tmp_path / "run.json"
     assert main(["bench", "--save", str(saved)]) == 0
     shown = capsys.readouterr().out
@@ -149,7 +158,7 @@ def test_without_a_compiler_the_column_is_empty(monkeypatch, capsys):
     assert row.ratio_to_c is None
     assert row.met is None
     assert row.ratio_to_numpy > 0.0
-    monkeypatch.setattr(bench, "measure", lambda quick: iter([row]))
+    monkeypatch.setattr(speed, "measure", lambda quick: iter([row]))
     assert main(["bench"]) == 0
     assert "No C compiler was found" in capsys.readouterr().out
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.bench import data, plain
-from o2td.bench.native import Native
-from o2td.bench.record import Row
-from o2td.bench.timing import Times, interleave
+from benchmarks.speed import data, plain
+from benchmarks.speed.native import Native
+from benchmarks.speed.record import Row
+from benchmarks.speed.timing import Times, interleave
 from o2td.errors import O2TDError
 from o2td.learners import ETD, GTD2, O2TD, TD, Learner, sweep
 from o2td.transitions import Transitions

@@ -77,7 +77,7 @@ def load() -> Native | None:
     program = compiler()
     if program is None:
         return None
-    with as_file(files("o2td.bench") / "c") as sources, tempfile.TemporaryDirectory() as folder:
+    with as_file(files(__package__) / "c") as sources, tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "updates.so"
         objects = [str(Path(folder) / f"{path.stem}.o") for path in sorted(sources.glob("*.c"))]
         for path, item in zip(sorted(sources.glob("*.c")), objects, strict=True):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from o2td.bench import figures, updates
-from o2td.bench.native import Native, compiler, load
-from o2td.bench.record import Change, Row, compare, machine, save
-from o2td.bench.record import load as load_rows
-from o2td.bench.updates import Size
+from benchmarks.speed import figures, updates
+from benchmarks.speed.native import Native, compiler, load
+from benchmarks.speed.record import Change, Row, compare, machine, save
+from benchmarks.speed.record import load as load_rows
+from benchmarks.speed.updates import Size
 
 __all__ = ["Change", "Row", "compare", "compiler", "load_rows", "machine", "measure", "save"]
 

@@ -1,0 +1,1 @@
+"""Long measurements beside the library: speed, load, fuzzing, mutation and coverage."""
