@@ -17,8 +17,8 @@ from coverage_common import log_of, mixed, run_all, start_value
 
 from o2td import evaluation
 from o2td.evaluation.episodes import Log
-from o2td.evaluation.plan import Plan
-from o2td.evaluation.survey import Survey
+from o2td.evaluation.plan import run_passes
+from o2td.evaluation.study import Settings, Study
 
 # name: environment, share of the best action in behaviour and target, discount, episodes, options
 CASES: dict[str, tuple[Any, ...]] = {
@@ -65,11 +65,11 @@ def others(log: Any, discount: float, seed: int) -> dict[str, tuple[float, float
     from o2td.sources import open_logs
 
     held = Log(open_logs(log, discount=discount))
-    plan = Plan(held, held.collect(Survey()), "auto", ["lstd"], None, 200, seed, 0.95)
-    plan.cases()
-    fit = plan.fits["lead"]
-    plain = sandwich(fit.value, plan.influence["lstd"], 0.95)
-    low, high = np.quantile(fit.lanes, [0.025, 0.975])
+    study = Study(held, Settings(seed=seed))
+    run_passes(held, [study.collect(["lstd"])])
+    found = study.cases()[0].outcome
+    plain = sandwich(found.value, found.influence, 0.95)
+    low, high = np.quantile(found.lanes, [0.025, 0.975])
     return {"sandwich": (plain.low, plain.high), "percentile": (float(low), float(high))}
 
 

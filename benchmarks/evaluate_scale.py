@@ -179,7 +179,8 @@ def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
 
     def work(passes: int = max(1, rows // len(chunk))) -> None:
         system = System(States(phi), lanes=lanes)
-        fitting = Fitting([system], lanes, 0)
+        fitting = Fitting(lanes, 0)
+        fitting.want(system)
         for k in range(passes):
             key = np.arange(len(opens), dtype=np.uint64) + np.uint64(k * len(opens))
             fitting.add(Episodes(chunk, first, opens, key))

@@ -40,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     observed = "\n".join(f"  '''{name}'''," for name in HOSTILE)
     (folder / "names.toml").write_text(f"observation = [\n{observed}\n]\n")
     given = [str(folder / "log.parquet"), "--discount", "0.9", "-c", str(folder / "names.toml")]
-    assert main(["evaluate", *given, "--json", "--out", str(folder / "answer")]) == 0
+    assert main(["evaluate", *given, "--all", "--json", "--out", str(folder / "answer")]) == 0
     return folder / "answer" / "report.html"
 
 

@@ -26,7 +26,7 @@ from o2td.features import Aggregation, Fourier, Polynomial
 from o2td.sources import open_logs
 
 FILE = Path(__file__).with_name("golden.json")
-EVERY: Any = None  # methods= for all that fit the log
+EVERY: Any = "all"  # methods= for all that fit the log
 DIGITS = 12
 SKIPPED = ("agreement", "overlap", "thresholds", "unverified_files", "notes", "passes")
 SKIPPED += ("largest_weights", "population")
@@ -501,7 +501,9 @@ def account(name: str) -> dict[str, Any]:
     kept = {
         "verdict": answer.verdict,
         "reasons": answer.reasons,
-        "estimates": [_without(one.as_dict(), "reason") for one in answer.estimates],
+        "estimates": [
+            _without(one.as_dict(), "reason", "title", "kind") for one in answer.estimates
+        ],
         "diagnostics": _without(found, *SKIPPED),
         "agreement": found["agreement"],
         "features": _without(answer.features, "candidates"),

@@ -5,7 +5,7 @@ import pytest
 
 from o2td.evaluation.bootstrap import bca, poisson_counts, sandwich, student
 from o2td.evaluation.moments import Moments, Spread
-from o2td.evaluation.tail import Largest, pareto_shape, tail_size
+from o2td.evaluation.pareto import Largest, pareto_shape, tail_size
 
 KEYS = np.random.default_rng(0).integers(0, 2**63, 4000).astype(np.uint64)
 

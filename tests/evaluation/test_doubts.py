@@ -10,8 +10,8 @@ import pytest
 
 from o2td import evaluation
 from o2td.evaluation.basis import States
+from o2td.evaluation.coverage import unlogged_regions
 from o2td.evaluation.episodes import Log
-from o2td.evaluation.reach import unlogged_regions
 from o2td.evaluation.survey import Survey
 from o2td.features import Polynomial
 
@@ -137,7 +137,8 @@ def test_the_error_of_a_fit_counts_by_the_discount_that_is_left():
 
 def test_few_episodes_that_carry_all_are_a_doubt_about_every_method():
     log = pd.DataFrame({"episode": np.arange(2000), "state": 0, "terminated": True, "rho": 1.0})
-    answer = evaluation.evaluate(log.assign(reward=1000.0 * (log.episode < 2)), discount=0.9)
+    log["reward"] = 1000.0 * (log.episode < 2)
+    answer = evaluation.evaluate(log, discount=0.9, methods="all")
     assert TRUSTED not in words(answer).values()
     for method in ("is", "wis", "pdis", "wpdis", "dr", "wdr", "sotd", "lstd"):
         assert "about 2 episodes carry all of the variation" in answer[method].reasons

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from o2td.evaluation.episodes import Log, joined, whole_episodes
+from o2td.evaluation.estimators import dr, make, wdr
+from o2td.evaluation.estimators.lstd import Correction
 from o2td.evaluation.histories import HORIZON, Horizon, histories
-from o2td.evaluation.importance import Corrected, Weighed
-from o2td.evaluation.moments import Spread
+from o2td.evaluation.influence import Histories
+from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.survey import FEWEST, Sample, Survey
 from o2td.sources import open_logs
 
@@ -55,21 +57,20 @@ def brute(block):
 
 
 def test_importance_sampling_family_against_plain_loops(log):
-    block = block_of(log)
-    weighed = Weighed()
-    weighed.add(block)
-    plain = brute(block)
+    study, _ = traced(log)
+    weighed = study.weighed
+    plain = brute(block_of(log))
     last = np.array([w[-1] for w, _ in plain])
     total = np.array([r.sum() for _, r in plain])
-    assert weighed.value("is") == pytest.approx((last * total).mean())
-    assert weighed.value("wis") == pytest.approx((last * total).sum() / last.sum())
+    assert make("is").value(study) == pytest.approx((last * total).mean())
+    assert make("wis").value(study) == pytest.approx((last * total).sum() / last.sum())
     each = np.array([(w * r).sum() for w, r in plain])
-    assert weighed.value("pdis") == pytest.approx(each.mean())
+    assert make("pdis").value(study) == pytest.approx(each.mean())
     longest = max(len(w) for w, _ in plain)
     wide = np.array([np.r_[w, np.full(longest - len(w), w[-1])] for w, _ in plain])
     reward = np.array([np.r_[r, np.zeros(longest - len(r))] for _, r in plain])
     expected = ((wide * reward).sum(axis=0) / wide.sum(axis=0)).sum()
-    assert weighed.value("wpdis") == pytest.approx(expected)
+    assert make("wpdis").value(study) == pytest.approx(expected)
     sizes = wide.sum(axis=0) ** 2 / (wide**2).sum(axis=0)
     np.testing.assert_allclose(weighed.horizon.effective_size, sizes)
 
@@ -91,13 +92,19 @@ def test_influence_of_the_weighted_sum_is_its_derivative(log):
     assert (ends[0] - ends[1]) / (2 * small) == pytest.approx(influence[e], rel=1e-4)
 
 
-def test_influence_of_the_family_is_what_plain_loops_say(log):
+def traced(log) -> tuple[Study, Histories]:
+    """A study after its first pass, and its histories with rewards as a baseline's errors."""
+    study = Study(Log(open_logs(log, discount=0.9)), Settings())
+    study.log.collect(study.survey)
     block = block_of(log)
-    weighed = Weighed()
-    weighed.add(block)
-    found = Corrected(weighed, ("is", "wis", "pdis", "wpdis"), HORIZON)
-    columns = found.columns(block, np.zeros(block.count), block.rows.reward)
-    plain = brute(block)
+    return study, Histories(block, *histories(block), [np.zeros(block.count)], [block.rows.reward])
+
+
+def test_influence_of_the_family_is_what_plain_loops_say(log):
+    study, found = traced(log)
+    names = ("is", "wis", "pdis", "wpdis")
+    columns = np.column_stack([make(name).make_column(study).of(found) for name in names])
+    plain = brute(found.episodes)
     last = np.array([w[-1] for w, _ in plain])
     total = last * np.array([r.sum() for _, r in plain])
     each = np.array([(w * r).sum() for w, r in plain])
@@ -109,16 +116,14 @@ def test_influence_of_the_family_is_what_plain_loops_say(log):
 
 
 def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
-    block = block_of(log)
-    weighed = Weighed()
-    weighed.add(block)
-    corrected = Corrected(weighed, ("dr", "wdr"), HORIZON)
-    columns = corrected.columns(block, np.zeros(block.count), block.rows.reward)
-    robust, weighted, short = columns.T
-    assert corrected.value("dr", Spread.of(robust)) == pytest.approx(weighed.value("pdis"))
-    assert corrected.value("wdr", Spread.of(weighted)) == pytest.approx(weighed.value("wpdis"))
-    np.testing.assert_allclose(short, weighted)
-    reached = Corrected(weighed, (), 3).columns(block, np.zeros(block.count), block.rows.reward)
+    study, found = traced(log)
+    weighed = study.weighed
+    robust = dr.Part(0, 0.0, 1.0, 1.0).of(found)
+    weighted = wdr.Part(0, 0.0, 1.0, weighed.units, weighed.horizon.inverse).of(found)
+    assert robust.mean() == pytest.approx(weighed.spread("pdis").mean)
+    assert weighted.mean() == pytest.approx(weighed.horizon.weighted().sum())
+    np.testing.assert_allclose(Correction(weighed, 0, HORIZON).of(found), weighted)
+    reached = Correction(weighed, 0, 3).of(found)
     assert reached.mean() == pytest.approx(weighed.horizon.weighted()[:3].sum())
 
 

@@ -34,8 +34,14 @@ def command(
     ] = "auto",
     methods: Annotated[
         str | None,
-        typer.Option(metavar="A,B,…", help="Methods, such as lstd,sotd; all that fit if left out."),
+        typer.Option(
+            metavar="A,B,…",
+            help="Methods, such as lstd,sotd; if left out, those that fit and can be recommended.",
+        ),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All methods that fit, learners and SOTD too.")
+    ] = False,
     columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,14 +102,14 @@ def command(
     from o2td.evaluation.output import check_folder, json_text
 
     try:
-        check_options(states, out, seed)
+        check_options(states, out, seed, methods, everything)
         if out is not None:
             check_folder(out, force)
         source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
         given = None if states is None else Given(states, source)
         settings = {
             "features": features,
-            "methods": None if methods is None else [m.strip() for m in methods.split(",")],
+            "methods": "all" if everything else methods,
             "confidence": confidence,
             "lanes": bootstrap,
             "seed": seed,
@@ -124,8 +130,12 @@ def command(
         raise typer.Exit(1)
 
 
-def check_options(states: Path | None, out: Path | None, seed: int) -> None:
+def check_options(
+    states: Path | None, out: Path | None, seed: int, methods: str | None, everything: bool
+) -> None:
     """Refuse what cannot be used, before anything is read."""
+    if everything and methods is not None:
+        raise InputError(f"--all: has no place beside --methods {methods}; leave one of them out")
     if seed < 0:
         raise InputError(f"--seed {seed}: a seed is a whole number from 0 up")
     if states is not None and out is None:

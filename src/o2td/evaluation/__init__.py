@@ -8,10 +8,13 @@ True
 from __future__ import annotations
 
 from o2td.evaluation.episodes import Episodes
+from o2td.evaluation.estimator import Estimator, Outcome
+from o2td.evaluation.estimators import known
 from o2td.evaluation.evaluate import evaluate
+from o2td.evaluation.families import FitEstimator, HistoryEstimator, HybridEstimator
+from o2td.evaluation.influence import Column, Histories
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.model import ValueModel, load_model
-from o2td.evaluation.plan import METHODS
 from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.statistic import Statistic
 from o2td.evaluation.study import Study
@@ -19,11 +22,18 @@ from o2td.evaluation.thresholds import Thresholds
 
 __all__ = [
     "METHODS",
+    "Column",
     "Episodes",
     "Estimate",
+    "Estimator",
     "Evaluation",
     "Finding",
+    "FitEstimator",
+    "Histories",
+    "HistoryEstimator",
+    "HybridEstimator",
     "LogTest",
+    "Outcome",
     "Statistic",
     "Study",
     "Thresholds",
@@ -31,3 +41,10 @@ __all__ = [
     "evaluate",
     "load_model",
 ]
+
+
+def __getattr__(name: str) -> tuple[str, ...]:
+    """`METHODS`, the names of all estimators: those of other packages are looked for when asked."""
+    if name == "METHODS":
+        return known()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError
-from o2td.evaluation.plan import METHODS
+from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
 
+EVERY = "all"
 _LEAST_LANES = 20
 
 
@@ -57,24 +58,25 @@ def _check_table(features: Any) -> None:
         raise InputError(f"features: one{where} is not a finite number; mend the table")
 
 
-def method_names(methods: Any) -> list[str] | None:
-    """The methods asked for, each once; None where all are."""
-    if methods is None:
-        return None
-    known = f"choose from {', '.join(METHODS)}"
+def method_names(methods: Any) -> tuple[list[str] | None, bool]:
+    """The methods asked for, each once, or None; and whether that means all or those offered."""
+    if methods is None or (isinstance(methods, str) and methods.strip().lower() == EVERY):
+        return None, methods is not None
+    names = known()
+    choice = f"choose from {', '.join(names)}, or {EVERY}"
     if isinstance(methods, str):
         listed: list[Any] = methods.split(",")
     elif isinstance(methods, Iterable):
         listed = list(methods)
     else:
-        raise InputError(f"methods: {methods!r} is not a list of names; {known}")
+        raise InputError(f"methods: {methods!r} is not a list of names; {choice}")
     if not listed or listed == [""]:
-        raise InputError(f"methods: none is named; {known}, or leave it out for all that fit")
-    names = [str(name).strip().lower() for name in listed]
-    for given, name in zip(listed, names, strict=True):
-        if name not in METHODS:
-            raise InputError(f"methods: {given!r} is not known; {known}")
-    return list(dict.fromkeys(names))
+        raise InputError(f"methods: none is named; {choice}; or leave it out for those that fit")
+    asked = [str(name).strip().lower() for name in listed]
+    for given, name in zip(listed, asked, strict=True):
+        if name not in names:
+            raise InputError(f"methods: {given!r} is not known; {choice}")
+    return list(dict.fromkeys(asked)), False
 
 
 def _number(value: Any) -> bool:

@@ -26,7 +26,7 @@ WIDEST = 2048  # dense features that a system of equations may have
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FeatureRows:
     """Dense rows of one block: `here`, `right = [here - ahead, r]`, and `first` by episode.
 
     `keep` is 0 in rows that cannot be used.
@@ -40,7 +40,7 @@ class Rows:
     @classmethod
     def of(
         cls, here: Floats, ahead: Floats, reward: Floats, first: Floats, keep: Floats | None = None
-    ) -> Rows:
+    ) -> FeatureRows:
         """Join what the equations' right factor is made of."""
         right = np.empty((len(here), here.shape[1] + 1))
         np.subtract(here, ahead, out=right[:, :-1])
@@ -100,11 +100,11 @@ class States:
         """`phi(s_0)` of episodes of which only the start is known."""
         return self.phi(lone.input)
 
-    def rows(self, block: Episodes) -> Rows:
+    def rows(self, block: Episodes) -> FeatureRows:
         """Rows of a block."""
         here, ahead = self.both(block)
         ahead *= block.rows.discount[:, None]
-        return Rows.of(here, ahead, block.rows.reward, here[block.first[:-1]])
+        return FeatureRows.of(here, ahead, block.rows.reward, here[block.first[:-1]])
 
 
 class Actions:
@@ -125,7 +125,7 @@ class Actions:
         assert lone.target_probs is not None  # noqa: S101  # or rows would have refused
         return _weighted(lone.target_probs, self.states.phi(lone.input))
 
-    def rows(self, block: Episodes) -> Rows:
+    def rows(self, block: Episodes) -> FeatureRows:
         """Rows of a block; those whose successor has no probabilities are not used."""
         rows = block.rows
         if rows.action is None or rows.target_probs is None or rows.next_target_probs is None:
@@ -142,7 +142,7 @@ class Actions:
         following = (chance[:, :, None] * ahead[:, None, :]).reshape(n, -1)
         start = block.first[:-1]
         first = _weighted(rows.target_probs[start], here[start])
-        return Rows.of(taken.reshape(n, -1), following, rows.reward, first, keep)
+        return FeatureRows.of(taken.reshape(n, -1), following, rows.reward, first, keep)
 
 
 def _weighted(chance: Floats, phi: Floats) -> Floats:

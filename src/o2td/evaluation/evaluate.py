@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.bootstrap import LANES
 from o2td.evaluation.episodes import Log
+from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
-from o2td.evaluation.plan import Plan
+from o2td.evaluation.plan import run_passes
 from o2td.evaluation.result import Estimate, Evaluation, finite
-from o2td.evaluation.statistic import run_passes
 from o2td.evaluation.study import Settings, Study
-from o2td.evaluation.survey import Survey
 from o2td.evaluation.thresholds import Thresholds
-from o2td.evaluation.verdicts import Case, Grounds, agreement, doubt_fits, judge_case, recommend
+from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, recommend
 from o2td.registry import LOG_TESTS
-from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["evaluate"]
 
@@ -34,6 +35,7 @@ def evaluate(
     trace: float | None = None,
     lanes: int = LANES,
     thresholds: Thresholds | None = None,
+    influence: bool = False,
     **options: Any,
 ) -> Evaluation:
     """The value of the target policy, `E[V(s_0)]`, from logs of another policy.
@@ -51,8 +53,9 @@ def evaluate(
         "auto" (chosen on held-out episodes; one weight a state where the log has states), a text such
         as "fourier:3", a transformer, or an (S, d) table.
     methods
-        Some of lstd, plugin, lstdq, lsetd, sotd, o2td, etd, tdrc, is, wis, pdis, wpdis, dr, wdr. None:
-        all that fit the log.
+        Some of lstd, plugin, lstdq, lsetd, sotd, o2td, etd, tdrc, is, wis, pdis, wpdis, dr, wdr and
+        what other packages add. None: those that fit the log and can be recommended. "all": those
+        that fit the log.
     target
         A policy, for `open_logs`.
     confidence
@@ -65,6 +68,8 @@ def evaluate(
         Bootstrap lanes.
     thresholds
         What the verdicts turn on.
+    influence
+        Keep what each episode moves each estimate by, for `Evaluation.influence`.
     options
         More for `open_logs`: `columns`, `behavior`, `sort`, `densities`.
 
@@ -82,63 +87,58 @@ def evaluate(
     named = method_names(methods)
     bounds = thresholds or Thresholds()
     log = Log.of(logs, discount, target, **options)
-    study = Study(log, Settings(confidence, seed, lanes, trace, bounds))
+    study = Study(log, Settings(features, confidence, seed, lanes, trace, bounds, influence))
     tests = [LOG_TESTS[name]() for name in LOG_TESTS]
-    run_passes(log, [study.collect(), *(test.collect(study) for test in tests)])
-    findings = [found for test in tests if (found := test.find(study)) is not None]
-    survey = study.survey
-    plan = Plan(log, survey, features, named, trace, lanes, seed, confidence)
-    cases = plan.cases()
-    grounds = _grounds(survey, plan, bounds)
-    base = plan.base
-    for case in [base, *(case for case in cases if case is not base)]:
-        judge_case(case, grounds, base)
-        for found in findings:
-            if not found.passed:
-                case.note(found.verdict, found.reason)
+    # Threads that wait for each other cost more than they save on systems of some hundred rows.
+    with import_extra("threadpoolctl", "logs").threadpool_limits(1, user_api="blas"):
+        run_passes(log, [*(test.collect(study) for test in tests), study.collect(*named)])
+        findings = [found for test in tests if (found := test.find(study)) is not None]
+        return _answer(study, findings)
+
+
+def _answer(study: Study, findings: list[Finding]) -> Evaluation:
+    cases = study.cases()
+    for case in study.judged(cases):
+        judge(case, study)
+        _heed(case, findings)
+    bounds = study.settings.thresholds
     doubt_fits(cases, bounds)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
-    model = plan.model(best.method)
+    model = _model(study, best, cases)
     ordered = [best, *(case for case in cases if case is not best)]
+    whose = None if model is None else model.method
     return Evaluation(
         best.verdict,
-        [*best.reasons, *plan.remarks],
+        [*best.reasons, *study.choice.remarks],
         [_estimate(case) for case in ordered],
-        finite({**_diagnostics(survey, plan, best, agreed, bounds), "model": _of(model)}),
-        finite(plan.chosen),
+        finite({**_diagnostics(study, best, agreed), "model": whose}),
+        finite(study.choice.account),
         model,
-        finite({**survey.series(), **plan.series()}),
+        finite({**study.survey.series(), **_series(study, cases)}),
         findings,
     )
 
 
-def _grounds(survey: Survey, plan: Plan, bounds: Thresholds) -> Grounds:
-    weights = survey.weights()
-    info = plan.log.source.info
-    dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
-    return Grounds(
-        survey.episodes,
-        weights["effective_sample_size"],
-        weights["pareto_shape"],
-        weights["max_weight_share"],
-        survey.support(),
-        survey.step_support(),
-        survey.weighed.spread("plain").deviation,
-        survey.left(),
-        weights["effective_rows"],
-        survey.endless,
-        survey.hastened(dropped),
-        survey.hastened(dropped, survey.unknown),
-        survey.lost(unheld),
-        survey.lost(unheld, alone=True),
-        bounds,
-    )
+def _heed(case: Case, findings: list[Finding]) -> None:
+    """Note what tests of the log have against an estimate of this kind."""
+    for found in findings:
+        if not found.passed and case.estimator.kind in found.kinds:
+            case.note(found.verdict, found.reason)
 
 
-def _of(model: ValueModel | None) -> str | None:
-    """The method whose value function is handed over."""
-    return None if model is None else model.method
+def _model(study: Study, best: Case, cases: list[Case]) -> ValueModel | None:
+    """LSTD's value function; if that was not asked for, the recommended one's, or the first's.
+
+    Histories have none: where nothing else was asked for it is LSTD's again.
+    """
+    base = study.reference
+    first = [best, *cases]
+    for case in (base, *first) if base in cases else (*first, base):
+        found = case.outcome.model
+        if found is not None and np.isfinite(found[0]).all():
+            return ValueModel.of(*found, case.method, study.source)
+    return None
 
 
 def _estimate(case: Case) -> Estimate:
@@ -155,14 +155,14 @@ def _estimate(case: Case) -> Estimate:
         reason,
         list(case.reasons),
         number(float(case.interval.standard_error)),
-        case.about,
+        case.outcome.about,
+        case.estimator.title,
+        case.estimator.kind,
     )
 
 
-def _diagnostics(
-    survey: Survey, plan: Plan, best: Case, agreed: list[dict[str, Any]], bounds: Thresholds
-) -> dict[str, Any]:
-    info = plan.log.source.info
+def _diagnostics(study: Study, best: Case, agreed: list[dict[str, Any]]) -> dict[str, Any]:
+    survey, info = study.survey, study.source.info
     mean, error = survey.step_support()
     return {
         "rows": survey.rows,
@@ -179,13 +179,33 @@ def _diagnostics(
         "zero_ratio_share": survey.zero / survey.rows,
         "truncated_share": 1.0 - survey.weighed.totals.ended / survey.episodes,
         "overlap": survey.overlap(),
-        "condition": best.condition,
+        "condition": best.outcome.condition,
         "agreement": agreed,
         "ratio": info.ratio,
         "verified": info.verified,
         "unverified_files": list(info.unverified),
-        "passes": plan.log.passes,
+        "passes": study.log.passes,
         "population": "the target's value averaged over the distribution of start states, of which"
         " the log's are a sample",
-        "thresholds": bounds.as_dict(),
+        "thresholds": study.settings.thresholds.as_dict(),
     }
+
+
+def _series(study: Study, cases: list[Case]) -> dict[str, Any]:
+    """Learning curves, the calibration of an estimated behaviour, and the choice of features."""
+    series: dict[str, Any] = {
+        "curves": {c.method: c.outcome.curve for c in cases if c.outcome.curve is not None}
+    }
+    behavior, account = study.source.behavior_model, study.choice.account
+    if behavior is not None:
+        series["calibration"] = vars(behavior.calibration)
+    if "candidates" in account:
+        listed = account["candidates"]
+        columns = list(listed[0]) if listed else []
+        series["choice"] = {
+            "columns": columns,
+            "rows": [[row[name] for name in columns] for row in listed],
+            "why": account["why"],
+        }
+    series["log"] = str(study.source.info).splitlines()
+    return series

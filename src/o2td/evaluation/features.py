@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Chosen:
     size: int = 0
     tabular: Any = None
 
-    @property
+    @cached_property
     def states(self) -> States:
         """Dense features of states, of the lead's map."""
         basis = self.lead.basis
@@ -50,9 +51,16 @@ class Chosen:
         basis: States | Cells = self.lead.basis
         return basis
 
-    def cells(self) -> Cells:
-        """One weight a state of the log."""
-        return Cells(self.tabular)
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return int(getattr(self.lead.basis.features, "n_features_out_", None) or self.size)
+
+    @cached_property
+    def finer(self) -> CellSystem | None:
+        """One weight a state, where the log has states and the lead is coarser than that."""
+        plain = self.exact and isinstance(self.lead, CellSystem)
+        return None if plain or self.tabular is None else CellSystem(Cells(self.tabular))
 
 
 def choose(

@@ -90,6 +90,12 @@ class Horizon:
         return self._carried(self.weight, self.ended)
 
     @property
+    def inverse(self) -> Floats:
+        """One over `total`, 0 where all weights are 0."""
+        total = self.total
+        return np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
+
+    @property
     def effective_size(self) -> Floats:
         """Effective number of episodes at each step."""
         squares = self._carried(self.square, self.ended_square)
@@ -107,8 +113,7 @@ class Horizon:
 
     def centered(self, block: Episodes, weight: Floats, step: Ints, number: Floats) -> Floats:
         """`sum_t (number_t - w_t m_t) / W_t` of each episode: influence of the weighted sum."""
-        mean, total = self.weighted(), self.total
-        inverse = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
+        mean, inverse = self.weighted(), self.inverse
         each = block.sums((number - weight * mean[step]) * inverse[step])
         later = np.append(np.cumsum((mean * inverse)[::-1])[::-1], 0.0)
         last = block.first[1:] - 1

@@ -1,36 +1,17 @@
-"""Cross-checks without a model: importance sampling, and doubly robust corrections of a fit.
-
-With histories' weights `w_t`, discounts `g_t` and episodes' ends T:
-
-| name | estimate |
-|---|---|
-| `is` | `mean_e w_T sum_t g_t r_t` |
-| `wis` | `sum_e w_T sum_t g_t r_t / sum_e w_T` |
-| `pdis` | `mean_e sum_t g_t w_t r_t` |
-| `wpdis` | `sum_t (sum_e g_t w_t r_t) / (sum_e w_t)` |
-| `dr` | `mean_e [V(s_0) + sum_t g_t w_t delta_t]` (Jiang and Li 2016) |
-| `wdr` | the same with `w_t / sum_e w_t` (Thomas and Brunskill 2016) |
-
-`V` in the last two is fitted on the other folds of episodes. Where an episode was truncated, `dr` and
-`wdr` go on with `V` of the final observation; the first four count what was seen.
-"""
+"""Sums over weighted histories, which all estimators and diagnostics share: part of the first pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes, Ints
 from o2td.evaluation.histories import HORIZON, Horizon, histories
 from o2td.evaluation.moments import Moments, Spread
-from o2td.evaluation.tail import Largest
+from o2td.evaluation.pareto import Largest
 
-FAMILY = ("is", "wis", "pdis", "wpdis")
-ROBUST = ("dr", "wdr")
-SHORT = "short"  # the weighted doubly robust correction over the first steps
 LARGEST = 1 << 16  # weights held: the whole tail of up to 477 million episodes, 3 sqrt(episodes)
 _NUMBERS = ("is", "pdis", "weight", "plain")
 
@@ -125,78 +106,3 @@ class Weighed:
     def spread(self, name: str) -> Spread:
         """Moments of `is` and `pdis` by episode, of the `weight` or of the `plain` return."""
         return self.moments.spread(_NUMBERS.index(name))
-
-    def value(self, method: str) -> float:
-        """The estimate of one of the family."""
-        if method == "wpdis":
-            return float(self.horizon.weighted().sum())
-        if method != "wis":
-            return self.spread(method).mean
-        weight = self.spread("weight").mean
-        return self.spread("is").mean / weight if weight > 0.0 else float("nan")
-
-
-@dataclass(frozen=True, eq=False)
-class Corrected:
-    """Second pass: influence of all that weighs histories, with errors of a cross-fitted `V`.
-
-    The columns of `dr` and `wdr` average to their distance from `base`, the mean of `V(s_0)`, those of
-    the others to 0; that of the last to the correction of `V` over the first `reach` steps. Averages
-    are over all episodes: one of which only the start is known moves `dr` and `wdr` by it, and
-    nothing else.
-    """
-
-    weighed: Weighed
-    methods: tuple[str, ...]
-    reach: int  # steps up to which histories still have weight
-    base: float = 0.0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns."""
-        return (*self.methods, SHORT)
-
-    def columns(self, block: Episodes, first: Floats, delta: Floats) -> Floats:
-        """One number an episode for each name.
-
-        `first` is `V(s_0)` by episode and `delta` the error by row, both of the episode's own fold.
-        """
-        weight, gone, step = histories(block)
-        horizon, units = self.weighed.horizon, self.weighed.units
-        each = units / self.weighed.count
-        opens, last = block.opens, weight[block.first[1:] - 1]
-        discounted = gone * block.rows.reward
-        reward, error = weight * discounted, weight * gone * delta
-        total = horizon.total
-        inverse = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
-        share = units * error * inverse[step]
-        start = self._start(np.where(opens, first - self.base, 0.0))
-        made: dict[str, Callable[[], Floats]] = {
-            "is": lambda: each * (last * block.sums(discounted) - self.weighed.value("is")),
-            "wis": lambda: each * self._normalised(last, block.sums(discounted)),
-            "pdis": lambda: each * (block.sums(reward) - self.weighed.value("pdis")),
-            "wpdis": lambda: units * horizon.centered(block, weight, step, reward),
-            "dr": lambda: start + each * block.sums(error),
-            "wdr": lambda: start + block.sums(share),
-            SHORT: lambda: block.sums(np.where(step < self.reach, share, 0.0)),
-        }
-        return np.column_stack([made[name]() for name in self.names])
-
-    def lone(self, first: Floats) -> Floats:
-        """The same of episodes of which only the start is known, with `V(s_0)` as `first`."""
-        start = self._start(first - self.base)
-        nothing = np.zeros(len(first))
-        return np.column_stack([start if name in ROBUST else nothing for name in self.names])
-
-    def _start(self, apart: Floats) -> Floats:
-        return apart * (self.weighed.units / max(self.weighed.totals.opened, 1.0))
-
-    def _normalised(self, weight: Floats, plain: Floats) -> Floats:
-        mean = self.weighed.spread("weight").mean
-        if mean <= 0.0:
-            return np.zeros(len(weight))
-        return weight * (plain - self.weighed.value("wis")) / mean
-
-    def value(self, method: str, influence: Spread) -> float:
-        """The estimate."""
-        return self.base + influence.mean if method in ROBUST else self.weighed.value(method)

@@ -42,6 +42,8 @@ class Estimate:
         Of `value`, episodes being the units.
     about : str
         What the method does, for readers of the report.
+    title, kind : str
+        The estimator's full name, and "fit", "history", "hybrid" or "learner".
     """
 
     method: str
@@ -55,6 +57,8 @@ class Estimate:
     reasons: list[str] = field(default_factory=list)
     standard_error: float | None = None
     about: str = ""
+    title: str = ""
+    kind: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, none of them NaN or infinite."""

@@ -2,50 +2,195 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from o2td.evaluation.bootstrap import LANES
+import numpy as np
+
+from o2td.evaluation.bootstrap import LANES, Interval, bca, rule_of_three, sandwich
+from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.coverage import unlogged_regions
 from o2td.evaluation.episodes import Episodes, Log
+from o2td.evaluation.estimator import Estimator, Outcome
+from o2td.evaluation.estimators import REFERENCE, known, make
+from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
+from o2td.evaluation.fitting import Fitting
+from o2td.evaluation.importance import Weighed
+from o2td.evaluation.influence import Baseline, Influences
+from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.survey import Survey
+from o2td.evaluation.survey import FEWEST, Survey
 from o2td.evaluation.thresholds import Thresholds
+from o2td.evaluation.verdicts import ROUNDING, Case, Grounds
 from o2td.sources import Source
+from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["Settings", "Study"]
+
+_NUMBERS = 1 << 22  # features held to look for regions without rows
 
 
 @dataclass(frozen=True)
 class Settings:
     """What `evaluate` was asked for beside the question itself."""
 
+    features: Any = "auto"
     confidence: float = 0.95
     seed: int = 0
     lanes: int = LANES
     trace: float | None = None
-    thresholds: Thresholds = Thresholds()  # noqa: RUF009  # it is frozen
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    influence: bool = False
 
 
 class Study:
     """One question to one log.
 
-    `survey` and `sample` are complete after the first pass.
+    `survey` and `sample` are complete after the first pass; then estimators begin to collect.
     """
+
+    reference: Case  # LSTD's estimate, which is always made: others are measured by it
 
     def __init__(self, log: Log, settings: Settings) -> None:
         self.log, self.settings = log, settings
         self.survey = Survey()
+
+    def collect(self, methods: list[str] | None = None, everything: bool = False) -> Passes:
+        """The first pass, then those of estimators: the ones named, or all that suit the log."""
+        yield [self.survey]
+        self.estimators = self._suitable(methods, everything)
+        asked = [one for one in self.estimators if one.name == REFERENCE.name]
+        self._reference: Estimator = asked[0] if asked else REFERENCE()
+        others = [one for one in self.estimators if one is not self._reference]
+        yield from together(one.collect(self) for one in (self._reference, *others))
+
+    def _suitable(self, methods: list[str] | None, everything: bool) -> list[Estimator]:
+        made = [make(name) for name in methods or known()]
+        if methods is not None:
+            return made
+        offered = [one for one in made if everything or one.recommendable]
+        return [one for one in offered if not one.missing(self) and not one.too_large(self)]
 
     @property
     def source(self) -> Source:
         """Where the rows come from: `mapped` says which columns, `info` what was read."""
         return self.log.source
 
+    # -- after the first pass ----------------------------------------------------------------------
+
     @cached_property
     def sample(self) -> Episodes:
         """Some whole episodes, at most about 100,000 rows, chosen by their keys alone."""
         return self.survey.sample.joined()
 
-    def collect(self) -> Passes:
-        """The first pass."""
-        yield [self.survey]
+    @property
+    def weighed(self) -> Weighed:
+        """Sums over weighted histories."""
+        return self.survey.weighed
+
+    @cached_property
+    def choice(self) -> Chosen:
+        """The features: the system that leads, and others beside it."""
+        asked = self.settings
+        return choose(self.survey, self.sample, asked.features, asked.trace, asked.seed)
+
+    @cached_property
+    def grounds(self) -> Grounds:
+        """What is known about the log, for all estimates alike."""
+        survey, weights, info = self.survey, self.survey.weights(), self.source.info
+        dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
+        return Grounds(
+            survey.episodes,
+            weights["effective_sample_size"],
+            weights["pareto_shape"],
+            weights["max_weight_share"],
+            survey.support(),
+            survey.step_support(),
+            survey.weighed.spread("plain").deviation,
+            survey.left(),
+            weights["effective_rows"],
+            survey.endless,
+            survey.hastened(dropped),
+            survey.hastened(dropped, survey.unknown),
+            survey.lost(unheld),
+            survey.lost(unheld, alone=True),
+            self.settings.thresholds,
+        )
+
+    @cached_property
+    def fitting(self) -> Fitting:
+        """The systems that the next pass fits."""
+        return Fitting(self.settings.lanes, self.settings.seed)
+
+    # -- after systems were fitted -----------------------------------------------------------------
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Values of the lead, cross-fitted over folds of episodes."""
+        return Baseline.of(self.choice.lead, self.weighed.totals.opened)
+
+    @cached_property
+    def influences(self) -> Influences:
+        """The columns that the pass after the fits traces."""
+        weighed, asked = self.weighed, self.settings
+        shape = (weighed.units, weighed.totals.opened)
+        return Influences(*shape, asked.seed, asked.lanes, asked.influence)
+
+    @cached_property
+    def unlogged(self) -> float:
+        """Share of the target's visits to what no row leaves, in the lead's eyes."""
+        ahead, lead = self.survey.ahead(), self.choice.lead
+        if isinstance(lead, CellSystem):
+            return lead.unlogged(ahead)
+        width = self.choice.size if self.sample.rows.observation is None else 1
+        part = first_episodes(self.sample, min(JUDGED, max(_NUMBERS // width, FEWEST)))
+        return unlogged_regions(part, lead.basis, ahead)
+
+    # -- estimates ---------------------------------------------------------------------------------
+
+    def cases(self) -> list[Case]:
+        """What each estimator found, with its interval, to be judged."""
+        self.reference = self._case(self._reference)
+        return [
+            self.reference if one is self._reference else self._case(one) for one in self.estimators
+        ]
+
+    def _case(self, estimator: Estimator) -> Case:
+        outcome = estimator.estimate(self)
+        return Case(estimator, outcome, self._interval(outcome), estimator.unlogged(self))
+
+    def judged(self, cases: list[Case]) -> list[Case]:
+        """The cases in the order in which they are judged: the reference first, asked for or not."""
+        return [self.reference, *(case for case in cases if case is not self.reference)]
+
+    def _interval(self, outcome: Outcome) -> Interval:
+        value, influence, lanes = outcome.value, outcome.influence, outcome.lanes
+        found = outcome.interval
+        if found is None and influence is None:
+            return Interval(np.nan, np.nan, "none", np.nan)
+        if found is None and influence is not None:
+            confidence = self.settings.confidence
+            if not self.settings.lanes:
+                found = sandwich(value, influence, confidence)
+            else:
+                lanes = value - influence.mean + influence.lanes if lanes is None else lanes
+                found = bca(value, lanes, influence, confidence)
+        assert found is not None  # noqa: S101
+        if value != 0.0 and found.standard_error <= ROUNDING * abs(value):
+            # No episode says anything else; those count that the ratios leave.
+            count = min(self.weighed.units, self.survey.weights()["effective_rows"])
+            return rule_of_three(value, count, self.settings.confidence, found.standard_error)
+        return found
+
+    def beside(self, value: float, noise: float = 2.0) -> float | None:
+        """An approximation error at least as large as what lies between a value and the reference.
+
+        As far as `noise` standard errors it may be chance; not for a learner, which goes over the
+        reference's own rows and features and differs only in how far it got.
+        """
+        base = self.reference
+        if base.approximation is None or not np.isfinite([value, base.value]).all():
+            return None
+        allowed = noise * base.interval.standard_error if noise else 0.0
+        return max(base.approximation, abs(value - base.value) - allowed)

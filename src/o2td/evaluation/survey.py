@@ -16,8 +16,8 @@ import numpy as np
 from o2td.evaluation.episodes import Episodes, Floats, Keys, joined
 from o2td.evaluation.histories import effective, padded_sum
 from o2td.evaluation.importance import Weighed
+from o2td.evaluation.pareto import pareto_shape, tail_size
 from o2td.evaluation.systems import FOLDS
-from o2td.evaluation.tail import pareto_shape, tail_size
 
 SAMPLE = 100_000  # rows of the sample
 FEWEST = 20  # episodes of it, if the log has as many

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.evaluation.basis import Actions, Rows, States
+from o2td.evaluation.basis import Actions, FeatureRows, States
 from o2td.evaluation.episodes import Bools, Episodes, Floats
 from o2td.solvers.linear import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
@@ -122,7 +122,7 @@ class System:
 
     # -- accumulating ------------------------------------------------------------------------------
 
-    def left(self, block: Episodes, rows: Rows) -> Floats:
+    def left(self, block: Episodes, rows: FeatureRows) -> Floats:
         """The rows `z_t`."""
         if not self.basis.uses_ratios:
             return rows.here if rows.keep is None else rows.here * rows.keep[:, None]
@@ -139,7 +139,7 @@ class System:
             self._held = np.zeros(size)
         return self._held
 
-    def add(self, block: Episodes, rows: Rows, fold: Any, counts: Floats | None) -> None:
+    def add(self, block: Episodes, rows: FeatureRows, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` and `counts` belong to its episodes."""
         if not self.d:
             self._allocate(rows.here.shape[1])
@@ -249,7 +249,7 @@ class System:
         return values
 
     def influence(
-        self, block: Episodes, rows: Rows, theta: Floats, adjoint: Floats
+        self, block: Episodes, rows: FeatureRows, theta: Floats, adjoint: Floats
     ) -> tuple[Floats, Floats]:
         """`phi_0·theta` and `u·sum_t z_t delta_t` of each episode."""
         delta = rows.temporal_difference(theta)

@@ -11,7 +11,6 @@ from typing import Any
 
 from o2td.report.drawing import styled
 from o2td.report.logs_figures import (
-    NAMES,
     draw_calibration,
     draw_curves,
     draw_estimates,
@@ -96,7 +95,7 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    return NAMES.get(row["method"], str(row["method"]))
+    return str(row.get("title") or row["method"])
 
 
 def _value(row: Mapping[str, Any]) -> str:
@@ -214,9 +213,10 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
         )
     if curves := series.get("curves"):
         best = answer["estimates"][0]["value"] if answer["estimates"] else None
+        titles = {row["method"]: _name(row) for row in answer["estimates"]}
         made.append(
             Picture(
-                draw_curves(curves, best),
+                draw_curves(curves, best, titles),
                 "Learning curves of the online methods",
                 "Online learners as the rows came in; dashed, the recommended estimate.",
             )

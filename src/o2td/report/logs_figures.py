@@ -14,31 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "NAMES",
     "draw_calibration",
     "draw_curves",
     "draw_estimates",
     "draw_horizon",
     "draw_weights",
 ]
-
-# methods as readers write them
-NAMES = {
-    "lstd": "LSTD",
-    "plugin": "plug-in optimum",
-    "lstdq": "LSTDQ",
-    "lsetd": "LSETD",
-    "sotd": "SOTD",
-    "o2td": "O²TD",
-    "etd": "ETD",
-    "tdrc": "TDRC",
-    "is": "trajectory IS",
-    "wis": "weighted trajectory IS",
-    "pdis": "per-decision IS",
-    "wpdis": "weighted per-decision IS",
-    "dr": "doubly robust",
-    "wdr": "weighted doubly robust",
-}
 
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
@@ -71,7 +52,7 @@ def draw_estimates(rows: Sequence[Row]) -> bytes:
             axes.plot([], [], color=colour, marker=mark, linestyle="none", label=verdict)
     axes.axvline(rows[0]["value"], color="#8a939c", linewidth=0.8, zorder=0)
     axes.set_xlim(low, high)
-    axes.set_yticks(range(len(rows)), [_plain(row["method"]) for row in rows])
+    axes.set_yticks(range(len(rows)), [plain_title(row) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return svg(made)
@@ -146,7 +127,9 @@ def draw_weights(weights: Sequence[float], shape: float | None) -> bytes:
     return svg(made)
 
 
-def draw_curves(curves: Mapping[str, Row], reference: float | None) -> bytes:
+def draw_curves(
+    curves: Mapping[str, Row], reference: float | None, titles: Mapping[str, str]
+) -> bytes:
     """The online learners' estimate as the rows came in, with the recommended one as a line."""
     made = figure(WIDTH, 2.9)
     axes: Axes = made.subplots()
@@ -156,7 +139,11 @@ def draw_curves(curves: Mapping[str, Row], reference: float | None) -> bytes:
         style = look(method.upper())
         values = np.array([np.nan if v is None else v for v in curve["value"]], dtype=float)
         axes.plot(
-            curve["rows"], values, color=style.colour, linestyle=style.dash, label=_plain(method)
+            curve["rows"],
+            values,
+            color=style.colour,
+            linestyle=style.dash,
+            label=titles.get(method, method),
         )
         every += values[len(values) // 4 :][np.isfinite(values[len(values) // 4 :])].tolist()
     if reference is not None:
@@ -191,6 +178,6 @@ def draw_calibration(predicted: Sequence[float], observed: Sequence[float], coun
     return svg(made)
 
 
-def _plain(method: str) -> str:
-    """A method as readers write it; in a name of its own a dollar sign is no mathematics."""
-    return NAMES.get(method, str(method).replace("$", r"\$"))
+def plain_title(row: Row) -> str:
+    """A method's name as readers write it; a dollar sign in it is no mathematics."""
+    return str(row.get("title") or row["method"]).replace("$", r"\$")

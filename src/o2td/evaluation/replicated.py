@@ -1,29 +1,36 @@
-"""The online learners and SOTD on a sample of the log, with intervals by leaving groups out.
+"""Estimates on a sample of the log, computed anew without each of some groups of episodes.
 
-A learner has no closed-form influence, so each is run once on all episodes of the sample and once
-without each of `GROUPS` groups of them: a delete-a-group jackknife, `se^2 = (G-1)/G sum (v_g - v)^2`
-(Kott 2001).
+A learner has no closed-form influence of episodes, so it is run once on all episodes of the sample
+and once without each of `GROUPS` groups of them: a delete-a-group jackknife,
+`se^2 = (G-1)/G sum (v_g - v)^2` (Kott 2001).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from o2td.errors import O2TDError
 from o2td.evaluation.basis import Cells, States
+from o2td.evaluation.bootstrap import student
 from o2td.evaluation.episodes import Episodes, Floats, Keys
+from o2td.evaluation.estimator import Outcome
+from o2td.evaluation.families import FitEstimator
+from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import folds_of
-from o2td.features import GridAggregation
 from o2td.transitions import Transitions
 
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+
 GROUPS = 10
-BEYOND = 10.0
+BEYOND = 10.0  # times what rewards can add up to: a learner that is there has diverged
 POINTS = 25  # of a learning curve
-_CELLS = 400  # of the grid that SOTD gets where observations are continuous: it factorises them
+_INTERVAL = "t, leaving out groups of episodes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,8 @@ class Bench:
         # Without a second group there is nothing left when one is left out.
         self.left_out = self.groups if len(self.groups) > 1 else self.groups[:0]
 
-    def _transitions(self, chosen: Any = None) -> Transitions:
+    def transitions(self, chosen: Any = None) -> Transitions:
+        """The rows, of some episodes only if they are given."""
         block = self.block if chosen is None else self.block.pick(chosen)
         rows = block.rows
         shared: dict[str, Any] = {
@@ -75,7 +83,7 @@ class Bench:
         here, ahead = self.basis.both(block)  # type: ignore[union-attr]
         return here, block.rows.reward, ahead
 
-    def _start(self, without: int | None = None) -> Any:
+    def start(self, without: int | None = None) -> Any:
         """Mean features of the start states, of all groups but one if it is given."""
         block = self.block if without is None else self.block.pick(self.group != without)
         first = block.rows.input[block.first[:-1][block.opens]]
@@ -91,7 +99,7 @@ class Bench:
 
     def learner(self, make: Callable[[], Any], about: str) -> Replicated:
         """A learner over the rows in order, with its learning curve."""
-        batch, start = self._transitions(), self._start()
+        batch, start = self.transitions(), self.start()
         learner = make()
         curve: dict[str, Any] = {"rows": [], "value": []}
         size = max(1, -(-batch.n // POINTS))
@@ -103,7 +111,7 @@ class Bench:
         if learner.status.kind == "diverged" or not abs(curve["value"][-1]) <= self.most:
             return gone
         values = np.array(
-            [float(self._start(g) @ make().partial_fit(self._left(g)).theta) for g in self.left_out]
+            [float(self.start(g) @ make().partial_fit(self._left(g)).theta) for g in self.left_out]
         )
         if not (np.abs(values) <= self.most).all():
             return replace(gone, trouble=f"{gone.trouble} without some of its episodes")
@@ -112,65 +120,57 @@ class Bench:
         return Replicated(curve["value"][-1], values, about, curve, "", *made)
 
     def _left(self, group: int) -> Transitions:
-        return self._transitions(self.group != group)
-
-    def sotd(self) -> Replicated:
-        """SOTD on states, or on the cells of a grid where observations are continuous."""
-        from o2td.solvers import SOTD
-
-        about = "SOTD on states"
-        basis: Any = self.basis
-        if isinstance(basis, States) and self.block.rows.observation is not None:
-            basis = Cells(grid(self.block))
-            about = f"SOTD on {basis.name}"
-        parts = []
-        for g in self.groups:
-            bench = Bench(self.block.pick(self.group == g), basis)
-            parts.append(SOTD().update(bench._transitions()))
-        values, theta = [], np.zeros(0)
-        for left in [None, *range(len(self.left_out))]:
-            merged = SOTD()
-            for k, part in enumerate(parts):
-                if k != left:
-                    merged.merge(part)
-            start = Bench(self.block, basis)._start(None if left is None else self.groups[left])
-            theta = np.array(merged.theta) if left is None else theta
-            values.append(float(start @ merged.theta))
-        made = (theta, basis.features)
-        return Replicated(values[0], np.array(values[1:]), about, None, "", *made)
+        return self.transitions(self.group != group)
 
 
-def grid(block: Episodes) -> GridAggregation:
-    """An even grid over the observations with at most `_CELLS` cells, at least 2 a variable."""
-    inputs = block.rows.input
-    bins = max(2, int(min(_CELLS, len(inputs) / 20) ** (1.0 / inputs.shape[1])))
-    return GridAggregation(bins).fit(np.concatenate([inputs, block.rows.next_input]))
+class ReplicatedEstimator(FitEstimator):
+    """An estimate on a sample, with an interval from what it is without groups of episodes."""
 
+    recommendable = False
+    noise = 2.0  # standard errors between it and LSTD that may be chance
 
-def online(
-    block: Episodes, basis: States | Cells, methods: list[str], most: float = np.inf
-) -> dict[str, Replicated]:
-    """The methods among `o2td, etd, tdrc, sotd`.
+    def collect(self, study: Study) -> Passes:
+        """Nothing: the sample is there."""
+        return iter(())
 
-    A learner whose answer is beyond `most`, what rewards can add up to, by a factor of `BEYOND` has
-    diverged, although its weights may be finite still.
-    """
-    from o2td.learners import ETD, O2TD, TDRC
+    @abstractmethod
+    def replicate(self, study: Study, bench: Bench) -> Replicated:
+        """The value, and that without each group."""
 
-    omega = "state" if isinstance(basis, Cells) else "moments"
-    makers: dict[str, tuple[Callable[[], Any], str]] = {
-        "o2td": (lambda: O2TD(step_size="auto", omega=omega), f"O2TD with {omega} omega"),
-        "etd": (lambda: ETD(step_size="auto"), "ETD(0)"),
-        "tdrc": (lambda: TDRC(step_size="auto"), "TDRC"),
-    }
-    bench, found = Bench(block, basis, BEYOND * most), {}
-    for method in methods:
+    def estimate(self, study: Study) -> Outcome:
+        """The value; what it rests on is what LSTD rests on, the same rows and features."""
+        most = BEYOND * study.survey.most()
         try:
-            if method == "sotd":
-                found[method] = bench.sotd()
-            else:
-                make, about = makers[method]
-                found[method] = bench.learner(make, f"{about}, one pass, automatic step size")
+            found = self.replicate(study, Bench(study.sample, study.choice.online, most))
         except O2TDError as error:
-            found[method] = Replicated(np.nan, np.zeros(0), method, None, str(error))
-    return found
+            found = Replicated(np.nan, np.zeros(0), self.name, None, str(error))
+        about, base = found.about, study.reference
+        if study.survey.sample.threshold < 1.0:
+            about += f", on a sample of {len(study.sample.rows)} rows"
+        return Outcome(
+            found.value,
+            base.outcome.influence,
+            interval=student(found.value, found.replicates, study.settings.confidence, _INTERVAL),
+            approximation=study.beside(found.value, self.noise),
+            about=about,
+            trouble=found.trouble,
+            model=None if found.theta is None else (found.theta, found.features),
+            curve=found.curve,
+            narrow=base.half_width,
+        )
+
+
+class LearnerEstimator(ReplicatedEstimator):
+    """A learner over the rows once; it starts from zero and may not have arrived."""
+
+    kind = "learner"
+    noise = 0.0
+
+    @abstractmethod
+    def learner(self, study: Study) -> tuple[Any, str]:
+        """The learner, untrained, and how it is described."""
+
+    def replicate(self, study: Study, bench: Bench) -> Replicated:
+        """One run over all episodes, and one without each group."""
+        about = f"{self.learner(study)[1]}, one pass, automatic step size"
+        return bench.learner(lambda: self.learner(study)[0], about)

@@ -1,0 +1,105 @@
+"""LSTD: `A theta = b` with `A = sum_t z_t (phi_t - gamma phi'_t)^T`, `b = sum_t z_t r_t`.
+
+On chosen features the estimate is a mean of several fits, and half of what lies between them is the
+approximation error; on given features that error is what lies between this fit and the others. It
+is at least the weighted doubly robust correction over the steps at which histories have weight.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from o2td.evaluation.episodes import Floats
+from o2td.evaluation.estimator import Outcome
+from o2td.evaluation.families import FitEstimator
+from o2td.evaluation.fitting import Fit, middle
+from o2td.evaluation.importance import Weighed
+from o2td.evaluation.influence import Column, Histories
+from o2td.evaluation.select import agreeing
+from o2td.evaluation.statistic import Passes
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+
+_REACH = 0.25  # share of effective episodes down to which histories correct a fit
+
+
+class LSTDEstimator(FitEstimator):
+    """LSTD on given features, on one weight a state, or on a panel of chosen features."""
+
+    name = "lstd"
+    title = "LSTD"
+
+    def collect(self, study: Study) -> Passes:
+        """Fit the lead and the panel, then trace the influence of episodes."""
+        choice, fitting = study.choice, study.fitting
+        if not choice.average:
+            choice.lead.wanted = study.settings.lanes
+        for system in (choice.lead, *choice.panel):
+            fitting.want(system)
+        if choice.finer is not None:
+            fitting.want(choice.finer)
+        yield [fitting]
+        self.lead: Fit = fitting.fit(choice.lead)
+        fits = [fitting.fit(system) for system in choice.panel]
+        fine = agreeing(np.array([fit.value for fit in fits])) if fits else []
+        self.members = [fit for fit, one in zip(fits, fine, strict=True) if one]
+        self.blend = middle(self.members) if choice.average else [(1.0, self.lead)]
+        self.column = study.influences.blend(self.blend)
+        self.short = study.influences.want(self._correction(study)) if not choice.exact else None
+        yield [study.influences]
+
+    def _correction(self, study: Study) -> Column:
+        size = study.weighed.horizon.effective_size
+        enough = size >= max(_REACH * study.survey.episodes, 1.0)
+        reach = int(len(size) if enough.all() else np.argmin(enough))
+        return Correction(study.weighed, study.influences.correct(study.baseline), reach)
+
+    def estimate(self, study: Study) -> Outcome:
+        """The lead's value, or the mean of the panel's."""
+        value = float(sum(weight * fit.value for weight, fit in self.blend))
+        values = [fit.value for fit in self.members]
+        approximation = self._from_states(study, value)
+        about = f"LSTD: {self.lead.system.label}"
+        if values and study.choice.average:
+            about = f"LSTD: mean of {len(self.blend)} of {len(values)} fits; as model"
+            about += f" {self.lead.system.label}"
+            approximation = float(np.ptp(values)) / 2.0
+        elif values:
+            off = abs(float(np.mean(values)) - value)
+            approximation = max(off, float(np.ptp([*values, value])) / 2.0)
+        if approximation is not None and self.short is not None:
+            short = study.influences.spread(self.short)
+            approximation = max(approximation, abs(short.mean) - 2.0 * short.error)
+        return Outcome(
+            value,
+            *study.influences.found(self.column, self.blend),
+            approximation=approximation,
+            condition=self.lead.condition,
+            about=about,
+            model=self.lead.model(),
+        )
+
+    def _from_states(self, study: Study, value: float) -> float | None:
+        """What coarse features cost where the log has states: the way to one weight a state."""
+        if study.choice.exact:
+            return 0.0
+        finer = study.choice.finer
+        return None if finer is None else abs(study.fitting.fit(finer).value - value)
+
+
+class Correction(Column):
+    """The weighted doubly robust correction of a baseline over the first `reach` steps."""
+
+    def __init__(self, weighed: Weighed, baseline: int, reach: int) -> None:
+        self.units, self.inverse = weighed.units, weighed.horizon.inverse
+        self.baseline, self.reach = baseline, reach
+
+    def of(self, histories: Histories) -> Floats:
+        """`E sum_t g_t w_t delta_t / W_t` of each episode."""
+        h, step = histories, histories.step
+        error = h.weight * h.gone * h.delta[self.baseline]
+        share = self.units * error * self.inverse[step]
+        return h.episodes.sums(np.where(step < self.reach, share, 0.0))

@@ -1,0 +1,227 @@
+"""What the estimators of a family have in common: how they collect, and what they are doubted for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from o2td.evaluation.estimator import Doubt, Estimator, Kind, Outcome
+from o2td.evaluation.fitting import AnySystem, Fit
+from o2td.evaluation.influence import Column
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.thresholds import CANNOT, CAUTION
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+    from o2td.evaluation.verdicts import Case, Grounds
+
+__all__ = ["FitEstimator", "HistoryEstimator", "HybridEstimator", "SystemEstimator"]
+
+_WIDE = 1024  # features beyond which what solves dense equations beside LSTD is left out unasked
+
+
+class FitEstimator(Estimator):
+    """A value function: doubted where its equations or its features are."""
+
+    kind: ClassVar[Kind] = "fit"
+
+    def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
+        """About equations and features."""
+        yield from fit_doubts(case, study)
+
+    def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
+        """Values too small by hastened ends, and start states that are missing."""
+        yield hastened(self.hastening(grounds))
+        yield lost(grounds.lost, "their start states are missing from the mean")
+
+    def hastening(self, grounds: Grounds) -> float:
+        """Share of value that is lost with dropped last rows."""
+        return grounds.hastened
+
+
+class SystemEstimator(FitEstimator):
+    """A fit beside LSTD's: one system of equations, on the same features."""
+
+    def too_large(self, study: Study) -> bool:
+        """Beyond some features."""
+        return study.choice.width > _WIDE
+
+    @abstractmethod
+    def system(self, study: Study) -> AnySystem:
+        """The equations, empty."""
+
+    def collect(self, study: Study) -> Passes:
+        """Fit, then trace the influence of episodes."""
+        if self.missing(study):
+            return
+        self._system = study.fitting.want(self.system(study))
+        yield [study.fitting]
+        self.fit: Fit = study.fitting.fit(self._system)
+        self.column = study.influences.blend([(1.0, self.fit)])
+        yield [study.influences]
+
+    def estimate(self, study: Study) -> Outcome:
+        """The fit, with an approximation error that spans the way to LSTD."""
+        why = self.missing(study)
+        if why:
+            return Outcome.none(why)
+        value = self.fit.value
+        return Outcome(
+            value,
+            *study.influences.found(self.column, [(1.0, self.fit)]),
+            approximation=study.beside(value),
+            condition=self.fit.condition,
+            about=f"{self.title}: {self.fit.system.label}",
+            model=self.fit.model(),
+            narrow=study.reference.half_width,
+        )
+
+
+class HistoryEstimator(Estimator):
+    """Weighted histories: doubted where weights are few or heavy, or episodes are cut."""
+
+    kind: ClassVar[Kind] = "history"
+
+    def collect(self, study: Study) -> Passes:
+        """Wait until fits are there, then trace the influence of episodes."""
+        yield []
+        self.column = study.influences.want(self.make_column(study))
+        yield [study.influences]
+
+    @abstractmethod
+    def make_column(self, study: Study) -> Column:
+        """One number an episode: its influence."""
+
+    @abstractmethod
+    def value(self, study: Study) -> float:
+        """The estimate."""
+
+    def estimate(self, study: Study) -> Outcome:
+        """The value; without features there is no approximation error."""
+        value, influence = self.value(study), study.influences.spread(self.column)
+        return Outcome(
+            value, influence, value - influence.mean + influence.lanes, approximation=0.0
+        )
+
+    def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
+        """About weights, and about what lies beyond truncations."""
+        yield from weight_doubts(study.grounds)
+        grounds = study.grounds
+        bounds, cut = grounds.thresholds, grounds.cut
+        if cut > bounds.cut_caution:
+            verdict = CANNOT if cut > 1.0 - bounds.support_none else CAUTION
+            yield verdict, f"truncated episodes leave out about {cut:.0%} of the rewards"
+
+    def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
+        """Values too small by hastened ends, and episodes that are missing."""
+        yield hastened(grounds.hastened)
+        yield lost(grounds.lost_histories, "they are missing from the mean")
+
+
+class HybridEstimator(HistoryEstimator):
+    """Histories that correct a fit: where episodes were cut, they go on with its values."""
+
+    kind: ClassVar[Kind] = "hybrid"
+
+    def value(self, study: Study) -> float:
+        """The mean of the fit's values at the start, corrected."""
+        return study.baseline.mean + study.influences.spread(self.column).mean
+
+    def estimate(self, study: Study) -> Outcome:
+        """The value; beyond truncations it has the approximation error of the fit.
+
+        No reward corrects V there, and V's own interval is not in this one either.
+        """
+        found = super().estimate(study)
+        left, base = study.survey.left(), study.reference
+        approximation: float | None = 0.0 if not left else None
+        if left and base.approximation is not None:
+            approximation = left * (base.approximation + base.half_width)
+        return Outcome(
+            found.value,
+            found.influence,
+            found.lanes,
+            approximation=approximation,
+            condition=base.outcome.condition if left else 1.0,
+            about=f"{self.title}, V by LSTD on the other folds: {study.choice.lead.label}",
+        )
+
+    def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
+        """About weights, and about the fit where episodes were cut."""
+        grounds, base = study.grounds, study.reference
+        bounds, cut = grounds.thresholds, grounds.cut
+        yield from weight_doubts(grounds)
+        if cut <= bounds.cut_caution:
+            return
+        yield from fit_doubts(case, study)
+        much = cut > bounds.approximation_none
+        said = f"where episodes were cut, {cut:.0%} of the discount, this goes on with"
+        said += f" {base.method}'s values"
+        if base.verdict == CANNOT:
+            yield CANNOT if much else CAUTION, f"{said}, which cannot be told"
+        elif base.verdict == CAUTION and much:
+            yield CAUTION, f"{said}, which are in doubt"
+
+    def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
+        """The same; the fit's values at lone starts stay uncorrected."""
+        yield hastened(grounds.hastened)
+        yield lost(grounds.lost_histories, "nothing corrects their part of the mean")
+
+
+# -- reasons ---------------------------------------------------------------------------------------
+
+
+def hastened(share: float) -> tuple[float, str]:
+    """Where rows that go on were dropped."""
+    return share, (
+        f"last rows that go on were left out and those that end were kept: values may be"
+        f" {share:.1%} too small; log what follows the last step"
+    )
+
+
+def lost(share: float, missing: str) -> tuple[float, str]:
+    """Where an episode's only row was dropped."""
+    return share, (
+        f"{share:.1%} of the episodes had only a row that was left out, and {missing}; log what"
+        " follows the last step"
+    )
+
+
+def weight_doubts(grounds: Grounds) -> Iterator[Doubt]:
+    """Doubts about the weights of whole histories."""
+    bounds = grounds.thresholds
+    if grounds.effective < bounds.ess_none:
+        yield CANNOT, f"weights leave {grounds.effective:.1f} effective episodes"
+    elif grounds.effective < bounds.ess_caution:
+        yield CAUTION, f"weights leave {grounds.effective:.0f} effective episodes"
+    shape = grounds.pareto
+    if shape is not None and shape > bounds.pareto_none:
+        yield CANNOT, f"the weights' tail is too heavy for any mean (Pareto shape {shape:.2f})"
+    elif shape is not None and shape > bounds.pareto_caution:
+        yield CAUTION, f"the weights' variance may not exist (Pareto shape {shape:.2f})"
+    if grounds.share is not None and grounds.share > bounds.share_caution:
+        yield CAUTION, f"one episode holds {grounds.share:.0%} of all weight"
+
+
+def fit_doubts(case: Case, study: Study) -> Iterator[Doubt]:
+    """Doubts about equations and features."""
+    grounds, outcome = study.grounds, case.outcome
+    bounds, approximation = grounds.thresholds, outcome.approximation
+    if outcome.condition > bounds.condition_caution:
+        yield CAUTION, f"the equations are nearly singular (condition {outcome.condition:.1g})"
+    if approximation is None:
+        yield CAUTION, "the approximation error is not known"
+        return
+    scale = abs(case.value) + grounds.spread
+    if approximation > bounds.approximation_none * scale > 0.0:
+        yield (
+            CANNOT,
+            f"other features give answers {approximation:.3g} away: these do not carry the values",
+        )
+    elif approximation > bounds.approximation_caution * min(case.half_width, outcome.narrow):
+        yield (
+            CAUTION,
+            f"the approximation error, about {approximation:.2g}, is beside an interval of"
+            f" ±{case.half_width:.2g}",
+        )
