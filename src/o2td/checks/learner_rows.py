@@ -17,7 +17,7 @@ from o2td.checks.base import (
     promise,
 )
 from o2td.checks.data import LAYOUTS, Fields, batch, dense_fields, needs_second, select, stream
-from o2td.errors import InputError
+from o2td.errors import InputError, NoAnswerError
 from o2td.learners.base import Learner
 from o2td.learners.step_sizes import PowerDecay
 from o2td.transitions import Transitions
@@ -297,6 +297,10 @@ def interest_ignored(learner: Learner) -> None:
     from o2td.checks.data import problem
 
     model = exact.model(problem())
+    try:
+        learner.mean_dynamics(model)
+    except NoAnswerError as error:
+        raise DoesNotApply(f"has no theory to ask: {error}") from None
     other = replace(model, interest=np.arange(1.0, model.n_states + 1.0))
     fields = stream()
     with_it, without = (

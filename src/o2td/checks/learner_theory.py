@@ -24,6 +24,8 @@ SIGMAS = 6.0
 @promise("learners", "weights are linear in the rewards when they begin at zero")
 def linear_in_rewards(learner: Learner) -> None:
     """Scaled by 4 (exactly), and added."""
+    if not learner.linear:
+        raise DoesNotApply("is not linear in the rewards: its step sizes depend on them")
     fields = stream()
     other = np.random.default_rng(3).normal(size=90)
     one, two, both, scaled = (
@@ -61,7 +63,7 @@ def scale_free(learner: Learner) -> None:
         raise DoesNotApply("has no step_size")
     automatic = made(learner, step_size="auto", second_step_size=None)
     model = exact.model(problem())
-    plain = automatic.mean_dynamics(model).A
+    plain = mean_dynamics(automatic).A
     wide = automatic.mean_dynamics(replace(model, phi=8.0 * model.phi)).A
     if not np.allclose(wide, 64.0 * plain, rtol=1e-9, atol=1e-9 * np.abs(plain).max()):
         raise DoesNotApply("its own mean dynamics depend on the features' scale")

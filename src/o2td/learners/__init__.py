@@ -27,6 +27,7 @@ from o2td.learners.gtd2mp import GTD2MP
 from o2td.learners.htd import HTD
 from o2td.learners.o2td import O2TD
 from o2td.learners.residual_gradient import ResidualGradient
+from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import PowerDecay
 from o2td.learners.sweeping import Lane, SweepResult, sweep
 from o2td.learners.td import TD
@@ -65,6 +66,7 @@ __all__ = [
     "PowerDecay",
     "ResidualGradient",
     "Status",
+    "StepLearner",
     "SweepResult",
     "TreeBackup",
     "VTrace",

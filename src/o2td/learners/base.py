@@ -19,7 +19,7 @@ import numpy.typing as npt
 from o2td import archive
 from o2td.arrays import freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
-from o2td.errors import FormatError, InputError
+from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
 from o2td.learners.family import Family
 from o2td.learners.group import Group
@@ -57,6 +57,8 @@ class Learner:
 
     family: ClassVar[Family]
     needs: ClassVar[tuple[str, ...]] = ()
+    linear: ClassVar[bool] = True
+    """Whether what is learned is linear in the rewards: the checks then ask for it."""
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     traces: ClassVar[tuple[str, ...]] = ()
     initial_theta: Any
@@ -296,7 +298,7 @@ class Learner:
 
     def mean_dynamics(self, model: Model) -> Any:
         """`A`, `b` with `E[x_{t+1} - x_t] = alpha (b - A x)`, exact, on a finite problem."""
-        raise NotImplementedError
+        raise NoAnswerError(f"{type(self).__name__} gives no mean dynamics")
 
     # -- parameters --------------------------------------------------------------------------------
 

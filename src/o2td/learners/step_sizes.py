@@ -50,6 +50,9 @@ class PowerDecay:
         return f"PowerDecay({self.c:g}, {self.p:g})"
 
 
+StepSize = float | str | PowerDecay
+
+
 def as_step_size(name: str, value: Any) -> float | str | PowerDecay:
     """A checked step size: a positive number, `PowerDecay`, or "auto"."""
     if isinstance(value, PowerDecay) or (isinstance(value, str) and value == "auto"):

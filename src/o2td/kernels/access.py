@@ -1,0 +1,289 @@
+"""Rows and traces as a step sees them: the same few functions on dense, table and CSR rows.
+
+A step of one's own (`o2td.learners.StepLearner`) gets the features of its row, and its traces, as small
+tuples, and works on them with
+
+    dot(x, v)                sum_j x_j v_j
+    add(v, a, x)             v += a x
+    follow(z, f, a, x)       z = f z + a x,  z a trace
+    square(x)                sum_j x_j^2
+    td_error(row, v)         reward + discount next_phi.v - phi.v
+
+where x is `row.phi`, `row.next_phi` or a trace, and v a vector of d numbers (or a trace). What they do
+not say is said in a loop over the entries that are not zero by layout:
+
+    for k in range(count(x)):
+        v[index(x, k)] += a * value(x, k) ** 2
+
+Each takes time linear in the entries: d on dense rows, those of the row or of the trace on CSR rows. All
+are plain functions to Python, and have a compiled form of their own. Indices are not checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import overload
+
+from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z
+
+__all__ = [
+    "DenseFeatures",
+    "DenseTrace",
+    "SparseFeatures",
+    "SparseTrace",
+    "add",
+    "count",
+    "dot",
+    "follow",
+    "index",
+    "square",
+    "td_error",
+    "value",
+]
+
+Floats = npt.NDArray[np.float64]
+VANISHED = 1e-150  # entries of a sparse trace below this leave it
+OPTIONS = {"fastmath": {"reassoc", "contract"}, "forceinline": True}
+
+
+class DenseFeatures(NamedTuple):
+    """Numbers begin:begin+size of a matrix laid out flat."""
+
+    values: Floats
+    begin: int
+    size: int
+
+
+class SparseFeatures(NamedTuple):
+    """Entries begin:begin+size of CSR rows."""
+
+    values: Floats
+    indices: npt.NDArray[np.int32]
+    begin: int
+    size: int
+
+
+class DenseTrace(NamedTuple):
+    """A trace of which every entry is visited."""
+
+    values: Floats
+
+
+class SparseTrace(NamedTuple):
+    """A trace with a list of where it is not zero; `sizes[place]` of `indices` count."""
+
+    values: Floats
+    indices: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int64]
+    place: int
+
+
+def _is(kind: Any, *classes: type) -> bool:
+    """Whether a compiled type is that of one of these tuples."""
+    return getattr(kind, "instance_class", None) in classes
+
+
+def _entries(x: Any) -> tuple[Any, Any]:
+    """Where the entries are in a vector, and what they are: arrays or slices."""
+    if isinstance(x, DenseFeatures):
+        return slice(0, x.size), x.values[x.begin : x.begin + x.size]
+    if isinstance(x, SparseFeatures):
+        part = slice(x.begin, x.begin + x.size)
+        return x.indices[part], x.values[part]
+    if isinstance(x, SparseTrace):
+        where = x.indices[: x.sizes[x.place]]
+        return where, x.values[where]
+    return slice(None), x.values if isinstance(x, DenseTrace) else x
+
+
+def _array(v: Any) -> Any:
+    return v if isinstance(v, np.ndarray) else v.values
+
+
+# -- entries -------------------------------------------------------------------------------------------
+
+
+def count(x: Any) -> int:
+    """How many entries a row or trace has: d where it is dense."""
+    return len(_entries(x)[1])
+
+
+def index(x: Any, k: int) -> int:
+    """Which feature entry k is."""
+    where = _entries(x)[0]
+    return k if isinstance(where, slice) else int(where[k])
+
+
+def value(x: Any, k: int) -> float:
+    """What entry k is."""
+    return float(_entries(x)[1][k])
+
+
+@overload(count, jit_options=OPTIONS)
+def _count(x):  # type: ignore[no-untyped-def]
+    if _is(x, DenseFeatures, SparseFeatures):
+        return lambda x: x.size
+    if _is(x, SparseTrace):
+        return lambda x: x.sizes[x.place]
+    return lambda x: len(x.values)
+
+
+@overload(index, jit_options=OPTIONS)
+def _index(x, k):  # type: ignore[no-untyped-def]
+    if _is(x, SparseFeatures):
+        return lambda x, k: get_row(x.indices, x.begin + k)
+    if _is(x, SparseTrace):
+        return lambda x, k: x.indices[k]
+    return lambda x, k: k
+
+
+@overload(value, jit_options=OPTIONS)
+def _value(x, k):  # type: ignore[no-untyped-def]
+    if _is(x, DenseFeatures, SparseFeatures):
+        return lambda x, k: get_row(x.values, x.begin + k)
+    if _is(x, SparseTrace):
+        return lambda x, k: get_z(x.values, x.indices[k])
+    return lambda x, k: get_z(x.values, k)
+
+
+# -- vectors -------------------------------------------------------------------------------------------
+
+
+def array_of(v: Any) -> Floats:
+    """The d numbers of a vector or of a trace."""
+    found: Floats = _array(v)
+    return found
+
+
+@overload(array_of, jit_options=OPTIONS)
+def _array_of(v):  # type: ignore[no-untyped-def]
+    if hasattr(v, "instance_class"):
+        return lambda v: v.values
+    return lambda v: v
+
+
+def dot(x: Any, v: Any) -> float:
+    """`sum_j x_j v_j` of a row or trace x with a vector or trace v."""
+    where, what = _entries(x)
+    return float(what @ _array(v)[where])
+
+
+@overload(dot, jit_options=OPTIONS)
+def _dot(x, v):  # type: ignore[no-untyped-def]
+    def compiled(x, v):  # type: ignore[no-untyped-def]
+        numbers = array_of(v)
+        total = 0.0
+        for k in range(count(x)):
+            total += value(x, k) * get_theta(numbers, index(x, k))
+        return total
+
+    return compiled
+
+
+def square(x: Any) -> float:
+    """`sum_j x_j^2`."""
+    what = _entries(x)[1]
+    return float(what @ what)
+
+
+@overload(square, jit_options=OPTIONS)
+def _square(x):  # type: ignore[no-untyped-def]
+    def compiled(x):  # type: ignore[no-untyped-def]
+        total = 0.0
+        for k in range(count(x)):
+            total += value(x, k) * value(x, k)
+        return total
+
+    return compiled
+
+
+def add(v: Floats, weight: float, x: Any) -> None:
+    """`v += weight x`."""
+    where, what = _entries(x)
+    v[where] += weight * what
+
+
+@overload(add, jit_options=OPTIONS)
+def _add(v, weight, x):  # type: ignore[no-untyped-def]
+    def compiled(v, weight, x):  # type: ignore[no-untyped-def]
+        for k in range(count(x)):
+            j = index(x, k)
+            put_theta(v, j, get_theta(v, j) + weight * value(x, k))
+
+    return compiled
+
+
+def td_error(row: Any, v: Floats) -> float:
+    """`reward + discount next_phi.v - phi.v`."""
+    return float(row.reward + row.discount * dot(row.next_phi, v) - dot(row.phi, v))
+
+
+@overload(td_error, jit_options=OPTIONS)
+def _td_error(row, v):  # type: ignore[no-untyped-def]
+    if not _is(row.types[row.fields.index("phi")], DenseFeatures):
+        return lambda row, v: row.reward + row.discount * dot(row.next_phi, v) - dot(row.phi, v)
+
+    def dense(row, v):  # type: ignore[no-untyped-def]
+        total = 0.0
+        for j in range(row.phi.size - row.next_phi.size):  # no successor: one of both is empty
+            total += get_row(row.phi.values, row.phi.begin + j) * get_theta(v, j)
+        for j in range(row.next_phi.size):
+            x = get_row(row.phi.values, row.phi.begin + j)
+            x -= row.discount * get_row(row.next_phi.values, row.next_phi.begin + j)
+            total += x * get_theta(v, j)
+        return row.reward - total
+
+    return dense
+
+
+# -- traces --------------------------------------------------------------------------------------------
+
+
+def follow(z: Any, factor: float, weight: float, x: Any) -> None:
+    """`z = factor z + weight x` of a trace z and a row x."""
+    z.values[:] *= factor
+    if isinstance(z, SparseTrace):
+        z.values[np.abs(z.values) < VANISHED] = 0.0
+    add(z.values, weight, x)
+    if isinstance(z, SparseTrace):
+        where = np.flatnonzero(z.values)
+        z.indices[: len(where)], z.sizes[z.place] = where, len(where)
+
+
+@overload(follow, jit_options=OPTIONS)
+def _follow(z, factor, weight, x):  # type: ignore[no-untyped-def]
+    if _is(z, DenseTrace):
+
+        def dense(z, factor, weight, x):  # type: ignore[no-untyped-def]
+            for j in range(x.size):
+                entry = factor * get_z(z.values, j) + weight * get_row(x.values, x.begin + j)
+                put_z(z.values, j, entry)
+            for j in range(x.size, len(z.values)):
+                put_z(z.values, j, factor * get_z(z.values, j))
+
+        return dense
+
+    def sparse(z, factor, weight, x):  # type: ignore[no-untyped-def]
+        kept = 0
+        for k in range(z.sizes[z.place]):
+            j = z.indices[k]
+            entry = z.values[j] * factor
+            if abs(entry) < VANISHED:
+                z.values[j] = 0.0
+            else:
+                z.values[j] = entry
+                z.indices[kept] = j
+                kept += 1
+        if weight != 0.0:
+            for k in range(count(x)):
+                j = index(x, k)
+                if z.values[j] == 0.0:
+                    z.indices[kept] = j
+                    kept += 1
+                z.values[j] += weight * value(x, k)
+        z.sizes[z.place] = kept
+
+    return sparse

@@ -1,0 +1,337 @@
+"""The driver of steps that are written for one row: it hands over rows, notes theta, finds divergence.
+
+A learner that diverges is left as it was before the row that made a number too large. A step need not
+look for that itself: the state is kept at the beginning of a stretch of rows, and a stretch that ends
+with a number beyond `HUGE` is taken again in halves until the row is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from numba.core.registry import CPUDispatcher
+from numba.extending import overload
+
+from o2td.kernels import access
+from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
+from o2td.kernels.notes import note
+from o2td.kernels.weighted import FASTMATH, HUGE
+
+__all__ = ["Row", "StepLanes", "driver_of"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Row(NamedTuple):
+    """What a step gets of its row; `phi` and `next_phi` are for the functions of `kernels.access`."""
+
+    phi: Any
+    next_phi: Any
+    """Without entries where discount is 0."""
+    reward: float
+    discount: float
+    """gamma_{t+1}, of this transition."""
+    rho: float
+    start: bool
+    """Whether a trajectory starts here."""
+    alpha: float
+    """The step size."""
+    alpha_w: float
+    """The second step size."""
+    decay: float
+    """What is left of the trace of the row before: lambda c_{t-1} gamma_t, 0 at a start."""
+    before: float
+    """gamma_t, the discount of the row before, 0 at a start."""
+    rho_before: float
+    """rho_{t-1}, of the row before."""
+    emphasis: float
+    """M_t, the weight of this row."""
+    interest: float
+    target_prob: float
+    behavior_prob: float
+
+
+class StepLanes(NamedTuple):
+    """Lanes of one step; columns are (streams, n), row arrays (lanes, n), parameters records."""
+
+    source: npt.NDArray[np.int64]
+    reward: Floats
+    discount: Floats
+    rho: Floats
+    start: npt.NDArray[np.bool_]
+    interest: Floats
+    target_prob: Floats
+    behavior_prob: Floats
+    alpha: Floats
+    alpha_w: Floats
+    decay: Floats
+    emphasis: Floats
+    parameters: Any
+    scalars: Any
+    numbers: Floats
+    """The same scalars, (lanes, count)."""
+    vectors: tuple[Floats, ...]
+    traces: tuple[Floats, ...]
+    all: tuple[Floats, ...]
+    """Vectors, then traces."""
+    active: tuple[npt.NDArray[np.int32], ...]
+    size: npt.NDArray[np.int64]
+
+    @property
+    def theta(self) -> Floats:
+        """The first vector."""
+        return self.vectors[0]
+
+
+def values_of(rows: Any) -> Floats:
+    """The numbers of all rows, laid out flat."""
+    found: Floats = rows.matrix.reshape(-1) if hasattr(rows, "matrix") else rows.data
+    return found
+
+
+@overload(values_of)
+def _values_of(rows):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+        return lambda rows: rows.matrix.ravel()
+    return lambda rows: rows.data
+
+
+def features_at(rows: Any, values: Floats, t: int, present: bool) -> Any:
+    """Row t as `access` reads it, from `values_of(rows)`; without entries if it is not present."""
+    i = rows.at[t]
+    if hasattr(rows, "matrix"):
+        d = rows.matrix.shape[1]
+        return DenseFeatures(values, i * d, d if present else 0)
+    low, high = rows.indptr[i], rows.indptr[i + 1]
+    return SparseFeatures(values, rows.indices, low, high - low if present else 0)
+
+
+@overload(features_at, jit_options={"forceinline": True})
+def _features_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+
+        def dense(rows, values, t, present):  # type: ignore[no-untyped-def]
+            d = rows.matrix.shape[1]
+            return DenseFeatures(values, rows.at[t] * d, d if present else 0)
+
+        return dense
+
+    def sparse(rows, values, t, present):  # type: ignore[no-untyped-def]
+        low, high = rows.indptr[rows.at[t]], rows.indptr[rows.at[t] + 1]
+        return SparseFeatures(values, rows.indices, low, high - low if present else 0)
+
+    return sparse
+
+
+def vectors_of(stacked: Any, lane: int) -> Any:
+    """The vectors of one lane."""
+    return tuple(array[lane] for array in stacked)
+
+
+@overload(vectors_of)
+def _vectors_of(stacked, lane):  # type: ignore[no-untyped-def]
+    if len(stacked) == 0:
+        return lambda stacked, lane: ()
+    return lambda stacked, lane: (stacked[0][lane], *vectors_of(stacked[1:], lane))
+
+
+def traces_of(rows: Any, stacked: Any, active: Any, sizes: Any, lane: int, place: int) -> Any:
+    """The traces of one lane, with their lists of indices where rows are CSR."""
+    if hasattr(rows, "matrix"):
+        return tuple(DenseTrace(array[lane]) for array in stacked)
+    pairs = zip(stacked, active, strict=False)
+    return tuple(SparseTrace(z[lane], a[lane], sizes, k) for k, (z, a) in enumerate(pairs))
+
+
+@overload(traces_of)
+def _traces_of(rows, stacked, active, sizes, lane, place):  # type: ignore[no-untyped-def]
+    if len(stacked) == 0:
+        return lambda rows, stacked, active, sizes, lane, place: ()
+    if "matrix" in rows.fields:
+        return lambda rows, stacked, active, sizes, lane, place: (
+            DenseTrace(stacked[0][lane]),
+            *traces_of(rows, stacked[1:], active[1:], sizes, lane, place + 1),
+        )
+    return lambda rows, stacked, active, sizes, lane, place: (
+        SparseTrace(stacked[0][lane], active[0][lane], sizes, place),
+        *traces_of(rows, stacked[1:], active[1:], sizes, lane, place + 1),
+    )
+
+
+class Kept(NamedTuple):
+    """The state of one lane as it was: vectors and traces (k, d), lists (traces, d), and scalars."""
+
+    vectors: Floats
+    active: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int64]
+    numbers: Floats
+
+    @classmethod
+    def room(cls, lanes: Any) -> Kept:
+        """Memory for a lane of these."""
+        return cls(
+            np.empty((len(lanes.all), lanes.all[0].shape[1])),
+            np.empty((len(lanes.active), lanes.active[0].shape[1]), dtype=np.int32),
+            np.empty_like(lanes.size[0]),
+            np.empty_like(lanes.numbers[0]),
+        )
+
+
+@njit(cache=True, nogil=True)
+def keep(lanes: Any, lane: int, kept: Any) -> None:
+    """Copy the state of a lane."""
+    for k in range(len(lanes.all)):
+        kept.vectors[k] = lanes.all[k][lane]
+    for k in range(len(lanes.active)):
+        kept.active[k] = lanes.active[k][lane]
+    kept.size[:] = lanes.size[lane]
+    kept.numbers[:] = lanes.numbers[lane]
+
+
+@njit(cache=True, nogil=True)
+def restore(lanes: Any, lane: int, kept: Any) -> None:
+    """Copy it back."""
+    for k in range(len(lanes.all)):
+        lanes.all[k][lane] = kept.vectors[k]
+    for k in range(len(lanes.active)):
+        lanes.active[k][lane] = kept.active[k]
+    lanes.size[lane] = kept.size
+    lanes.numbers[lane] = kept.numbers
+
+
+@njit(cache=True, nogil=True)
+def calm(lanes: Any, lane: int) -> bool:
+    """Whether all numbers of a lane's state are below `HUGE` in sum."""
+    total = sizes(lanes.numbers[lane])
+    for k in range(len(lanes.all)):
+        total += sizes(lanes.all[k][lane])
+    return bool(total < HUGE)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def sizes(x: Any) -> float:
+    """`sum_j |x_j|`."""
+    total = 0.0
+    for j in range(len(x)):
+        total += abs(x[j])
+    return total
+
+
+def step(*arguments: Any) -> None:
+    """Stands for the learner's own step in `drive_steps`."""
+    raise NotImplementedError
+
+
+def drive_steps(
+    rows: Any,
+    following: Any,
+    lanes: Any,
+    kept: Any,
+    diverged: Any,
+    n: int,
+    first: int,
+    every: int,
+    notes: Any,
+) -> None:
+    """As `lanes.drive`, with a step for one row: a template, in which `step` is replaced."""
+    lo, here, there = 0, values_of(rows), values_of(following)
+    while lo < n:
+        hi = min(n, lo + every - (first + lo) % every) if every > 0 else n
+        for lane in range(len(diverged)):
+            if diverged[lane] >= 0:
+                continue
+            k = lanes.source[lane]
+            vectors = vectors_of(lanes.vectors, lane)
+            traces = traces_of(rows, lanes.traces, lanes.active, lanes.size[lane], lane, 0)
+            p, s = lanes.parameters[lane], lanes.scalars[lane]
+            keep(lanes, lane, kept)
+            low, unit = lo, hi - lo
+            while low < hi:
+                high = min(hi, low + unit)
+                for t in range(low, high):
+                    gamma, start = lanes.discount[k, t], lanes.start[k, t]
+                    row = Row(
+                        features_at(rows, here, t, True),
+                        features_at(following, there, t, gamma != 0.0),
+                        lanes.reward[k, t],
+                        gamma,
+                        lanes.rho[k, t],
+                        start,
+                        lanes.alpha[lane, t],
+                        lanes.alpha_w[lane, t],
+                        lanes.decay[lane, t],
+                        0.0 if start else s.before,
+                        s.rho_before,
+                        lanes.emphasis[lane, t],
+                        lanes.interest[k, t],
+                        lanes.target_prob[k, t],
+                        lanes.behavior_prob[k, t],
+                    )
+                    step(row, p, s, *vectors, *traces)
+                    s.steps += 1.0
+                    s.before = gamma
+                    s.rho_before = lanes.rho[k, t]
+                if calm(lanes, lane):
+                    low = high
+                    if low < hi:
+                        keep(lanes, lane, kept)
+                elif high - low > 1:
+                    restore(lanes, lane, kept)
+                    unit = (high - low) // 2
+                else:
+                    restore(lanes, lane, kept)
+                    diverged[lane] = first + low
+                    break
+        if every > 0 and (first + hi) % every == 0:
+            note(lanes.vectors[0], False, notes)
+        lo = hi
+
+
+Drive = Callable[..., None]
+_DRIVERS: WeakKeyDictionary[Any, Drive] = WeakKeyDictionary()
+
+
+def driver_of(own: Any) -> Drive:
+    """`drive_steps` with this step in it: compiled if the step is, else plain Python."""
+    if own not in _DRIVERS:
+        compiled = isinstance(own, CPUDispatcher)
+        _DRIVERS[own] = _compiled(own) if compiled else _filled(own, drive_steps.__code__)
+    return _DRIVERS[own]
+
+
+def _filled(own: Any, code: Any) -> FunctionType:
+    return FunctionType(code, {**drive_steps.__globals__, "step": own}, code.co_name)
+
+
+def _compiled(own: Any) -> Drive:
+    """The compiled driver, kept on disk beside the step's own file: a change there is noticed.
+
+    Its name holds a digest of the files that Numba does not look at.
+    """
+    digest = hashlib.sha256()
+    for file in (__file__, access.__file__):
+        digest.update(Path(file).read_bytes())
+    function = own.py_func
+    code = drive_steps.__code__.replace(
+        co_filename=function.__code__.co_filename,
+        co_firstlineno=function.__code__.co_firstlineno,
+        co_name=f"drive_{function.__name__}_{digest.hexdigest()[:12]}",
+    )
+    options = {**own.targetoptions, "forceinline": True}
+    options.pop("nopython", None)
+    inlined = njit(**options)(function)
+    filled = _filled(inlined, code)
+    filled.__qualname__ = code.co_name  # by which it is kept
+    try:
+        made: Drive = njit(cache=True, nogil=True, fastmath=FASTMATH)(filled)
+    except RuntimeError:  # no file to keep it beside
+        made = njit(nogil=True, fastmath=FASTMATH)(filled)
+    return made

@@ -1,0 +1,204 @@
+"""A step of one's own: declare vectors, scalars and parameters, and write what one row does.
+
+    @njit
+    def step(row, p, s, theta, z):
+        delta = td_error(row, theta)
+        follow(z, row.decay, row.emphasis, row.phi)
+        add(theta, row.alpha * row.rho * delta, z)
+
+    class MyTD(StepLearner):
+        vectors = ("theta", "z")
+        traces = ("z",)
+        step = staticmethod(step)
+
+`row` is a `Row` (features, reward, discount, rho, alpha, ...), `p` holds the parameters that are
+numbers, `s` the scalars that are carried from row to row (`scalars`; `s.steps`, the rows before this
+one, is always there), then come the vectors in the order of `vectors`, those that are no traces first.
+The functions for features and traces are `add`, `dot`, `follow`, `square`, `td_error`, `count`, `index`
+and `value`; the same step serves dense, table and CSR rows. Without `@njit` it runs in plain Python:
+slow, and complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.emphasis import Emphasis
+from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
+from o2td.kernels.steps import Kept, Row, StepLanes, driver_of
+from o2td.learners.cuts import Cut
+from o2td.learners.family import Arrays, Driver, Family, Parts, streams
+from o2td.learners.step_sizes import StepSize, as_step_size, fill
+from o2td.learners.traced import Trace, TraceLearner
+from o2td.learners.weighted import largest_norms
+from o2td.transitions import Transitions
+
+__all__ = [
+    "Row",
+    "StepLearner",
+    "add",
+    "count",
+    "dot",
+    "follow",
+    "index",
+    "square",
+    "td_error",
+    "value",
+]
+
+Floats = npt.NDArray[np.float64]
+CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
+OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
+
+
+class StepFamily(Family):
+    """Lanes of one step, whatever it is; each class has a family of its own."""
+
+    rows = ("alpha", "alpha_w", "decay", "emphasis")
+
+    def __init__(self, step: Callable[..., None]) -> None:
+        self._step = step
+
+    def settings(self, learners: Sequence[Any]) -> Arrays:
+        """The parameters that are numbers."""
+        given = [learner.numbers() for learner in learners]
+        table = np.array([list(numbers.values()) for numbers in given], dtype=np.float64)
+        return {"parameters": records(table, tuple(given[0]))}
+
+    def lanes(self, parts: Parts) -> StepLanes:
+        """Columns of the streams, parameters, scalars, vectors and traces."""
+        kind, state, n = parts.learners[0], parts.state, parts.block.n
+        given = ("reward", "discount", "rho", "start")
+        there = [name for name in OPTIONAL if getattr(parts.seen[0], name) is not None]
+        source, found = streams(parts.seen, (*given, *there))
+        columns: dict[str, Any] = dict(found)
+        for name, missing in OPTIONAL.items():
+            if name not in columns:
+                columns[name] = _same(len(columns["reward"]), n, missing)
+        vectors = tuple(state[name] for name in kind.vectors if name not in kind.traces)
+        traces = tuple(state[name] for name in kind.traces)
+        return StepLanes(
+            source=source,
+            **columns,
+            **dict[str, Any](parts.rows),
+            **dict[str, Any](parts.settings),
+            scalars=records(state["scalars"], (*CARRIED, *kind.scalars)),
+            numbers=state["scalars"],
+            vectors=vectors,
+            traces=traces,
+            all=vectors + traces,
+            active=tuple(state[name] for name, _ in kind._lists()),
+            size=state["size"],
+        )
+
+    def driver(self, lanes: Any, block: Transitions) -> Driver:
+        """The step's own: compiled if the step is."""
+        drive, kept = driver_of(self._step), Kept.room(lanes)
+
+        def run(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                drive(rows, following, lanes, kept, *others)
+
+        return run
+
+
+class StepLearner(TraceLearner):
+    """Base of learners that write one step for one row.
+
+    Class attributes: `vectors` (theta first) and those of them that are `traces`, `scalars` carried from
+    row to row (0 at first), `needs` (fields of the transitions), and `step`. A class with parameters of
+    its own has a constructor that sets them and hands the rest on; those that are numbers reach the step
+    as `p.name`. `mean_dynamics` may be given, for `exact` and for the checks.
+
+    Parameters
+    ----------
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+    """
+
+    vectors: ClassVar[tuple[str, ...]] = ("theta",)
+    scalars: ClassVar[tuple[str, ...]] = ()
+    step: ClassVar[Callable[..., None]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if hasattr(cls, "step"):
+            cls.family = StepFamily(cls.step)
+
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        *,
+        second_step_size: StepSize | None = None,
+        trace: Trace = 0.0,
+        clip: float | None = None,
+        cut: Cut | str | None = None,
+        emphasis: Emphasis | str | None = None,
+        initial_theta: npt.ArrayLike | None = None,
+    ) -> None:
+        self.second_step_size = (
+            None if second_step_size is None else as_step_size("second_step_size", second_step_size)
+        )
+        super().__init__(
+            step_size,
+            trace=trace,
+            clip=clip,
+            cut=cut,
+            emphasis=emphasis,
+            initial_theta=initial_theta,
+        )
+
+    def numbers(self) -> dict[str, float]:
+        """What the step gets as `p`: all parameters that are numbers, and lambda."""
+        given = {"trace": self.trace if isinstance(self.trace, float) else np.nan}
+        for name, number in self.get_params().items():
+            own = name not in ("step_size", "second_step_size", "initial_theta")
+            if own and isinstance(number, (bool, int, float, np.number)):
+                given[name] = float(number)
+        return given
+
+    def vector(self, name: str) -> Floats:
+        """One of the vectors as it is now, a copy.
+
+        Parameters
+        ----------
+        name : str
+            One of `vectors`.
+        """
+        return np.array(self._arrays[name][0]) if self._arrays else np.empty(0)
+
+    def _allocate(self, d: int) -> None:
+        super()._allocate(d)
+        self._arrays["scalars"] = np.zeros((1, len(CARRIED) + len(self.scalars)))
+
+    def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+        largest = largest_norms(self, block)
+        second = self.second_step_size
+        fill(self.step_size, self.steps, largest, out["alpha"])
+        fill(self.step_size if second is None else second, self.steps, largest, out["alpha_w"])
+        self._weigh(block, out["emphasis"])
+        if self._emphasis.inner:
+            from o2td.kernels.rows import omegas
+
+            omegas(block.rows("phi"), block.rows("next_phi"), block.discount, out["emphasis"])
+        passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
+        self._fill_decay(block, passed, out["decay"])
+
+
+@lru_cache(maxsize=16)
+def _same(streams: int, n: int, number: float) -> Floats:
+    """A column of one number, made once: blocks have the same length."""
+    column = np.full((streams, n), number)
+    column.flags.writeable = False
+    return column
+
+
+def records(table: Floats, names: tuple[str, ...]) -> Any:
+    """Rows of a table as records with these names, in the same memory."""
+    kind = np.dtype((np.record, [(name, np.float64) for name in names]))
+    return np.ascontiguousarray(table).view(kind).reshape(len(table))

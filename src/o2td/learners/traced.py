@@ -1,0 +1,146 @@
+"""Axes that compose: lambda, how traces are cut, and emphasis, on every learner with traces.
+
+    e_t = lambda_t c_{t-1} gamma_t e_{t-1} + M_t phi_t
+
+`trace` is lambda: a number, an array of one number a state, or a function of states. `cut` says what c
+is (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, `emphasis` is M (`o2td.emphasis`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
+from o2td.errors import InputError
+from o2td.kernels.packing import DECAY
+from o2td.learners.base import Learner
+from o2td.learners.cuts import Cut, Ratio, as_cut
+from o2td.learners.parameters import fraction
+from o2td.learners.step_sizes import StepSize, as_step_size
+from o2td.model import Model
+from o2td.transitions import Transitions
+
+__all__ = ["Trace", "TraceLearner"]
+
+Floats = npt.NDArray[np.float64]
+Trace = float | npt.ArrayLike | Callable[[Any], Any]
+
+
+class TraceLearner(Learner):
+    """Base of learners with traces: holds the axes, and works out decay and weight of every row."""
+
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        *,
+        trace: Trace = 0.0,
+        clip: float | None = None,
+        cut: Cut | str | None = None,
+        emphasis: Emphasis | str | None = None,
+        initial_theta: npt.ArrayLike | None = None,
+    ) -> None:
+        self.step_size = as_step_size("step_size", step_size)
+        self.trace = as_trace(trace)
+        self.clip, self.cut, self.emphasis = clip, cut, emphasis
+        as_cut(cut, clip)
+        self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
+        super().__init__(initial_theta)
+
+    @property
+    def weighting(self) -> Emphasis:
+        """The emphasis in force."""
+        return self._emphasis
+
+    @property
+    def traced(self) -> bool:
+        """Whether the trace reaches beyond the current row."""
+        return not isinstance(self.trace, float) or self.trace > 0.0
+
+    @property
+    def _cut(self) -> Cut:
+        return as_cut(self.cut, self.clip)
+
+    @property
+    def _plain(self) -> bool:
+        """Whether lambda is one number and the trace passes on the ratio itself."""
+        own = type(self).trace_decay is not TraceLearner.trace_decay
+        return isinstance(self.trace, float) and isinstance(self._cut, Ratio) and not own
+
+    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
+        """`lambda c`: what a row passes on of the trace, before the discount.
+
+        Where lambda depends on the state that is reached, c alone.
+        """
+        passed = self._cut.passed(rho, target_prob, behavior_prob)
+        return self.trace * passed if isinstance(self.trace, float) else passed
+
+    def _check(self, batch: Transitions) -> bool:
+        if isinstance(batch, Transitions):
+            for field in self._cut.needs:
+                if getattr(batch, field) is None:
+                    raise InputError(
+                        f"{type(self).__name__} with {self._cut!r} needs {field} in the transitions"
+                    )
+            if not isinstance(self.trace, float):
+                self._lambda(batch)
+        return super()._check(batch)
+
+    def _lambda(self, block: Transitions) -> Any:
+        """Lambda of each row: one number, or that of its state."""
+        return (
+            self.trace if isinstance(self.trace, float) else by_state(self.trace, states_of(block))
+        )
+
+    def _weigh(self, block: Transitions, out: Floats) -> None:
+        """Fill `out` with M_t; what the weighted kernel works out itself is left to it."""
+        self._emphasis.weigh(block, self._memory, self._lambda(block), out)
+
+    def _fill_decay(self, block: Transitions, passed: Floats, out: Floats) -> None:
+        """`passed_{t-1} gamma_t` of every row, 0 at starts; carries the last row on."""
+        np.multiply(passed[:-1], block.discount[:-1], out=out[1:])
+        out[0] = self._carried[DECAY]
+        out[block.start] = 0.0
+        self._carried[DECAY] = passed[-1] * block.discount[-1]
+        if not isinstance(self.trace, float):
+            out *= self._lambda(block)
+
+    def _expected(self, model: Model) -> tuple[Floats, Floats]:
+        """The long-run emphasis and `lambda c` of each transition of the model."""
+        trace = self.trace
+        if not isinstance(trace, float):
+            trace = by_state(trace, np.arange(model.n_states))
+        emphasis = self._emphasis.expected(model, trace)
+        decay = np.zeros_like(model.rho)
+        if self.traced:
+            decay += self.trace_decay(model.rho, model.target_prob, model.behavior_prob)
+            if not isinstance(trace, float):
+                decay *= trace[model.next_state]
+        return emphasis, decay
+
+
+def as_trace(value: Any) -> Any:
+    """Lambda as a float, a tuple of one number a state, or a function."""
+    if callable(value) or isinstance(value, tuple):
+        return value
+    if isinstance(value, (list, np.ndarray)) and np.ndim(value) == 1:
+        return tuple(fraction("trace", float(x)) for x in value)
+    return fraction("trace", value)
+
+
+def by_state(trace: Any, state: Any) -> Floats:
+    """Lambda of these states, by the function or from the list."""
+    if callable(trace):
+        found = np.asarray(trace(state), dtype=np.float64)
+        if found.shape != np.shape(state) or not ((found >= 0.0) & (found <= 1.0)).all():
+            raise InputError("trace, a function of states, must give a number in [0, 1] for each")
+        return found
+    numbers = np.asarray(trace)
+    if np.max(state, initial=-1) >= len(numbers):
+        raise InputError(
+            f"trace has {len(numbers)} numbers, one a state, and there is a state {np.max(state)}"
+        )
+    return np.asarray(numbers[state])

@@ -1,0 +1,125 @@
+"""A step of one's own: the same as the built-in TD, on every layout, compiled and in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+import o2td
+from o2td import exact
+from o2td.checks import check_learner
+from o2td.errors import NoAnswerError
+from o2td.learners import StepLearner
+from o2td.learners.step_learner import add, count, dot, follow, index, square, td_error, value
+
+from . import golden
+
+
+@njit
+def compiled_step(row, p, s, theta, z):
+    delta = td_error(row, theta)
+    follow(z, row.decay, row.emphasis, row.phi)
+    add(theta, row.alpha * row.rho * delta, z)
+
+
+def plain_step(row, p, s, theta, z):
+    delta = td_error(row, theta)
+    follow(z, row.decay, row.emphasis, row.phi)
+    add(theta, row.alpha * row.rho * delta, z)
+
+
+class CompiledTD(StepLearner):
+    vectors = ("theta", "z")
+    traces = ("z",)
+    step = staticmethod(compiled_step)
+
+
+class PlainTD(StepLearner):
+    vectors = ("theta", "z")
+    traces = ("z",)
+    step = staticmethod(plain_step)
+
+
+BOTH = [CompiledTD, PlainTD]
+THEORY = {"interest_ignored", "scale_free", "dynamics_shapes", "drift", "rest_at_limit"}
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("layout", golden.LAYOUTS)
+@pytest.mark.parametrize("setting", [{}, {"trace": 0.8}, {"trace": 0.8, "emphasis": "follow-on"}])
+def test_a_step_of_ones_own_is_td(kind, layout, setting):
+    batch = golden.rows(layout)
+    expected = o2td.TD(step_size=0.03, **setting).partial_fit(batch).theta
+    np.testing.assert_allclose(kind(0.03, **setting).partial_fit(batch).theta, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_conformance(kind):
+    report = check_learner(kind(trace=0.7))
+    assert set(report.not_applicable) == THEORY
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_sixty_four_lanes_with_metrics_are_each_what_it_is_alone(kind):
+    problem = o2td.domains.random_walk()
+    batch = problem.sample(200, seed=3)
+    sizes = np.geomspace(0.001, 0.5, 64)
+    metrics = {"rmse": o2td.metrics.rmse(problem)}
+    result = o2td.sweep([kind(a, trace=0.5) for a in sizes], batch, metrics, every=50)
+    own = o2td.sweep([o2td.TD(step_size=a, trace=0.5) for a in sizes], batch, metrics, every=50)
+    np.testing.assert_allclose(result.values["rmse"], own.values["rmse"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_without_theory_it_says_so(kind):
+    with pytest.raises(NoAnswerError, match="gives no mean dynamics"):
+        exact.fixed_point(o2td.domains.random_walk(), kind())
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_lane_that_diverges_stops_where_built_in_td_stops(kind):
+    batch = golden.rows("dense")
+    expected = o2td.TD(step_size=1e30, trace=0.5).partial_fit(batch)
+    found = kind(1e30, trace=0.5).partial_fit(batch)
+    assert found.status.step == expected.status.step
+    np.testing.assert_allclose(found.theta, expected.theta)
+
+
+def gathered(row, s, theta, out):
+    out[0] += row.rho_before * row.before + 10.0 * row.start
+    for k in range(count(row.next_phi)):
+        out[index(row.next_phi, k)] += value(row.next_phi, k) * s.steps
+    out[1] += square(row.phi) + dot(row.phi, out)
+    add(theta, 1e-3, row.phi)
+
+
+@njit
+def gathering(row, p, s, theta, out):
+    gathered_compiled(row, s, theta, out)
+
+
+def gathering_plainly(row, p, s, theta, out):
+    gathered(row, s, theta, out)
+
+
+gathered_compiled = njit(gathered)
+
+
+class Gatherer(StepLearner):
+    vectors = ("theta", "out")
+    step = staticmethod(gathering)
+
+
+class PlainGatherer(StepLearner):
+    vectors = ("theta", "out")
+    step = staticmethod(gathering_plainly)
+
+
+@pytest.mark.parametrize("layout", golden.LAYOUTS)
+def test_every_function_does_the_same_compiled_and_not(layout):
+    batch = golden.rows(layout)[:20]
+    one, two = (kind(0.1).partial_fit(batch).vector("out") for kind in (Gatherer, PlainGatherer))
+    np.testing.assert_allclose(one, two, rtol=1e-12)
+    dense = PlainGatherer(0.1).partial_fit(golden.rows("dense")[:20]).vector("out")
+    np.testing.assert_allclose(one, dense, rtol=1e-12)
