@@ -1,0 +1,105 @@
+"""Run cells of the honesty study and keep every answer, one line of JSON each.
+
+    PYTHONPATH=benchmarks python -m honesty.run --purpose report --sets 20
+
+What is in the file already is not run again, so a run can be stopped and resumed at any time. Answers
+belong to the code that gave them: use another `--out` after a change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from honesty.cells import CELLS, CONTINUOUS, PURPOSES, Cell
+
+from o2td import evaluation
+
+METHODS = ("lstd", "plugin", "lstdq", "lsetd", "is", "wis", "pdis", "wpdis", "dr", "wdr")
+
+
+def main() -> None:
+    given = arguments()
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    done = {
+        (row["cell"], row["number"]) for row in read(given.out) if row["purpose"] == given.purpose
+    }
+    with given.out.open("a", encoding="utf-8") as file:
+        for cell in CELLS.values():
+            if given.only not in cell.name + cell.kind or not wanted(cell, given):
+                continue
+            for number in range(given.first, given.first + given.sets):
+                if (cell.name, number) not in done:
+                    file.write(json.dumps(answer(cell, given.purpose, number)) + "\n")
+                    file.flush()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--purpose", choices=PURPOSES, default="settle")
+    parser.add_argument("--sets", type=int, default=5, help="logs of each cell")
+    parser.add_argument("--first", type=int, default=0, help="number of the first log")
+    parser.add_argument("--only", default="", help="a part of the name or kind of what to run")
+    parser.add_argument("--continuous", action="store_true", help="continuous tasks too (minutes)")
+    parser.add_argument("--out", type=Path, default=Path("build/honesty.jsonl"))
+    return parser.parse_args()
+
+
+def wanted(cell: Cell, given: argparse.Namespace) -> bool:
+    """Whether this cell belongs to the run."""
+    if cell.kind == CONTINUOUS and not given.continuous:
+        return False
+    return cell.settles or given.purpose == "report"
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The answers kept so far."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def answer(cell: Cell, purpose: str, number: int) -> dict[str, Any]:
+    """One log evaluated: words, values and ends of the intervals beside the truth."""
+    log, discount, truth = cell.log(purpose, number)
+    begun = time.process_time()
+    found = evaluation.evaluate(log, discount=discount, methods=list(METHODS), seed=number)
+    seconds = time.process_time() - begun
+    best = found.recommended
+    return {
+        "cell": cell.name,
+        "purpose": purpose,
+        "number": number,
+        "truth": truth,
+        "rows": len(log),
+        "verdict": found.verdict,
+        "method": best.method,
+        "value": best.value,
+        "covers": covers(best, truth),
+        "values": {each.method: each.value for each in found.estimates},
+        "failed": [test["name"] for test in tests(found) if test["verdict"] == "fails"],
+        "reasons": found.reasons,
+        "seconds": round(seconds, 3),
+    }
+
+
+def tests(found: Any) -> list[dict[str, Any]]:
+    """What was tested about the log, where this version tests anything."""
+    listed = getattr(found, "tests", None) or []
+    return [test if isinstance(test, dict) else test.as_dict() for test in listed]
+
+
+def covers(best: Any, truth: float) -> bool:
+    """Whether the interval, widened by the stated approximation error, holds the truth."""
+    if best.value is None or best.low is None or best.high is None:
+        return False
+    error = best.approximation_error or 0.0
+    slack = 1e-9 * (1.0 + abs(truth))
+    return bool(best.low - error - slack <= truth <= best.high + error + slack)
+
+
+if __name__ == "__main__":
+    main()

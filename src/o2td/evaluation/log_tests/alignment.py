@@ -1,0 +1,144 @@
+"""Does what stands in a row belong together? Rewards, actions, ratios and successors.
+
+- Rewards one row early or late: state, action and next state of another row explain the reward much
+  better than those of its own.
+- Ratios and probabilities of another action: given state and action they should hardly vary.
+- The target's probabilities of all actions against that of the action taken.
+- Next states against the states of the next rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.evaluation.episodes import Floats, Ints
+from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.score import stratum_of
+from o2td.evaluation.log_tests.seen import Seen, seen, without_means
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.study import Study
+from o2td.evaluation.thresholds import CAUTION, TRUST
+
+__all__ = ["Alignment"]
+
+_MARGIN = 0.05  # share of the variance by which another row must explain the reward better
+_EXPLAINED = 0.15  # and that it must explain at least
+_VARIES = 0.25  # share of the variance within a state that stays given the action
+_DIFFER = 0.01  # share of rows
+
+
+class Alignment(LogTest):
+    """Columns that belong to another row or action."""
+
+    name = "alignment"
+    title = "Do rewards, actions, ratios and next states of a row belong together?"
+
+    def collect(self, study: Study) -> Passes:
+        """The sample is enough."""
+        return iter(())
+
+    def find(self, study: Study) -> Finding | None:
+        """The first of the doubts that there is."""
+        view = seen(study)
+        for doubt in (_successors, _chosen, _ratios, _rewards):
+            found = doubt(view)
+            if found is not None:
+                figure, sentence, remedy = found
+                return Finding(self.name, figure, CAUTION, sentence, remedy)
+        return Finding(self.name, 0.0, TRUST, "what stands in a row belongs together")
+
+
+Doubt = tuple[float, str, str] | None
+
+
+def _successors(view: Seen) -> Doubt:
+    here = np.flatnonzero(view.follows)
+    if not len(here):
+        return None
+    said, came = view.rows.next_input[here - 1], view.rows.input[here]
+    differ = (said != came).reshape(len(here), -1).any(axis=1)
+    share = float(differ.mean())
+    if share <= _DIFFER:
+        return None
+    return (
+        share,
+        f"in {share:.0%} of the rows the next state is not the state of the next row",
+        "check the order of rows and the column of next states",
+    )
+
+
+def _chosen(view: Seen) -> Doubt:
+    rows = view.rows
+    if rows.target_probs is None or view.action is None:
+        return None
+    action = np.asarray(rows.action)
+    if action.min() < 0 or action.max() >= rows.target_probs.shape[1]:
+        return None
+    wanted = rows.target_probs[np.arange(len(rows)), action]
+    if rows.behavior_prob is not None:
+        given = rows.rho * rows.behavior_prob
+    elif rows.target_prob is not None:
+        given = rows.target_prob
+    else:
+        return None
+    share = float((np.abs(given - wanted) > 1e-3 + 0.01 * wanted).mean())
+    if share <= _DIFFER:
+        return None
+    return (
+        share,
+        f"in {share:.0%} of the rows the target's probability of the action taken is not the one in"
+        " the columns of all actions",
+        "check that action k is the k-th of these columns",
+    )
+
+
+def _ratios(view: Seen) -> Doubt:
+    if not view.exact or view.action is None:
+        return None
+    number = view.rows.behavior_prob if view.rows.behavior_prob is not None else view.rows.rho
+    within = float(np.square(without_means(number[:, None], view.state)).sum())
+    if within <= 1e-9 * float(np.square(number).sum()):
+        return None
+    pairs = float(np.square(without_means(number[:, None], view.pair)).sum())
+    freedom = (len(number) - view.state.max() - 1) / max(len(number) - view.pair.max() - 1, 1)
+    share = pairs / within * float(freedom)
+    if share <= _VARIES:
+        return None
+    return (
+        share,
+        f"given state and action the logged probabilities still vary ({share:.0%} of the variance"
+        " within a state): they seem to belong to other actions",
+        "check that probabilities and actions are of the same row, and the state is what the policy saw",
+    )
+
+
+def _rewards(view: Seen) -> Doubt:
+    if not view.exact:
+        return None
+    code = stratum_of(view.pair, np.where(view.rows.terminated, view.states, view.ahead))
+    inner = np.flatnonzero(view.follows & np.append(view.follows[1:], False))
+    if len(inner) < 200:
+        return None
+    reward = view.rows.reward[inner]
+    own = _explained(reward, code[inner])
+    late, early = _explained(reward, code[inner - 1]), _explained(reward, code[inner + 1])
+    if max(late, early) < max(_EXPLAINED, own + _MARGIN):
+        return None
+    where, row = ("late", "before") if late > early else ("early", "after")
+    return (
+        max(late, early) - own,
+        f"rewards seem to be one row {where}: the row {row} explains {max(late, early):.0%} of their"
+        f" variance, their own row {own:.0%}",
+        "move the reward to the row of the action that it is for",
+    )
+
+
+def _explained(values: Floats, code: Ints) -> float:
+    """Share of the variance between strata, adjusted for how many there are; 0 where too many."""
+    total = float(np.square(values - values.mean()).sum())
+    strata = len(np.unique(code))
+    free = len(values) - strata
+    if total <= 0.0 or free < len(values) // 4:
+        return 0.0
+    left = float(np.square(without_means(values[:, None], code)).sum())
+    return 1.0 - (left / free) / (total / (len(values) - 1))

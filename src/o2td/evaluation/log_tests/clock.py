@@ -1,0 +1,92 @@
+"""Do episodes end by the clock? Ends that the step explains and the state does not.
+
+Where the state tells when an episode ends, the chance of an end given state and action does not
+depend on the step. Two signs that it does: all episodes that reach the last step end there although
+the same state and action hardly ever end before (the product of these chances but the largest, since
+some step is the last in any log); and a trend of ends along the steps, given state and action.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.score import ALARM, strongest
+from o2td.evaluation.log_tests.seen import Seen, seen
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.study import Study
+from o2td.evaluation.thresholds import CAUTION, TRUST
+
+__all__ = ["Clock", "clock_step"]
+
+_LEAST = 3  # episodes that end together
+
+
+def clock_step(view: Seen) -> tuple[int | None, float]:
+    """The number of steps after which a clock ends episodes, if one does, and the chance of it."""
+    rows = view.rows
+    longest = int(view.length.max())
+    at = np.flatnonzero(view.step == longest - 1)
+    ended = rows.terminated[at]
+    if len(at) < _LEAST or not ended.all():
+        return None, 1.0
+    before = view.step < longest - 1
+    group = view.pair if view.exact else np.zeros(len(rows), dtype=np.int64)
+    size = int(group.max()) + 1
+    tried = np.bincount(group[before], minlength=size)
+    ends = np.bincount(group[before], rows.terminated[before], minlength=size)
+    chance = np.sort(((ends + 1.0) / (tried + 1.0))[group[at]])
+    found = float(np.exp(np.log(chance[:-1]).sum()))
+    return (longest if found < ALARM else None), found
+
+
+class Clock(LogTest):
+    """Ends that the step explains and the state does not."""
+
+    name = "clock"
+    title = "Do episodes end because of what happened, or by a clock?"
+
+    def collect(self, study: Study) -> Passes:
+        """The sample is enough."""
+        return iter(())
+
+    def find(self, study: Study) -> Finding | None:
+        """What was found."""
+        view = seen(study)
+        rows = view.rows
+        if not view.whole or not rows.terminated.any() or view.length.max() < 2:
+            return None
+        steps, chance = clock_step(view)
+        if steps is not None:
+            share = float((view.length == steps).mean())
+            return Finding(
+                self.name,
+                share,
+                CAUTION,
+                f"{share:.0%} of the episodes end at step {steps}, where the same states and actions"
+                " seldom end before: a clock ended them, and the log calls that terminated",
+                f"if the value over {steps} steps is asked for, say so (horizon={steps}); if they"
+                " would have gone on, mark these rows truncated instead",
+                kinds=("fit", "hybrid", "learner"),
+            )
+        trend = _trend(view)
+        if trend < ALARM:
+            return Finding(
+                self.name,
+                trend,
+                CAUTION,
+                "episodes end with the step rather than with the state (chance"
+                f" {trend:.1g} if only state and action mattered)",
+                "put the time that is left into the state, or look for episodes that are missing",
+                kinds=("fit", "hybrid", "learner"),
+            )
+        return Finding(self.name, min(chance, trend), TRUST, "ends do not follow a clock")
+
+
+def _trend(view: Seen) -> float:
+    if not view.exact:
+        return 1.0
+    step = np.minimum(view.step, np.quantile(view.step, 0.99))
+    x = np.column_stack([step, step > 0.5 * step.max()]).astype(np.float64)
+    y = view.rows.terminated[:, None].astype(np.float64)
+    return strongest(x, y, view.pair).chance

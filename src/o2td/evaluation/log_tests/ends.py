@@ -1,0 +1,59 @@
+"""Are ends missing? Episodes whose record stops without an end, where the state has to do with it.
+
+A record that stops by a clock, or at random, stops alike in all states of a step. Where it stops more
+often in some, something happened there that the log does not have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.score import strongest
+from o2td.evaluation.log_tests.seen import Seen, marks, seen
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.study import Study
+from o2td.evaluation.thresholds import CAUTION, TRUST
+
+__all__ = ["Ends"]
+
+
+class Ends(LogTest):
+    """Records that stop where the state has to do with it."""
+
+    name = "ends"
+    title = "Are there ends that the log does not have?"
+
+    def collect(self, study: Study) -> Passes:
+        """The sample is enough."""
+        return iter(())
+
+    def find(self, study: Study) -> Finding | None:
+        """What was found."""
+        view = seen(study)
+        cut = np.zeros(len(view.rows), dtype=np.float64)
+        cut[view.last[~view.rows.terminated[view.last]]] = 1.0
+        share = float(cut.sum() / view.count)
+        if not share or not view.whole:
+            return None
+        step = np.minimum(view.step, 200)
+        found = strongest(_causes(view), cut[:, None], step)
+        if not found.alarming:
+            return Finding(self.name, share, TRUST, "records stop whatever the state")
+        return Finding(
+            self.name,
+            share,
+            CAUTION,
+            f"{share:.0%} of the records stop without an end, and more often in some states"
+            f" ({abs(found.z):.1f} standard errors): ends seem to be missing there",
+            "log the last row of every episode, whatever ended it",
+        )
+
+
+def _causes(view: Seen) -> np.ndarray:
+    """Marks of the next states, or next observations."""
+    if view.exact:
+        stays = view.ahead == view.state
+        return np.column_stack([marks(view.ahead, 12)[0], view.reward, stays])
+    ahead = np.asarray(view.rows.next_input, dtype=np.float64).reshape(len(view.rows), -1)
+    return np.column_stack([ahead, view.reward])

@@ -1,0 +1,133 @@
+"""Is the state all that matters? What came before, given state and action.
+
+States that recur: next state, reward and end against the previous action, state and rewards and the
+step, within strata of state and action (`score`). Continuous observations: does a regression of the
+change and the reward on observation and action gain, on episodes that were held out, from the
+row before? There the regression's own error must not count, so the gain has to be large.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.evaluation.episodes import Bools, Floats
+from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.score import strongest
+from o2td.evaluation.log_tests.seen import Seen, marks, seen
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.study import Study
+from o2td.evaluation.thresholds import CAUTION, TRUST
+
+__all__ = ["Memory"]
+
+_GAIN = 0.15  # of the squared error that state and action leave
+_LEFT = 0.02  # of the variance: below, what is left is the regression's own error
+_CONCERNS = ("fit", "learner")
+_REMEDY = (
+    "put what matters of the past into the state (the previous observation and action), or rely on"
+    " weighted histories"
+)
+
+
+class Memory(LogTest):
+    """Dependence on the past, given state and action."""
+
+    name = "memory"
+    title = "Given state and action, does what came before matter?"
+
+    def collect(self, study: Study) -> Passes:
+        """The sample is enough."""
+        return iter(())
+
+    def find(self, study: Study) -> Finding | None:
+        """What was found."""
+        view = seen(study)
+        if int(view.follows.sum()) < 50:
+            return None
+        return self._states(view) if view.exact else self._observations(view)
+
+    def _states(self, view: Seen) -> Finding:
+        x, causes, y, effects = _columns(view)
+        found = strongest(x, y, view.pair[view.follows])
+        if not found.alarming:
+            return Finding(self.name, found.chance, TRUST, "the past adds nothing to the state")
+        return Finding(
+            self.name,
+            found.chance,
+            CAUTION,
+            f"given state and action, {effects[found.y]} depends on {causes[found.x]}"
+            f" ({abs(found.z):.1f} standard errors): the state does not tell what follows",
+            _REMEDY,
+            kinds=_CONCERNS,
+        )
+
+    def _observations(self, view: Seen) -> Finding:
+        gain = _gain(view)
+        if gain < _GAIN:
+            return Finding(self.name, gain, TRUST, "the past adds little to the observation")
+        return Finding(
+            self.name,
+            gain,
+            CAUTION,
+            f"the row before takes away {gain:.0%} of the error with which observation and action"
+            " foretell what follows: the observation is not the state",
+            _REMEDY,
+            kinds=_CONCERNS,
+        )
+
+
+def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:
+    """What came before and what follows, of rows that have a row before them, with names."""
+    rows, here = view.rows, np.flatnonzero(view.follows)
+    before = here - 1
+    total = np.cumsum(view.surprise)
+    begun = np.repeat(total[view.first[:-1]] - view.surprise[view.first[:-1]], view.length)
+    past = (total[before] - begun[before]) / np.sqrt(view.step[here])
+    parts = [view.reward[before], view.surprise[before], past, view.step[here]]
+    causes = ["the previous reward"] * 2 + ["earlier rewards", "the step"]
+    columns = [np.column_stack(parts).astype(np.float64)]
+    if view.action is not None:
+        chosen, _ = marks(view.action[before], 6)
+        columns.append(chosen)
+        causes += ["the previous action"] * chosen.shape[1]
+    chosen, _ = marks(view.state[before], 8)
+    columns.append(chosen)
+    causes += ["the previous state"] * chosen.shape[1]
+    ends = rows.terminated[here]
+    next_state, _ = marks(np.where(ends, view.states, view.ahead[here]), 8)
+    y = np.column_stack([view.reward[here], next_state])
+    effects = ["the reward", *["the next state"] * next_state.shape[1]]
+    return np.column_stack(columns), causes, y, effects
+
+
+def _gain(view: Seen) -> float:
+    """Share of the squared error on held-out episodes that the row before takes away."""
+    rows, here = view.rows, np.flatnonzero(view.follows & ~view.rows.terminated)
+    if len(here) < 200:
+        return 0.0
+    inputs = np.asarray(rows.input, dtype=np.float64).reshape(len(rows), -1)
+    change = np.asarray(rows.next_input, dtype=np.float64).reshape(len(rows), -1) - inputs
+    y = np.column_stack([change, view.reward])[here]
+    spread = y.std(axis=0)
+    y = (y - y.mean(axis=0))[:, spread > 1e-9] / spread[spread > 1e-9]
+    now = view._basis[here] * np.sqrt(len(rows))
+    past = inputs[here] - inputs[here - 1]
+    past = (past - past.mean(axis=0)) / np.where(past.std(axis=0) > 0.0, past.std(axis=0), 1.0)
+    reward = view.reward[here - 1]
+    more = np.column_stack([past, past**2, reward - reward.mean()])
+    if view.action is not None:
+        more = np.column_stack([more, np.eye(int(view.action.max()) + 1)[view.action[here - 1]]])
+    held = view.unit[here] % 2 == 1
+    left = _held_out(now, y, held)
+    fewer = _held_out(np.column_stack([now, more]), y, held)
+    large = left > _LEFT
+    return float(np.max(1.0 - fewer[large] / left[large], initial=0.0))
+
+
+def _held_out(x: Floats, y: Floats, held: Bools) -> Floats:
+    """Mean squared error of each column on the rows held out."""
+    fit, judge = ~held, held
+    gram = x[fit].T @ x[fit]
+    gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) / len(gram)
+    weights = np.linalg.solve(gram, x[fit].T @ y[fit])
+    return np.asarray(((y[judge] - x[judge] @ weights) ** 2).mean(axis=0))

@@ -1,0 +1,88 @@
+"""Whether the logged probabilities are those of the actions taken.
+
+By state and action: how often it was taken against the probability that the log gives it there. By
+observation: where `b` is right, `1{a = k} / b` averages 1 for every action k, whatever else is known
+about the row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, two_sided
+from o2td.evaluation.log_tests.seen import Seen, seen
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.study import Study
+from o2td.evaluation.thresholds import CAUTION, TRUST
+
+__all__ = ["Propensities"]
+
+_EXPECTED = 5.0  # rows of an action below which a state is not judged by it
+
+
+class Propensities(LogTest):
+    """Calibration of the behaviour's logged probabilities."""
+
+    name = "propensities"
+    title = "Are the logged probabilities those of the actions that were taken?"
+
+    def collect(self, study: Study) -> Passes:
+        """The sample is enough."""
+        return iter(())
+
+    def find(self, study: Study) -> Finding | None:
+        """What was found."""
+        view = seen(study)
+        taken = view.rows.behavior_prob
+        if taken is None or view.action is None or study.source.behavior_model is not None:
+            return None
+        chance = _by_state(view) if view.exact else _by_observation(view)
+        if chance >= ALARM:
+            return Finding(self.name, chance, TRUST, "actions were taken as often as logged")
+        return Finding(
+            self.name,
+            chance,
+            CAUTION,
+            "actions were not taken as often as the logged probabilities say (chance"
+            f" {chance:.1g} if they were right)",
+            "leave the column out, so that the behaviour is estimated, or log what the policy drew from",
+        )
+
+
+def _by_state(view: Seen) -> float:
+    taken = view.rows.behavior_prob
+    assert taken is not None and view.action is not None  # noqa: S101, PT018
+    there = np.bincount(view.state)
+    count = np.bincount(view.pair)
+    mean = np.bincount(view.pair, taken) / count
+    state = np.zeros(len(count), dtype=np.int64)
+    state[view.pair] = view.state
+    visits = there[state].astype(np.float64)
+    expected = visits * mean
+    spread = expected * (1.0 - mean)
+    fine = (expected >= _EXPECTED) & (visits - expected >= _EXPECTED) & (mean < 1.0)
+    if not fine.any():
+        return 1.0
+    z = (count[fine] - expected[fine]) / np.sqrt(spread[fine])
+    # All but one action of a state are free: each square counts by its share 1 - b.
+    value = float((z**2 * (1.0 - mean[fine])).sum())
+    freedom = float((1.0 - mean[fine]).sum())
+    worst = min(1.0, len(z) * two_sided(float(np.abs(z).max())))
+    return min(1.0, 2.0 * min(chi_square_chance(value, freedom), worst))
+
+
+def _by_observation(view: Seen) -> float:
+    taken = view.rows.behavior_prob
+    assert taken is not None and view.action is not None  # noqa: S101, PT018
+    x = np.asarray(view.rows.input, dtype=np.float64).reshape(len(view.rows), -1)
+    spread = x.std(axis=0)
+    x = (x - x.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    phi = np.column_stack([np.ones(len(x)), np.clip(x, -3.0, 3.0)])
+    actions = np.unique(view.action)
+    worst = 0.0
+    for action in actions:
+        apart = (view.action == action) / np.maximum(taken, 1e-12) - 1.0
+        each = phi * apart[:, None]
+        worst = max(worst, float(np.abs(each.sum(axis=0) / np.sqrt((each**2).sum(axis=0))).max()))
+    return float(min(1.0, len(actions) * phi.shape[1] * two_sided(worst)))

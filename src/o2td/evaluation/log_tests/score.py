@@ -1,0 +1,134 @@
+"""Does one thing depend on another, given state and action? Score tests within strata.
+
+With residuals `x~, y~` around the means of their stratum, `U = sum x~ y~` has mean 0 where y does not
+depend on x, and variance `sum_k S_xx S_yy / (n_k - 1)` over strata (Mantel and Haenszel's, by
+permutation within strata). In a Markov log `y~` is a martingale difference and x is known before, so
+that this also holds along episodes. Where single rows carry the sum, its own squares are the larger
+variance and are used instead. Of many pairs (x, y) the strongest counts, by Bonferroni's rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erfc, sqrt
+from typing import Any
+
+import numpy as np
+
+from o2td.evaluation.episodes import Floats, Ints
+from o2td.evaluation.log_tests.seen import without_means
+
+ALARM = 0.005  # probability of a false alarm that one test aims at; 0.01 is stated
+STATED = 0.01
+_SPREAD = 30.0  # rows that must share in a sum before it counts as normal
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The pair with the largest standardised sum: its columns, that sum, and the chance of it."""
+
+    x: int
+    y: int
+    z: float
+    chance: float
+
+    @property
+    def alarming(self) -> bool:
+        """Whether chance alone gives this too seldom."""
+        return self.chance < ALARM
+
+
+NOTHING = Strongest(-1, -1, 0.0, 1.0)
+
+
+def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
+    """The strongest dependence between columns of x and of y, given the stratum.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x, noise = rng.normal(size=(400, 1)), rng.normal(size=(400, 2))
+    >>> strongest(x, noise).alarming, strongest(x, noise + 0.5 * x).alarming
+    (False, True)
+    """
+    if len(x) < 10:
+        return NOTHING
+    group = np.zeros(len(x), dtype=np.int64) if stratum is None else stratum
+    x, y = without_means(x, group), without_means(y, group)
+    count = np.bincount(group)
+    free = 1.0 / np.maximum(count - 1.0, 1.0)
+    sxx, syy = (_sums(part**2, group, len(count)) for part in (x, y))
+    own = (x**2).T @ y**2
+    variance = np.maximum((sxx * free[:, None]).T @ syy, own)
+    fourth = (x**4).T @ y**4
+    sharing = np.divide(own**2, fourth, out=np.zeros_like(own), where=fourth > 0.0)
+    fine = (variance > 1e-12) & (sharing > _SPREAD)
+    score = np.zeros_like(own)
+    score[fine] = (x.T @ y)[fine] / np.sqrt(variance[fine])
+    return _most(score, int(fine.sum()))
+
+
+def _sums(values: Floats, group: Ints, size: int) -> Floats:
+    columns = [np.bincount(group, column, minlength=size) for column in values.T]
+    return np.column_stack(columns)
+
+
+def clustered(x: Floats, y: Floats) -> Strongest:
+    """The same with one row an episode, which are independent: variance by their own squares."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    own = (x**2).T @ y**2
+    fourth = (x**4).T @ y**4
+    sharing = np.divide(own**2, fourth, out=np.zeros_like(own), where=fourth > 0.0)
+    fine = sharing > _SPREAD / 2.0
+    score = np.zeros_like(own)
+    score[fine] = (x.T @ y)[fine] / np.sqrt(own[fine])
+    return _most(score, int(fine.sum()))
+
+
+def _most(score: Floats, tried: int) -> Strongest:
+    if not tried:
+        return NOTHING
+    i, j = np.unravel_index(int(np.abs(score).argmax()), score.shape)
+    z = float(score[i, j])
+    return Strongest(int(i), int(j), z, min(1.0, tried * two_sided(z)))
+
+
+def two_sided(z: float) -> float:
+    """Probability of a standard normal number beyond ±z."""
+    return erfc(abs(z) / sqrt(2.0))
+
+
+def chi_square_chance(value: float, freedom: float) -> float:
+    """Probability of a chi-square number above `value`, by Wilson and Hilferty's cube root.
+
+    >>> round(chi_square_chance(18.3, 10), 3)
+    0.05
+    """
+    if freedom <= 0.0:
+        return 1.0
+    part = 2.0 / (9.0 * freedom)
+    z = ((value / freedom) ** (1.0 / 3.0) - (1.0 - part)) / sqrt(part)
+    return 0.5 * erfc(z / sqrt(2.0))
+
+
+def poisson_chance(count: int, mean: float) -> float:
+    """Probability of at least `count` events where `mean` are expected.
+
+    >>> round(poisson_chance(3, 1.0), 3)
+    0.08
+    """
+    if count <= 0:
+        return 1.0
+    if mean > 50.0:
+        return 0.5 * erfc((count - 0.5 - mean) / sqrt(2.0 * mean))
+    term, below = float(np.exp(-mean)), 0.0
+    for k in range(count):
+        below += term
+        term *= mean / (k + 1)
+    return max(1.0 - below, 0.0)
+
+
+def stratum_of(*codes: Any) -> Ints:
+    """One code for several, without gaps."""
+    code = np.zeros(len(codes[0]), dtype=np.int64)
+    for one in codes:
+        code = code * (int(one.max()) + 2) + one
+    return np.asarray(np.unique(code, return_inverse=True)[1])

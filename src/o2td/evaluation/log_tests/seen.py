@@ -1,0 +1,166 @@
+"""The sample of a log as the tests look at it: codes of states and actions, steps, rows before.
+
+States are told apart exactly. Observations that do not recur are not: there tests work on residuals
+of a regression on the observation's squares and products, action by action.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints
+from o2td.sources.rows import NO_FINAL
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+
+ROWS = 30_000  # rows of the sample that are looked at
+_FEW = 200  # distinct observations up to which they are states
+_OFTEN = 5  # times that a state recurs, on average
+_ACTIONS = 50
+_VARIABLES = 8  # beyond, squares only
+
+_views: WeakKeyDictionary[Study, Seen] = WeakKeyDictionary()
+
+
+def seen(study: Study) -> Seen:
+    """What all tests of one evaluation share."""
+    if study not in _views:
+        whole = not study.source.info.dropped.get(NO_FINAL, 0)
+        _views[study] = Seen(_first(study.sample, ROWS), whole)
+    return _views[study]
+
+
+def _first(sample: Episodes, rows: int) -> Episodes:
+    """The sample, or of a large one every k-th episode, so that all of the log stays in sight."""
+    every = -(-len(sample.rows) // rows)
+    return sample if every == 1 else sample.pick(np.arange(sample.count) % every == 0)
+
+
+class Seen:
+    """Rows of whole episodes with codes."""
+
+    def __init__(self, episodes: Episodes, whole: bool = True) -> None:
+        self.whole = whole  # no last row was left out because its successor is not known
+        self.episodes, self.rows = episodes, episodes.rows
+        self.count, self.first = episodes.count, episodes.first
+        self.length = np.diff(self.first)
+        self.step: Ints = np.arange(len(self.rows)) - np.repeat(self.first[:-1], self.length)
+        self.last = self.first[1:] - 1
+
+    @cached_property
+    def unit(self) -> Ints:
+        """Number of the episode of each row."""
+        return self.episodes.unit()
+
+    @cached_property
+    def _codes(self) -> tuple[Ints, Ints, bool]:
+        rows = self.rows
+        if rows.observation is None:
+            both = np.concatenate([rows.input, rows.next_input])
+            _, code = np.unique(both, return_inverse=True)
+            return code[: len(rows)], code[len(rows) :], True
+        both = np.concatenate([rows.input, rows.next_input])
+        part = both[:: max(len(both) // 2000, 1)]
+        if len(np.unique(part, axis=0)) > min(_FEW, len(part) // _OFTEN):
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64), False
+        kinds, code = np.unique(both, axis=0, return_inverse=True)
+        code = code.ravel()
+        return code[: len(rows)], code[len(rows) :], len(kinds) <= 2 * _FEW
+
+    @property
+    def exact(self) -> bool:
+        """Whether states recur, so that they can be told apart."""
+        return self._codes[2]
+
+    @property
+    def state(self) -> Ints:
+        """Code of the state."""
+        return self._codes[0]
+
+    @property
+    def ahead(self) -> Ints:
+        """Code of the next state, whatever the log says about ends."""
+        return self._codes[1]
+
+    @property
+    def states(self) -> int:
+        """Number of codes."""
+        return int(max(self.state.max(), self.ahead.max())) + 1
+
+    @cached_property
+    def action(self) -> Ints | None:
+        """Code of the action, None where there are none that can be told apart."""
+        action = self.rows.action
+        if action is None or action.ndim != 1 or action.dtype.kind not in "iu":
+            return None
+        low = int(action.min())
+        return action - low if action.max() - low < _ACTIONS else None
+
+    @cached_property
+    def pair(self) -> Ints:
+        """Code of state and action, without gaps."""
+        code = self.state if self.action is None else self.state * _ACTIONS + self.action
+        return np.asarray(np.unique(code, return_inverse=True)[1])
+
+    @cached_property
+    def follows(self) -> Bools:
+        """Rows that have a row before them in their episode."""
+        return self.step > 0
+
+    @cached_property
+    def reward(self) -> Floats:
+        """Rewards, the outermost thousandth at either side pulled in."""
+        reward = self.rows.reward
+        low, high = np.quantile(reward, [0.001, 0.999])
+        return np.clip(reward, low, high)
+
+    @cached_property
+    def surprise(self) -> Floats:
+        """What the reward is above its mean given state and action."""
+        return self.residual(self.reward[:, None])[:, 0]
+
+    def residual(self, values: Floats) -> Floats:
+        """Columns without what state and action explain."""
+        if self.exact:
+            return without_means(values, self.pair)
+        return values - self._basis @ (self._basis.T @ values)
+
+    @cached_property
+    def _basis(self) -> Floats:
+        """Orthonormal columns that span the regression's features."""
+        x = np.asarray(self.rows.input, dtype=np.float64).reshape(len(self.rows), -1)
+        spread = x.std(axis=0)
+        x = (x - x.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        d = x.shape[1]
+        pairs = np.triu_indices(d) if d <= _VARIABLES else (np.arange(d), np.arange(d))
+        phi = np.column_stack([np.ones(len(x)), x, x[:, pairs[0]] * x[:, pairs[1]]])
+        if self.action is not None:
+            marks = np.eye(int(self.action.max()) + 1)[self.action]
+            phi = (phi[:, None, :] * marks[:, :, None]).reshape(len(x), -1)
+        values, vectors = np.linalg.eigh(phi.T @ phi)
+        kept = values > 1e-8 * values[-1]
+        return np.asarray(phi @ (vectors[:, kept] / np.sqrt(values[kept])))
+
+
+def without_means(values: Floats, stratum: Ints) -> Floats:
+    """Columns minus their mean in each stratum."""
+    size = int(stratum.max()) + 1
+    count = np.maximum(np.bincount(stratum, minlength=size), 1)
+    out = np.empty_like(values, dtype=np.float64)
+    for j in range(values.shape[1]):
+        column = values[:, j]
+        out[:, j] = column - (np.bincount(stratum, column, minlength=size) / count)[stratum]
+    return out
+
+
+def marks(code: Ints, most: int, least: int = 20) -> tuple[Floats, Any]:
+    """One column for each of the most frequent codes, and which codes these are."""
+    count = np.bincount(code)
+    order = np.argsort(-count, kind="stable")[:most]
+    order = order[count[order] >= least]
+    return (code[:, None] == order).astype(np.float64), order

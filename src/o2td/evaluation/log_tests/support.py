@@ -1,0 +1,92 @@
+"""Does the log know what the target would do? Untried actions, weighted by the target's own visits.
+
+The target is followed through the transitions of the log, state by state. Where it takes an action that
+was never tried there, nothing is known about what follows: that share of its visits, and of all
+that would come after, is the figure. Without the target's probabilities of all actions their sum is
+what the ratios average to in that state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.evaluation.episodes import Floats
+from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.seen import Seen, seen
+from o2td.evaluation.reach import NEARLY
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.study import Study
+from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST
+
+__all__ = ["Support"]
+
+_MOST = 3000  # states of which visits are worked out
+_SURE = 3.0  # standard errors by which ratios must average less than 1
+
+
+class Support(LogTest):
+    """Share of the target's visits that leads to untried actions."""
+
+    name = "support"
+    title = "Were the target's actions tried in the states where it takes them?"
+
+    def collect(self, study: Study) -> Passes:
+        """The sample is enough."""
+        return iter(())
+
+    def find(self, study: Study) -> Finding | None:
+        """What was found."""
+        view = seen(study)
+        if not view.exact or view.states > _MOST:
+            return None
+        known = _known(view)
+        if known is None:
+            return None
+        share = _lost(view, known, study.survey.ahead())
+        bounds = study.settings.thresholds
+        if share <= 1.0 - bounds.support_caution:
+            return Finding(self.name, share, TRUST, "the target's actions were tried where it goes")
+        return Finding(
+            self.name,
+            share,
+            CANNOT if share > 1.0 - bounds.support_none else CAUTION,
+            f"{share:.0%} of the target's visits follow actions that were never tried in their state",
+            "log these actions there, or ask about a policy that stays nearer",
+        )
+
+
+def _known(view: Seen) -> Floats | None:
+    """The target's probability, by state, of actions that were tried there."""
+    rows, size = view.rows, view.states
+    count = np.bincount(view.state, minlength=size)
+    if rows.target_probs is not None and view.action is not None:
+        probs = rows.target_probs
+        tried = np.zeros((size, probs.shape[1]), dtype=np.bool_)
+        action = np.asarray(rows.action)
+        if action.max() >= probs.shape[1]:
+            return None
+        tried[view.state, action] = True
+        inside = np.where(tried[view.state], probs, 0.0).sum(axis=1)
+        return np.asarray(np.bincount(view.state, inside, minlength=size) / np.maximum(count, 1))
+    mean = np.bincount(view.state, rows.rho, minlength=size) / np.maximum(count, 1)
+    square = np.bincount(view.state, rows.rho**2, minlength=size) / np.maximum(count, 1)
+    error = np.sqrt(np.maximum(square - mean**2, 0.0) / np.maximum(count - 1, 1))
+    missing = mean + _SURE * error < 1.0 - 1e-9
+    return np.where(missing & (count > 10), mean, 1.0)
+
+
+def _lost(view: Seen, known: Floats, ahead: float) -> float:
+    """Share of the target's discounted visits that lie beyond what is known."""
+    rows, size = view.rows, view.states
+    weight = np.bincount(view.state, rows.rho, minlength=size)
+    scale = known / np.where(weight > 0.0, weight, 1.0)
+    flow = np.zeros((size, size))
+    np.add.at(flow, (view.state, view.ahead), rows.rho * rows.discount)
+    chain = NEARLY * flow * scale[:, None]
+    start = np.bincount(view.state[view.first[:-1]], view.episodes.opens, minlength=size)
+    visits = np.linalg.solve(np.eye(size) - chain.T, start / max(start.sum(), 1.0))
+    visits = np.maximum(visits, 0.0)
+    there = np.bincount(view.state, minlength=size) > 0  # others are `unlogged`
+    outside = float((visits * (1.0 - known))[there].sum()) * ahead
+    inside = float((visits * known)[there].sum())
+    return outside / (inside + outside) if outside > 0.0 else 0.0

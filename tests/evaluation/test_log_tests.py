@@ -1,0 +1,140 @@
+"""Every test of the log finds the defect that it is for, and leaves sound logs alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from honesty import continuous
+from honesty.cells import CELLS
+from honesty.defects import DEFECTS
+from honesty.tables import graph, gridworld, marked, model_fail, random_table, toy_mountain_car
+
+from o2td import evaluation
+from o2td.evaluation.episodes import Log
+from o2td.evaluation.log_tests.clock import clock_step
+from o2td.evaluation.log_tests.score import poisson_chance, strongest
+from o2td.evaluation.log_tests.seen import Seen, seen
+from o2td.evaluation.statistic import run_passes
+from o2td.evaluation.study import Settings, Study
+from o2td.registry import LOG_TESTS
+from o2td.sources import open_logs
+
+FOUND_BY = {
+    "rewards one row late": "alignment",
+    "rewards one row early": "alignment",
+    "actions one row late": "alignment",
+    "next state of another row": "alignment",
+    "ratios of another row's action": "alignment",
+    "last rows of failures not logged": "ends",
+    "termination marked as truncation": "ends",
+    "truncation marked as termination": "clock",
+    "rewards that depend on the time, fixed horizon": "clock",
+    "long episodes missing": "clock",
+    "rewards drift": "drift",
+    "behaviour drifts, old probabilities logged": "propensities",
+    "every episode twice": "independence",
+    "twenty users, unnamed": "independence",
+    "an action never tried in some states": "support",
+    "rewards with a heavy tail": "tails",
+}
+
+
+def studied(log: pd.DataFrame, discount: float) -> Study:
+    study = Study(Log(open_logs(log, discount=discount)), Settings())
+    run_passes(study.log, [study.collect()])
+    return study
+
+
+def failed(log: pd.DataFrame, discount: float) -> dict[str, evaluation.Finding]:
+    study = studied(log, discount)
+    found = [LOG_TESTS[name]().find(study) for name in LOG_TESTS]
+    return {one.name: one for one in found if one is not None and not one.passed}
+
+
+@pytest.mark.parametrize("defect", FOUND_BY)
+def test_a_defect_is_found_and_said(defect: str) -> None:
+    log, discount, _ = DEFECTS[defect](np.random.default_rng([7, 1]))
+    found = failed(log, discount)
+    assert FOUND_BY[defect] in found
+    assert found[FOUND_BY[defect]].sentence
+    assert found[FOUND_BY[defect]].remedy
+
+
+def test_sound_logs_pass() -> None:
+    alarms = []
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 5])
+        task = random_table(rng)
+        alarms += list(failed(marked(task.sample(300, rng), "truncated"), task.discount))
+    assert len(alarms) <= 4, alarms  # nine tests that aim at one alarm in 200 logs each
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_states_that_hide_something_are_found(seed: int) -> None:
+    for task in (graph(observations=6), graph(observations=6, sparse=True), model_fail()):
+        log = marked(task.sample(512, np.random.default_rng(seed)), "terminated")
+        assert "memory" in failed(log, task.discount)
+
+
+def test_a_clock_is_found_with_its_step_and_not_where_it_is_marked() -> None:
+    task = gridworld(0.6)
+    log = task.sample(256, np.random.default_rng(0))
+    said = {mark: studied(marked(log, mark), 0.98) for mark in ("terminated", "truncated")}
+    assert clock_step(seen(said["terminated"]))[0] == 25
+    assert clock_step(seen(said["truncated"]))[0] is None
+
+
+def test_support_follows_the_target_to_where_nothing_was_tried() -> None:
+    """The walk of 22 states: no row is beyond the states that the behaviour reaches."""
+    task = toy_mountain_car(0.2, 0.8)
+    log = marked(task.sample(128, np.random.default_rng(0)), "truncated")
+    assert failed(log, 0.99)["support"].figure > 0.2
+    answer = evaluation.evaluate(log, discount=0.99, methods=["lstd", "lstdq"])
+    assert answer.verdict != "trust"
+
+
+def test_hidden_velocity_is_found_and_a_full_observation_is_not() -> None:
+    rng = np.random.default_rng(3)
+    assert "memory" in failed(continuous.hidden_car(60, rng), 0.99)
+    assert "memory" not in failed(continuous.pendulum(40, rng), 0.95)
+
+
+def test_figures_reach_the_answer() -> None:
+    log, discount, _ = DEFECTS["rewards one row late"](np.random.default_rng(2))
+    answer = evaluation.evaluate(log, discount=discount, methods=["lstd"])
+    assert answer.verdict != "trust"
+    names = [test.name for test in answer.tests]
+    assert names == sorted(names)
+    assert "alignment" in names
+    assert any("one row late" in reason for reason in answer.reasons)
+
+
+def test_what_single_rows_carry_is_no_evidence() -> None:
+    x = np.zeros((500, 1))
+    x[0] = 1.0
+    y = x.copy() + 1e-3 * np.random.default_rng(0).normal(size=x.shape)
+    assert not strongest(x, y).alarming
+
+
+def test_many_expected_copies_are_no_alarm() -> None:
+    assert poisson_chance(60, 55.0) > 0.2
+    assert poisson_chance(120, 55.0) < 1e-6
+
+
+def test_a_long_log_is_looked_at_from_its_beginning_to_its_end() -> None:
+    task = random_table(np.random.default_rng(0))
+    log = marked(task.sample(6000, np.random.default_rng(1)), "truncated")
+    view: Any = seen(studied(log, task.discount))
+    assert isinstance(view, Seen)
+    assert len(view.rows) <= 31_000
+    assert view.count > 1000
+
+
+def test_every_cell_has_logs_of_its_own_for_each_purpose() -> None:
+    cell = CELLS["random table"]
+    one, two = cell.log("settle", 0)[0], cell.log("report", 0)[0]
+    assert len(one) != len(two) or not one.equals(two)
+    assert one.equals(cell.log("settle", 0)[0])
