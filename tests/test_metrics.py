@@ -119,7 +119,7 @@ def test_wrong_shapes_are_refused() -> None:
 
 
 def test_held_out_rows_are_transitions() -> None:
-    with pytest.raises(InputError, match="held-out rows are Transitions, got ndarray"):
+    with pytest.raises(InputError, match="batch must be held-out Transitions, got array"):
         metrics.held_out_rmspbe(np.ones((2, 2)))  # type: ignore[arg-type]
 
 

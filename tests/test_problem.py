@@ -293,7 +293,7 @@ def test_seeds_that_name_nothing_are_refused(seed: Any) -> None:
 def test_wrong_requests_are_refused() -> None:
     with pytest.raises(InputError, match="scheme"):
         simple().sample(3, scheme="shuffled")
-    with pytest.raises(InputError, match="n is a whole number from 0"):
+    with pytest.raises(InputError, match="n must be a whole number from 0"):
         simple().sample(-1)
     one = np.ones((2, 1))
     apart = Problem(np.eye(2)[:, None], 0.0, 0.9, one, one, one)

@@ -184,7 +184,7 @@ def test_repr() -> None:
     ("options", "message"),
     [
         ({"discount": 1.5}, "discount must be a number in"),
-        ({"horizon": 0}, "horizon must be a whole number, at least 1"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
         ({"behavior": lambda x: [0.5, 0.6]}, "behavior returned .* sum to 1"),
         ({"target": lambda x: [1.0]}, "target returned shape"),
         ({"target": lambda x: [1.5, -0.5]}, "not negative"),
@@ -205,9 +205,9 @@ def test_mistaken_calls() -> None:
     problem = counter()
     with pytest.raises(InputError, match="scheme"):
         problem.sample(3, scheme="shuffled")
-    with pytest.raises(InputError, match="n must be a whole number, at least 0"):
+    with pytest.raises(InputError, match="n must be a whole number from 0"):
         problem.sample(-1)
-    with pytest.raises(InputError, match="runs must be a whole number, at least 2"):
+    with pytest.raises(InputError, match="runs must be a whole number from 2"):
         problem.rollout_value([[0.0, 0.0]], runs=1)
     with pytest.raises(InputError, match="observations must have shape"):
         problem.rollout_value([0.0, 0.0])

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td._version import __version__
+from o2td.arguments import file_path
 from o2td.atomic import write_bytes
 from o2td.errors import FormatError, InputError, O2TDError
 
@@ -88,7 +89,7 @@ def load(
     Raises `FormatError` on a file that is damaged, hostile, of another kind, or written by a newer
     version, without running or allocating anything that it asks for.
     """
-    name = os.fspath(path)
+    name = str(file_path("path", path))
     with _open(name) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > max_bytes:

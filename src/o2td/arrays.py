@@ -32,24 +32,6 @@ def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def switch(name: str, value: Any) -> bool:
-    """`value`, which must be True or False.
-
-    >>> switch("double", True)
-    True
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
-
-
-def text(name: str, value: Any) -> str:
-    """`value`, which must be a text."""
-    if not isinstance(value, str):
-        raise InputError(f"{name} must be a text, got {value!r}")
-    return value
-
-
 @contextmanager
 def in_memory(name: str, value: Any) -> Iterator[None]:
     """Say which number asked for more memory than there is."""
@@ -75,7 +57,7 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
         raise InputError(f"{name} is a masked array; pass its rows without the masked ones")
     try:
         return np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
         raise InputError(f"{name} is not an array of numbers ({_brief(error)})") from None
 
 

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+from numba.extending import overload
 
-from o2td.arrays import as_numbers, as_rows, check_finite
+from o2td.arguments import instance, number
+from o2td.arrays import as_numbers, as_rows, check_finite, vector
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.exact.system import Compressed, check_width, compress, dense, orthonormalizer
+from o2td.mdp import numbers
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
@@ -129,9 +132,7 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     >>> held_out_rmspbe(batch).center.round(12)
     array([1.])
     """
-    if not isinstance(batch, Transitions):
-        raise InputError(f"held-out rows are Transitions, got {type(batch).__name__}")
-    n = len(batch)
+    n = len(instance("batch", batch, Transitions, "held-out Transitions"))
     if n == 0:
         raise InputError("held-out transitions are empty; sample some")
     phi, d = batch.phi, batch.d
@@ -147,14 +148,26 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     return _named("rmspbe", compress(basis.T @ A, basis.T @ b))
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def evaluate(R: Any, center: Any, constant: float, theta: Any) -> float:
-    """`Quadratic.value` of one `theta` (d,), for compiled code.
+    """`Quadratic.value` of one `theta` (d,); it can be called from compiled code, too.
 
     >>> import numpy as np
-    >>> float(evaluate(np.eye(2), np.ones(2), 2.0, np.zeros(2)))
+    >>> evaluate(np.eye(2), np.ones(2), 2.0, np.zeros(2))
     2.0
     """
+    middle = vector("center", center, len(as_rows("R", R)))
+    triangle = np.triu(numbers("R", R, (len(middle), len(middle))))
+    point = numbers("theta", theta, (len(middle),))
+    return float(_evaluate(triangle, middle, number("constant", constant), point))
+
+
+@overload(evaluate)
+def _compiled(R: Any, center: Any, constant: Any, theta: Any) -> Any:
+    return lambda R, center, constant, theta: _evaluate(R, center, constant, theta)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _evaluate(R: Any, center: Any, constant: float, theta: Any) -> float:
     d = len(center)
     total = constant
     for i in range(d):

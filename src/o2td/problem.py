@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import chain
-from o2td.arrays import as_rows, check_finite, in_memory, own, switch, text
+from o2td.arguments import choice, switch, text, whole
+from o2td.arrays import as_rows, check_finite, in_memory, own
 from o2td.errors import InputError
 from o2td.mdp import (
     by_pair,
@@ -209,12 +210,8 @@ class Problem:
         """
         from o2td.sampling import draw_states, streams
 
-        if not isinstance(scheme, str) or scheme not in ("sequential", "iid"):
-            raise InputError(f'scheme is "sequential" or "iid", got {scheme!r}')
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MAX_ROWS:
-            raise InputError(
-                f"n is a whole number from 0 to {MAX_ROWS}, got {n!r}; sample in parts"
-            )
+        choice("scheme", scheme, ("sequential", "iid"))
+        n = whole("n", n, 0, MAX_ROWS, "sample in parts")
         first, second, third = streams(seed, 3)
         switch("double", double)
         with in_memory("n", n):

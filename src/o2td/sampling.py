@@ -26,6 +26,7 @@ Ints = npt.NDArray[np.int64]
 Seed = int | Sequence[int] | np.random.SeedSequence
 
 
+_MOST_SEEDS = 1000
 _AHEAD = 4  # steps whose part of the table is asked for before it is needed
 _BLOCK = 4096  # rows whose random numbers are drawn at a time
 _PACKED = ((np.uint16, 9), (np.uint32, 20), (np.uint64, 31))  # type, and bits of it for the alias
@@ -46,9 +47,10 @@ def seed_sequence(seed: Seed) -> np.random.SeedSequence:
     if isinstance(seed, (int, np.integer)):
         numbers = [seed]
     else:
-        numbers = list(seed) if isinstance(seed, (list, tuple, range, np.ndarray)) else []
+        several = isinstance(seed, (list, tuple, range)) or getattr(seed, "ndim", 0) == 1
+        numbers = list(seed[: _MOST_SEEDS + 1]) if several else []
     whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in numbers)
-    if not numbers or not whole or min(numbers) < 0:
+    if not 0 < len(numbers) <= _MOST_SEEDS or not whole or min(numbers) < 0:
         raise InputError(f"seed must be a non-negative integer or several, got {seed!r}")
     # NumPy pads with zeros, so that 5 and (5, 0) would be one stream: their lengths differ.
     return np.random.SeedSequence([*(int(k) for k in numbers), len(numbers)])

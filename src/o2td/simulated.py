@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import as_numbers, check_finite, in_memory, switch, text
+from o2td.arguments import choice, switch, text, unit, whole
+from o2td.arrays import as_numbers, check_finite, in_memory
 from o2td.errors import InputError, NoAnswerError
 from o2td.rollouts import Rollout, Simulator, ValueEstimate
 from o2td.transitions import Transitions
@@ -109,11 +110,9 @@ class SimulatedProblem:
         name: str = "simulated",
         description: str = "",
     ) -> None:
-        number = isinstance(discount, (int, float, np.integer, np.floating))
-        if isinstance(discount, bool) or not number or not 0.0 <= discount <= 1.0:
-            raise InputError(f"discount must be a number in [0, 1], got {discount!r}")
+        unit("discount", discount)
         if horizon is not None:
-            _whole("horizon", horizon, 1)
+            whole("horizon", horizon, 1)
             horizon = min(int(horizon), _FOREVER)
         functions = (reset, step, behavior, target, rollout, returns)
         for k, (part, given) in enumerate(zip(_PARTS, functions, strict=True)):
@@ -184,8 +183,8 @@ class SimulatedProblem:
 
     def observations(self, n: int, seed: Any = 0, every: int = 1) -> Floats:
         """`n` observations that the behaviour meets, one `every` so many steps."""
-        _whole("n", n, 0)
-        _whole("every", every, 1)
+        whole("n", n, 0)
+        whole("every", every, 1)
         return np.ascontiguousarray(self.rollout(n * every, seed).observation[::every])
 
     def sample(
@@ -197,8 +196,7 @@ class SimulatedProblem:
         start: the distribution of the states is not known, so they cannot be drawn from it.
         `double=True` adds a second, independent successor to every row.
         """
-        if not isinstance(scheme, str) or scheme not in ("sequential", "iid"):
-            raise InputError(f'scheme is "sequential" or "iid", got {scheme!r}')
+        choice("scheme", scheme, ("sequential", "iid"))
         switch("double", double)
         walk, again, shuffle = _generators(seed, 3)
         rows = self._simulate(n, walk)
@@ -243,7 +241,7 @@ class SimulatedProblem:
         """
         self._needs_states("rollout_value")
         if steps is not None:
-            _whole("steps", steps, 1)
+            whole("steps", steps, 1)
             steps = min(int(steps), _FOREVER)
         first = np.ascontiguousarray(as_numbers("observations", observations))
         if first.ndim != 2 or first.shape[1] != len(self._probe):
@@ -255,7 +253,7 @@ class SimulatedProblem:
         *_, rng, probe = _generators(seed, 5)
         if endless and len(first):  # two runs tell what all of them would, long after
             self._check_ends(self._returns(probe, first[:1], limit, 1.0, np.empty((1, 2))), limit)
-        _whole("runs", runs, 2, MAX_ROWS)  # two, for a standard error
+        whole("runs", runs, 2, MAX_ROWS)  # two, for a standard error
         with in_memory("runs", runs):
             out = np.full((len(first), runs), np.nan)
         unfinished = self._returns(rng, first, limit, self.discount, out)
@@ -279,7 +277,7 @@ class SimulatedProblem:
     # -- the simulator -----------------------------------------------------------------------------
 
     def _simulate(self, n: int, rng: np.random.Generator) -> Rollout:
-        _whole("n", n, 0, MAX_ROWS)
+        whole("n", n, 0, MAX_ROWS, "go on in parts")
         with in_memory("n", n):
             rows = Rollout.empty(n, len(self._probe))
         self._fill(rng, self.horizon or _FOREVER, False, rows.columns)
@@ -299,13 +297,6 @@ class SimulatedProblem:
                 f"{self.name} cannot be put into a given state, which {what} needs; write"
                 " step(observation, action, rng) so that it starts from its observation"
             )
-
-
-def _whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}")
-    if most is not None and value > most:
-        raise InputError(f"{name} must be at most {most}; got {value}, go on in parts")
 
 
 def _pairs(bounds: Any) -> Floats:

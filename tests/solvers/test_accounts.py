@@ -218,10 +218,10 @@ def test_the_condition_number_is_that_of_the_columns() -> None:
 def test_a_parameter_out_of_range_is_told_its_range() -> None:
     with pytest.raises(InputError) as told:
         o2td.LSTD(trace=1.5)
-    assert str(told.value) == "trace is 1.5; it must be finite, at least 0 and at most 1"
+    assert str(told.value) == "trace must be a number in [0, 1], got 1.5"
     with pytest.raises(InputError) as told:
         o2td.LSTD(ridge=-1.0)
-    assert str(told.value) == "ridge is -1.0; it must be finite, at least 0"
+    assert str(told.value) == "ridge must be a finite number of at least 0, got -1.0"
 
 
 def test_a_closed_set_keeps_its_other_numbers() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import choice
 from o2td.errors import InputError
 
 __all__ = ["BoundCheck", "Check", "CheckError", "DoesNotApply", "Report"]
@@ -145,9 +146,7 @@ def promise(kind: str, sentence: str) -> Callable[[Function], Function]:
 
 def checks_of(kind: str) -> list[Check]:
     """All checks of a `kind`, in the order in which they are written."""
-    if kind not in _CHECKS:
-        raise InputError(f"kind is {kind!r}; choose from {', '.join(KINDS)}")
-    return list(_CHECKS[kind])
+    return list(_CHECKS[choice("kind", kind, KINDS)])
 
 
 def bound(kind: str, subject: Any, label: str) -> Iterator[BoundCheck]:

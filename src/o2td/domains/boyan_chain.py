@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2td.domains.common import fitting, unit, whole
+from o2td.arguments import unit, whole
+from o2td.domains.common import fitting
 from o2td.problem import Problem
 
 

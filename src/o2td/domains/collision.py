@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.domains.common import fitting, generator, unit, whole
+from o2td.arguments import unit, whole
+from o2td.domains.common import fitting, generator
 from o2td.errors import InputError
 from o2td.problem import Problem
 

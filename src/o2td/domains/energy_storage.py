@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from o2td.domains.common import Floats, real, unit
+from o2td.arguments import real, unit
+from o2td.domains.common import Floats
 from o2td.errors import InputError
 from o2td.features import Fourier
 from o2td.simulated import SimulatedProblem

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.domains.common import Floats, choice, unit, whole
+from o2td.arguments import choice, unit, whole
+from o2td.domains.common import Floats
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 

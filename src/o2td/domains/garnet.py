@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import switch
-from o2td.domains.common import Floats, fitting, generator, shares, unit, whole
+from o2td.arguments import switch, unit, whole
+from o2td.domains.common import Floats, fitting, generator, shares
 from o2td.errors import InputError
 from o2td.problem import Problem
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.domains.common import Floats, unit, whole
+from o2td.arguments import unit, whole
+from o2td.domains.common import Floats
 from o2td.errors import InputError, import_extra
 from o2td.mdp import numbers
 from o2td.problem import Problem

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
+from o2td.arguments import function, listed, unit
 from o2td.emphasis import READINGS
 from o2td.errors import O2TDError
 from o2td.exact.dynamics import LinearDynamics, land
@@ -70,6 +71,7 @@ def analyze(
     True
     """
     traces = _distinct(traces)
+    function("progress", progress)
     finder = _Amplification(problem, traces, progress)
     found = []
     for registry, look in ((LEARNERS, _learner), (SOLVERS, _solver)):
@@ -90,7 +92,7 @@ def methods(traces: Iterable[float]) -> list[str]:
 
 
 def _distinct(traces: Iterable[float]) -> tuple[float, ...]:
-    return tuple(dict.fromkeys(float(trace) for trace in traces))
+    return tuple(dict.fromkeys(unit("traces", one) for one in listed("traces", traces, "numbers")))
 
 
 def variants(

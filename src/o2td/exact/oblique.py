@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
+from o2td.arguments import unit
 from o2td.arrays import as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
 from o2td.exact.system import Floats, System, check_width, dense, finite, orthonormalizer, system
@@ -157,7 +158,7 @@ def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
 
 def recipes(problem: Problem, trace: float) -> dict[str, Callable[[], Floats]]:
     """How to make each of `directions`, for whoever needs them one at a time."""
-    s = system(problem)
+    s, trace = system(problem), unit("trace", trace)
     xi, interested = s.weight, s.weight * problem.interest
     followon = chain.solve_transposed(s.P_gamma, interested)
     state, moments = _omegas(problem, s)
@@ -226,6 +227,8 @@ def _direction(problem: Problem, X: Any) -> Floats:
 def _matrix(name: str, value: Any) -> Floats:
     rows = as_rows(name, value)
     check_finite(name, rows)
+    if rows.shape[0] == 0:
+        raise InputError(f"{name} has no rows (shape {rows.shape}); pass one for each state")
     return dense(rows)
 
 

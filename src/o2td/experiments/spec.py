@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from o2td.arguments import text
 from o2td.errors import InputError
 from o2td.experiments.validate import check, check_depth, short, suggestion
 
@@ -200,7 +201,7 @@ class Spec(_Table, frozen=True):
         """The spec with the overrides of one of its profiles; None changes nothing."""
         if name is None:
             return self
-        if name not in self.profiles:
+        if text("name", name) not in self.profiles:
             known = ", ".join(self.profiles) or "none"
             raise InputError(f"profiles: no {name!r} in {self.name}; it has {known}")
         chosen = self.profiles[name]

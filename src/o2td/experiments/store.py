@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from o2td.arguments import choice, some_path
 from o2td.atomic import folder_lock, sweep_temporaries, write_bytes
 from o2td.errors import FormatError, InputError, O2TDError
 from o2td.experiments.files import MAX_BYTES, File, decode
@@ -64,7 +65,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = some_path("path", path)
 
     def create(self) -> Store:
         """Make the folders, prove that they can be written to, and clear what a kill left there."""
@@ -203,6 +204,7 @@ class Store:
 
     def _entries(self, folder: str) -> list[tuple[str, int]]:
         found = []
+        choice("folder", folder, FOLDERS)
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path / folder) as entries:
             for entry in entries:
                 if _NAME.fullmatch(entry.name):

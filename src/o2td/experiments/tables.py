@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2td.arguments import choice, instance
 from o2td.errors import InputError, import_extra
 from o2td.experiments.files import File
 from o2td.experiments.planning import plan
@@ -120,8 +121,8 @@ def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataF
 def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:
     """One number a run, setting and metric, by `how`: `"final"`, the last, or `"area"`, the mean."""
     polars = import_extra("polars", extra="experiments")
-    if how not in ("final", "area"):
-        raise InputError(f'how: {how!r}; choose "final" or "area"')
+    choice("how", how, ("final", "area"))
+    table = _of_runs(table, "step", "run", "diverged")
     value = polars.col("value")
     best = value.sort_by("step").last() if how == "final" else value.mean()
     keys = [*CELL, "metric", "run"]
@@ -147,6 +148,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
         infinite; with one run the interval is infinite too.
     """
     polars = import_extra("polars", extra="experiments")
+    table = _of_runs(table)
     keys = [*CELL, "metric", *(["step"] if "step" in table.columns else [])]
     value = polars.col("value")
     finite = value.filter(value.is_finite())
@@ -171,6 +173,18 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     )
     last = ("median", "diverged_share", "truth_error")
     return full.select(*keys, "runs", "finite", "mean", "low", "high", *last)
+
+
+def _of_runs(table: Any, *more: str) -> pl.DataFrame:
+    """`table`, which must have the columns of `results`."""
+    polars = import_extra("polars", extra="experiments")
+    wanted = "a table of results, such as o2td.experiments.results gives"
+    missing = {*CELL, "metric", "value", "truth_error", *more}
+    found: pl.DataFrame = instance("table", table, polars.DataFrame, wanted)
+    missing -= set(found.columns)
+    if missing:
+        raise InputError(f"table must be {wanted}; it has no column {min(missing)!r}")
+    return found
 
 
 def _half_width(spread: Any, n: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import listed, shown, whole
 from o2td.arrays import as_array
 from o2td.errors import FormatError, InputError
 from o2td.registry import FEATURES
@@ -119,7 +120,7 @@ class Transformer:
 
     def _input_names(self, given: Any = None) -> list[str]:
         if given is not None:
-            names = [str(name) for name in given]
+            names = [str(name) for name in listed("input_features", given, "names")]
             if len(names) != self.n_features_in_:
                 raise InputError(
                     f"input_features: {len(names)} names for {self.n_features_in_} columns"
@@ -206,7 +207,7 @@ class Transformer:
             header, arrays = state["header"], state["arrays"]
             name, version, fitted = header["feature"], header["version"], header["fitted"]
             params = {key: _param(value, arrays) for key, value in header["params"].items()}
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise FormatError(f"feature map: the stored state is damaged ({error!r})") from error
         if not isinstance(version, int) or version > STATE_VERSION:
             raise FormatError(
@@ -288,28 +289,12 @@ def _refuse_first(bad: npt.NDArray[np.bool_], array: npt.NDArray[Any], why: str)
         raise InputError(f"state: row {row} is {array[row]}, {why}")
 
 
-def positive_int(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """`value` as a Python int of at least `least`, and at most `most`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name}: {value!r} is not an integer; pass a whole number >= {least}")
-    if value < least:
-        raise InputError(f"{name}: {value} is too small; pass a whole number >= {least}")
-    if most is not None and value > most:
-        raise InputError(f"{name}: {value} is too large; pass a whole number <= {most}")
-    return int(value)
-
-
 def numbers_in(name: str, value: Any) -> Floats:
     """`value` as an array of real numbers; words and switches are refused."""
     array = as_array(name, value)
     if array.dtype.kind not in "iuf":
-        raise InputError(f"{name}: {_shown(value)} are not numbers; pass real numbers")
+        raise InputError(f"{name}: {shown(value)} are not numbers; pass real numbers")
     return array.astype(np.float64)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def product_within(sides: Sequence[int] | Ints, limit: int) -> int | None:
@@ -325,8 +310,8 @@ def product_within(sides: Sequence[int] | Ints, limit: int) -> int | None:
 def bins_of(value: Any, k: int) -> Ints:
     """Number of bins of each of `k` variables, from one number or one a variable."""
     many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
-    given = list(value) if many else [value] * k
-    counts = [positive_int("bins", b, most=1 << 62) for b in given]
+    given = listed("bins", value, "whole numbers") if many else [value] * k
+    counts = [whole("bins", b, 1, most=1 << 62) for b in given]
     if len(counts) != k:
         raise InputError(f"bins: {len(counts)} given for {k} variables; pass one number or {k}")
     return np.array(counts, dtype=np.int64)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import whole
 from o2td.errors import InputError
-from o2td.features.base import MAX_DENSE, Floats, Ints, positive_int, product_within
+from o2td.features.base import MAX_DENSE, Floats, Ints, product_within
 from o2td.features.scaling import Dense
 
 _PRODUCT_FROM = 16  # length of a product's inner loop from which it beats one cosine a feature
@@ -89,7 +90,7 @@ class Fourier(Dense):
         """Largest number of variables that share a feature."""
         if isinstance(self.coupled, bool):
             return k if self.coupled else 1
-        return min(positive_int("coupled", self.coupled), k)
+        return min(whole("coupled", self.coupled, 1), k)
 
     def _few(self, k: int) -> Ints:
         """The vectors c with few entries other than 0: by their number, then as `product` does."""
@@ -108,7 +109,7 @@ class Fourier(Dense):
         return np.append(0, frequency), np.append(0, np.repeat(np.arange(k), self.order))
 
     def _build(self, k: int) -> int:
-        order = positive_int("order", self.order, least=0)
+        order = whole("order", self.order, 0)
         if self.scale is not None and (
             not isinstance(self.scale, str) or self.scale != "coefficient"
         ):

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import whole
 from o2td.errors import InputError
-from o2td.features.base import MAX_DENSE, Floats, Ints, positive_int
+from o2td.features.base import MAX_DENSE, Floats, Ints
 from o2td.features.scaling import Dense
 
 
@@ -56,7 +57,7 @@ class Polynomial(Dense):
         return powers
 
     def _build(self, k: int) -> int:
-        degree = positive_int("degree", self.degree, least=0)
+        degree = whole("degree", self.degree, 0)
         d = _count(k, degree)
         if d > MAX_DENSE:
             raise InputError(

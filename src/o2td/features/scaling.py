@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import switch
+from o2td.arguments import switch
 from o2td.errors import InputError
 from o2td.features.base import Floats, Transformer, as_matrix, numbers_in
 

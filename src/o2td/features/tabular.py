@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import whole
 from o2td.arrays import as_array
 from o2td.errors import InputError
 from o2td.features.base import (
@@ -20,7 +21,6 @@ from o2td.features.base import (
     as_states,
     bins_of,
     one_hot,
-    positive_int,
     product_within,
 )
 from o2td.features.scaling import Bounded
@@ -87,7 +87,7 @@ class Tabular(OneHot):
 
     def _ready(self) -> None:
         if self.n_states is not None and not self.__sklearn_is_fitted__():
-            self._set(positive_int("n_states", self.n_states, most=MAX_SPARSE))
+            self._set(whole("n_states", self.n_states, 1, most=MAX_SPARSE))
         super()._ready()
 
     def state_of(self, X: Any) -> Ints:
@@ -109,7 +109,7 @@ class Tabular(OneHot):
         return {"n_states": self.n_features_out_}, {}
 
     def _restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._set(positive_int("n_states", values["n_states"]))
+        self._set(whole("n_states", values["n_states"], 1))
 
 
 class Aggregation(OneHot):

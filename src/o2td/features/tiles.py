@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import whole
 from o2td.errors import InputError
-from o2td.features.base import MAX_SPARSE, Floats, Ints, bins_of, positive_int, product_within
+from o2td.features.base import MAX_SPARSE, Floats, Ints, bins_of, product_within
 from o2td.features.scaling import Bounded, dense_output
 
 _MAX_TILINGS = 1 << 20  # each is a one in every row
@@ -90,8 +91,8 @@ class Tiles(Bounded):
         return cls(tilings, bins[0] if len(bins) == 1 else bins, **options)
 
     def _build(self, k: int) -> int:
-        tilings = positive_int("tilings", self.tilings, most=_MAX_TILINGS)
-        positive_int("seed", self.seed, least=0, most=2**64 - 1)
+        tilings = whole("tilings", self.tilings, 1, most=_MAX_TILINGS)
+        whole("seed", self.seed, 0, most=2**64 - 1)
         self._bins = bins_of(self.bins, k)
         steps = np.arange(tilings)[:, None] * (2 * np.arange(k) + 1)
         self._shifts = (steps % tilings).astype(np.int64)
@@ -102,7 +103,7 @@ class Tiles(Bounded):
             if not self.clip:
                 raise InputError("clip: False needs hashed=, as tiles out of bounds have no column")
         else:
-            columns = positive_int("hashed", self.hashed)
+            columns = whole("hashed", self.hashed, 1)
         if columns is None or columns + bool(self.bias) > MAX_SPARSE:
             raise InputError(
                 f"tiles: more than {MAX_SPARSE:,} columns; pass hashed= with the number of "

@@ -226,7 +226,9 @@ class Solver(ABC):
             raise InputError(f"this batch has {sums.d} features, earlier ones had {self._sums.d}")
         else:
             with np.errstate(over="ignore", invalid="ignore"):
-                self._sums = self._sums.then(sums)
+                joined = self._sums.then(sums)
+            refuse_overflow(joined.arrays())
+            self._sums = joined
         self._solution = None
         return self
 
@@ -280,29 +282,6 @@ def refuse_overflow(arrays: Arrays) -> None:
             raise InputError(
                 "the sums over this batch overflow; scale the features or rewards, or clip rho"
             )
-
-
-def check_number(name: str, value: Any, low: float = 0.0, high: float = np.inf) -> None:
-    """Refuse a parameter that is not a number in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InputError(f"{name} must be a number, got {value!r}")
-    if not low <= value <= high or not np.isfinite(value):
-        upper = "" if high == np.inf else f" and at most {high:g}"
-        raise InputError(f"{name} is {value}; it must be finite, at least {low:g}{upper}")
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a whole number from 1."""
-    check_number(name, value, 1)
-    if value != int(value):
-        raise InputError(f"{name} is {value}; it must be a whole number")
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a parameter that is not one of `choices`."""
-    if value not in choices:
-        listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise InputError(f"{name} is {value!r}; choose from {listed}")
 
 
 def model_rows(model: Model) -> tuple[Transitions, Floats]:

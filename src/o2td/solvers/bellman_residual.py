@@ -19,10 +19,11 @@ from typing import Self
 
 import numpy as np
 
+from o2td.arguments import choice, number
 from o2td.errors import InputError
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect, estimates
-from o2td.solvers.base import Solver, Statistics, check_choice, check_number, model_rows
+from o2td.solvers.base import Solver, Statistics, model_rows
 from o2td.solvers.linear import Solution, conclude, solve, triangle
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
@@ -61,9 +62,9 @@ class BellmanResidual(Solver):
         weighting: str = "normalized",
         ridge: float = 0.0,
     ) -> None:
-        check_choice("sampling", sampling, ("auto", "double", "aggregated", "single"))
-        check_choice("weighting", weighting, ("normalized", "ordinary"))
-        check_number("ridge", ridge)
+        choice("sampling", sampling, ("auto", "double", "aggregated", "single"))
+        choice("weighting", weighting, ("normalized", "ordinary"))
+        number("ridge", ridge, low=0.0)
         if not weighted and sampling in ("double", "single"):
             raise InputError(
                 f'weighted=False needs states: pass sampling="aggregated", not {sampling!r}'

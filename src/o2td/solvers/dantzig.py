@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arguments import choice, number, switch
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect, estimates
-from o2td.solvers.base import Solver, Statistics, check_choice, check_number, model_rows
+from o2td.solvers.base import Solver, Statistics, model_rows, refuse_overflow
 from o2td.solvers.linear import (
     Floats,
     Solution,
@@ -59,10 +60,10 @@ class DantzigTD(Solver):
         ridge: float = 0.0,
         weighting: str = "normalized",
     ) -> None:
-        check_number("epsilon", epsilon)
-        check_number("ridge", ridge)
-        check_choice("weighting", weighting, ("normalized", "ordinary"))
-        self.epsilon, self.denoise = float(epsilon), bool(denoise)
+        number("epsilon", epsilon, low=0.0)
+        number("ridge", ridge, low=0.0)
+        choice("weighting", weighting, ("normalized", "ordinary"))
+        self.epsilon, self.denoise = float(epsilon), switch("denoise", denoise)
         self.ridge, self.weighting = float(ridge), weighting
 
     @staticmethod
@@ -98,6 +99,9 @@ class DantzigTD(Solver):
         return self._solve(self._sums_of(*model_rows(model)))
 
 
+_FREE = 1e15  # in units of the largest sum: a bound that holds nothing back
+
+
 def select(
     A: Floats,
     b: Floats,
@@ -111,6 +115,7 @@ def select(
     is singular others may have the same norm, and the status is "minimum norm".
     """
     d = A.shape[1]
+    refuse_overflow({"A": A, "b": b})
     size = float(np.abs(A).max(initial=0.0))
     unit = float(np.abs(b).max(initial=0.0))
     if size == 0.0:
@@ -118,7 +123,7 @@ def select(
     rank, condition = rank_of(A, rows)
     scale = unit / size if unit > 0.0 else 1.0
     # In units where A and b are about one, which the solver's absolute tolerances expect.
-    A_1, b_1, level = A / size, b / (unit or 1.0), epsilon / (unit or 1.0)
+    A_1, b_1, level = A / size, b / (unit or 1.0), min(epsilon / (unit or 1.0), _FREE)
     theta, steps = _program(A_1, b_1, level), 0
     status = "ok" if rank == d else "minimum norm"
     if theta is None:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import choice, number, whole
 from o2td.arrays import freeze
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates, scaled
-from o2td.solvers.base import Solver, check_choice, check_count, check_number, model_rows
+from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.diagonal import Diagonal, Suited
 from o2td.solvers.linear import Floats, Solution, conclude, shifted, solve
 from o2td.transitions import Transitions
@@ -62,9 +63,9 @@ class DiagonalSOTD(Solver):
         tolerance: float = 1e-10,
         max_iterations: int = 10_000,
     ) -> None:
-        check_choice("weighting", weighting, ("normalized", "ordinary"))
-        check_number("tolerance", tolerance)
-        check_count("max_iterations", max_iterations)
+        choice("weighting", weighting, ("normalized", "ordinary"))
+        number("tolerance", tolerance, low=0.0)
+        whole("max_iterations", max_iterations, 1)
         self.weighting, self.nonnegative = weighting, bool(nonnegative)
         self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
 

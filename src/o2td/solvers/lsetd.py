@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arguments import number, unit
 from o2td.model import Model
-from o2td.solvers.base import Solver, check_number
+from o2td.solvers.base import Solver
 from o2td.solvers.linear import Solution, solve
 from o2td.solvers.system import System, expected, traced
 from o2td.transitions import Transitions
@@ -43,10 +44,10 @@ class LSETD(Solver):
     statistics = (System,)
 
     def __init__(self, trace: float = 0.0, ridge: float = 0.0, decay: float | None = None) -> None:
-        check_number("trace", trace, 0.0, 1.0)
-        check_number("ridge", ridge)
+        unit("trace", trace)
+        number("ridge", ridge, low=0.0)
         if decay is not None:
-            check_number("decay", decay, 0.0, 1.0)
+            unit("decay", decay)
         self.trace, self.ridge = float(trace), float(ridge)
         self.decay = None if decay is None else float(decay)
 

@@ -11,9 +11,10 @@ import warnings
 
 import numpy as np
 
+from o2td.arguments import choice, number, unit
 from o2td.errors import InputError
 from o2td.model import Model
-from o2td.solvers.base import Solver, check_choice, check_number, model_rows
+from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.linear import Floats, Solution, solve
 from o2td.solvers.system import Side, System, expected, product, traced
 from o2td.transitions import Transitions
@@ -46,9 +47,9 @@ class LSTD(Solver):
     statistics = (System,)
 
     def __init__(self, trace: float = 0.0, ridge: float = 0.0, rho_on: str = "difference") -> None:
-        check_number("trace", trace, 0.0, 1.0)
-        check_number("ridge", ridge)
-        check_choice("rho_on", rho_on, ("difference", "target"))
+        unit("trace", trace)
+        number("ridge", ridge, low=0.0)
+        choice("rho_on", rho_on, ("difference", "target"))
         if rho_on == "target":
             if trace > 0.0:
                 raise InputError('rho_on="target" exists without traces only; pass trace=0')

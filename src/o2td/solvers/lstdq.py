@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import number
 from o2td.arrays import as_rows
 from o2td.errors import InputError, NoAnswerError
 from o2td.model import Model
-from o2td.solvers.base import Solver, check_number
+from o2td.solvers.base import Solver
 from o2td.solvers.linear import Solution, solve
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
@@ -47,7 +48,7 @@ class LSTDQ(Solver):
     of_actions = True
 
     def __init__(self, ridge: float = 0.0) -> None:
-        check_number("ridge", ridge)
+        number("ridge", ridge, low=0.0)
         self.ridge = float(ridge)
 
     @staticmethod

@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from o2td import chain
+from o2td.arguments import choice, number
 from o2td.errors import InputError
 from o2td.model import Model
 from o2td.solvers import kernels
@@ -28,8 +29,6 @@ from o2td.solvers.base import (
     Arrays,
     Solver,
     Statistics,
-    check_choice,
-    check_number,
     refuse_overflow,
 )
 from o2td.solvers.linear import Floats, Solution, conclude, solve
@@ -177,9 +176,9 @@ class MonteCarlo(Solver):
         truncated: str = "keep",
         ridge: float = 0.0,
     ) -> None:
-        check_choice("ratios", ratios, ("per-decision", "trajectory"))
-        check_choice("truncated", truncated, ("keep", "drop"))
-        check_number("ridge", ridge)
+        choice("ratios", ratios, ("per-decision", "trajectory"))
+        choice("truncated", truncated, ("keep", "drop"))
+        number("ridge", ridge, low=0.0)
         self.ratios, self.weighted = ratios, bool(weighted)
         self.truncated, self.ridge = truncated, float(ridge)
 

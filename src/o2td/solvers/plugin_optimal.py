@@ -14,11 +14,12 @@ from typing import Any, Self
 import numpy as np
 
 from o2td import chain
+from o2td.arguments import choice
 from o2td.arrays import Ints
 from o2td.errors import InputError, NoAnswerError
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect
-from o2td.solvers.base import Arrays, Solver, Statistics, check_choice, model_rows, refuse_overflow
+from o2td.solvers.base import Arrays, Solver, Statistics, model_rows, refuse_overflow
 from o2td.solvers.groups import distinct
 from o2td.solvers.linear import Floats, Solution, conclude, solve
 from o2td.solvers.regression import regress
@@ -97,7 +98,7 @@ class PluginOptimal(Solver):
     statistics = (ModelSums,)
 
     def __init__(self, weighting: str = "normalized") -> None:
-        check_choice("weighting", weighting, ("normalized", "ordinary"))
+        choice("weighting", weighting, ("normalized", "ordinary"))
         self.weighting = weighting
 
     def _collect(self, batch: Transitions) -> ModelSums:

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arguments import choice, number, whole
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates
-from o2td.solvers.base import Solver, check_choice, check_count, check_number, model_rows
+from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.linear import (
     POOR,
     Floats,
@@ -76,12 +77,12 @@ class SOTD(Solver):
         tolerance: float = 1e-8,
         max_iterations: int = 10_000,
     ) -> None:
-        check_choice("weighting", weighting, ("normalized", "ordinary"))
-        check_choice("start", start, ("zero", "td"))
-        check_choice("solver", solver, ("direct", "gradient", "nesterov"))
-        check_number("ridge", ridge)
-        check_number("tolerance", tolerance)
-        check_count("max_iterations", max_iterations)
+        choice("weighting", weighting, ("normalized", "ordinary"))
+        choice("start", start, ("zero", "td"))
+        choice("solver", solver, ("direct", "gradient", "nesterov"))
+        number("ridge", ridge, low=0.0)
+        number("tolerance", tolerance, low=0.0)
+        whole("max_iterations", max_iterations, 1)
         self.weighting, self.start, self.solver = weighting, start, solver
         self.ridge, self.tolerance = float(ridge), float(tolerance)
         self.max_iterations = int(max_iterations)

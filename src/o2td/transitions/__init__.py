@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from o2td.arguments import choice, whole
 from o2td.arrays import (
     Bools,
     Floats,
@@ -228,6 +229,7 @@ class Transitions:
 
     def rows(self, which: str = "phi") -> Rows:
         """The features as compiled kernels read them: a matrix (or CSR triple) and an index."""
+        choice("which", which, ("phi", "next_phi", "next_phi_2"))
         if self.layout == "table":
             name = {"phi": "state", "next_phi": "next_state", "next_phi_2": "next_state_2"}[which]
             return table_rows(self.table, getattr(self, name))
@@ -245,6 +247,7 @@ class Transitions:
         """A slice of consecutive rows, without copying."""
         if not isinstance(rows, slice) or rows.step not in (None, 1):
             raise InputError("Transitions take slices of consecutive rows, such as batch[10:20]")
+        rows = slice(*(_bound(end) for end in (rows.start, rows.stop)))
         other = Transitions.__new__(Transitions)
         other.d, other.layout, other.table = self.d, self.layout, self.table
         other.largest = self.largest
@@ -297,8 +300,7 @@ class Transitions:
         >>> [len(part) for part in batch.chunks(2)]
         [2, 2, 1]
         """
-        if size < 1:
-            raise InputError(f"chunk size must be at least 1, got {size}")
+        size = whole("size", size, 1)
         if self.n <= size:
             return iter([self] if self.n else [])
         return (self[low : low + size] for low in range(0, self.n, size))
@@ -382,3 +384,8 @@ class Transitions:
             self.rho_2 = vector("rho_2", 1.0 if rho_2 is None else rho_2, self.n, 0.0, np.inf)
         elif discount_2 is not None or rho_2 is not None:
             raise InputError("discount_2 and rho_2 belong to a second successor: pass next_phi_2")
+
+
+def _bound(end: Any) -> int | None:
+    """One end of a slice."""
+    return None if end is None else whole("the slice's bound", end, None)

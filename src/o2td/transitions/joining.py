@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2td.arguments import instance, listed
 from o2td.arrays import freeze
 from o2td.errors import InputError
 
@@ -18,7 +19,12 @@ __all__ = ["checked", "join"]
 
 def checked(parts: Iterable[Transitions]) -> list[Transitions]:
     """The batches, refused where their layouts or tables differ."""
-    parts = list(parts)
+    from o2td.transitions import Transitions
+
+    parts = [
+        instance(f"batch {k}", part, Transitions, "Transitions")
+        for k, part in enumerate(listed("parts", parts, "Transitions"))
+    ]
     if not parts:
         raise InputError("concatenate needs at least one batch")
     first = parts[0]

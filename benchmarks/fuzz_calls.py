@@ -1,0 +1,310 @@
+"""Call everything public with bad and odd values: whatever is refused is refused by an o2td error.
+
+Walks the public names of `o2td`, of its public modules and of its registries, reads the signatures
+of constructors, functions and methods, and calls them: with good values first, one, two or three of
+them bent or replaced by odd ones. An object that could be made is then used. A raw error, a crash,
+or no answer within the patience is a failure, printed with a call that shows it.
+
+    python benchmarks/fuzz_calls.py --seconds 600 --seed 0
+
+Calls run in a process of their own with a limit on memory, so that a number like 2**62 is met by
+the package and not by the machine. Two kinds of errors are let through: what scikit-learn itself says
+about X and y, and errors of the functions that a caller hands over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fuzz_targets import Target, targets
+
+HERE = Path(__file__).resolve()
+PATIENCE = 30.0  # seconds for one call
+WARM = 300.0  # seconds for all that good calls compile
+MEMORY = 6 << 30  # bytes of addresses that a worker may use
+# -- one call --------------------------------------------------------------------------------------
+
+
+class Call(NamedTuple):
+    target: Target
+    positional: list[Any]
+    keywords: dict[str, Any]
+    changed: tuple[str, ...]
+
+    def text(self) -> str:
+        from fuzz_values import written
+
+        given = [written(one) for one in self.positional]
+        given += [f"{name}={written(value)}" for name, value in self.keywords.items()]
+        return f"{self.target.text}({', '.join(given)})"
+
+    def run(self) -> Any:
+        from fuzz_values import plain
+
+        function = self.target.make()
+        result = function(
+            *map(plain, self.positional), **{k: plain(one) for k, one in self.keywords.items()}
+        )
+        return use(result)
+
+
+def use(result: Any) -> Any:
+    """What could be made must work: iterators give, learners learn, maps fit, problems are sampled."""
+    import fuzz_values as v
+
+    from o2td import Problem, features
+    from o2td.learners.base import Learner
+    from o2td.simulated import SimulatedProblem
+    from o2td.solvers.base import Solver
+
+    if inspect.isabstract(type(result)) or "." not in type(result).__module__:
+        return result
+    if isinstance(result, Iterator):
+        return list(islice(result, 3))
+    if isinstance(result, Learner):
+        return result.partial_fit(v.batch()).predict(v.PHI)
+    if isinstance(result, Solver):
+        return result.fit(v.batch()).predict(v.PHI)
+    if isinstance(result, (Problem, SimulatedProblem)):
+        return result.sample(5)
+    if isinstance(result, features.Transformer):
+        states = isinstance(result, (features.Tabular, features.Aggregation))
+        return result.fit_transform(v.PLACES[:3] if states else v.PHI)
+    return repr(result)
+
+
+def good(target: Target, name: str, draw: random.Random) -> tuple[bool, Any]:
+    """A value that fits a parameter, and whether one is known."""
+    from fuzz_values import GOOD, OWN
+
+    for key in (f"{target.name or target.owner}.{name}", f"{target.owner}.{name}"):
+        if key in OWN:
+            return True, made(draw.choice(OWN[key]))
+    if name in GOOD:
+        return True, made(draw.choice(GOOD[name]))
+    return False, None
+
+
+def made(value: Any) -> Any:
+    return value.written() if hasattr(value, "written") else value
+
+
+def odd(draw: random.Random) -> Any:
+    from fuzz_values import ODD, fresh_odd
+
+    return draw.choice(ODD) if draw.random() < 0.8 else fresh_odd(draw)
+
+
+def drawn(target: Target, draw: random.Random) -> Call:
+    """Good arguments, of which one or more are then bent or replaced."""
+    from fuzz_values import bent, plain
+
+    parameters = [
+        one
+        for one in target.signature.parameters.values()
+        if one.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    given: dict[str, Any] = {}
+    for one in parameters:
+        known, value = good(target, one.name, draw)
+        if one.default is inspect.Parameter.empty or (known and draw.random() < 0.3):
+            given[one.name] = value if known else odd(draw)
+    names = [one.name for one in parameters if one.name not in target.exempt]
+    changed = tuple(draw.sample(names, min(len(names), draw.choice([0, 1, 1, 1, 1, 2, 2, 3]))))
+    for name in changed:
+        bend = name in given and draw.random() < 0.4
+        given[name] = bent(plain(given[name]), draw) if bend else odd(draw)
+    positional, keywords = [], {}
+    for one in parameters:
+        if one.name not in given:
+            continue
+        if one.kind is inspect.Parameter.VAR_POSITIONAL or one.kind is one.POSITIONAL_ONLY:
+            positional.append(given[one.name])
+        else:
+            keywords[one.name] = given[one.name]
+    if positional and any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        keywords, before = {}, list(keywords.values())
+        positional = before + positional
+    return Call(target, positional, keywords, changed)
+
+
+def call_number(k: int, seed: int, found: list[Target]) -> Call:
+    draw = random.Random(f"{seed} {k}")  # noqa: S311
+    return drawn(found[draw.randrange(len(found))], draw)
+
+
+def failure(call: Call) -> dict[str, str] | None:
+    """What the call raised, unless it is an error of o2td."""
+    from o2td.checks import CheckError
+    from o2td.errors import O2TDError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call.run()
+    except (O2TDError, CheckError):
+        return None
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        if call.target.exempt and any("/sklearn/" in one.filename for one in frames):
+            return None
+        own = [one for one in frames if "o2td/" in one.filename and "fuzz_" not in one.filename]
+        last = own[-1] if own else frames[-1]
+        where = f"{last.filename.rpartition('src/')[2]}:{last.lineno}"
+        return {"error": f"{type(error).__name__}: {error}"[:200], "where": where}
+    return None
+
+
+# -- the worker and its guard ----------------------------------------------------------------------
+
+
+def work(seed: int, first: int, seconds: float, only: str, note: int) -> None:
+    """Call after call from number `first`; failures as lines of JSON, progress by `note`."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    found = [one for one in targets() if only in one.text]
+    warm(found)
+    k, until = first, time.monotonic() + seconds
+    while time.monotonic() < until:
+        os.pwrite(note, k.to_bytes(8, "big"), 0)
+        call = call_number(k, seed, found)
+        failed = failure(call)
+        if failed is not None:
+            name = f"{call.target.owner}.{call.target.name}"
+            out.write(
+                json.dumps({"k": k, "name": name, "call": call.text()[:2000], **failed}) + "\n"
+            )
+        k += 1
+    out.write(json.dumps({"done": k}) + "\n")
+
+
+def warm(found: list[Target]) -> None:
+    """Compile and import what good calls need, so that no call is blamed for it."""
+    import fuzz_values as v
+
+    from o2td.registry import LEARNERS
+
+    batches = [v.batch(), v.sparse_batch(), v.table_batch()]
+    makers: list[Callable[[], Any]] = [target.make for target in found]
+    makers += [lambda rows=rows, name=name: v.learner(name).partial_fit(rows)
+               for rows in batches for name in LEARNERS.names()]  # fmt: skip
+    for make in makers:
+        with contextlib.suppress(Exception):
+            make()
+
+
+class Guard:
+    """Runs workers one after the other until the time is over; a dead or silent one is a failure."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.failures: list[dict[str, Any]] = []
+        self.folder = Path(tempfile.mkdtemp(prefix="o2td-fuzz-"))
+
+    def run(self) -> int:
+        """All calls; the number of them."""
+        until, k = time.monotonic() + self.options.seconds, 0
+        while (left := until - time.monotonic()) > 0:
+            k = self.worker(k, left)
+        return k
+
+    def worker(self, first: int, left: float) -> int:
+        with (self.folder / "note").open("wb+") as note, (self.folder / "said").open("w") as said:
+            note.write(first.to_bytes(8, "big"))
+            note.flush()
+            given = ["--seed", self.options.seed, "--seconds", left, "--only", self.options.only]
+            command = [sys.executable, HERE, *given, "--first", first, "--note", note.fileno()]
+            process = subprocess.Popen(
+                list(map(str, command)), cwd=self.folder, stdout=said,
+                pass_fds=[note.fileno()], env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+            )  # fmt: skip
+            ended = self.watch(process, note.fileno())
+            process.wait()
+            k = int.from_bytes(os.pread(note.fileno(), 8, 0), "big")
+        told = (self.folder / "said").read_text().splitlines()
+        lines = [json.loads(line) for line in told if line.endswith("}")]  # a kill may cut the last
+        self.failures += [line for line in lines if "error" in line]
+        if ended is None and any("done" in line for line in lines):
+            return k + 1
+        self.failures.append(self.died(k, ended or f"ended with code {process.returncode}"))
+        return k + 1
+
+    def watch(self, process: Any, note: int) -> str | None:
+        """Wait; kill a worker whose call takes too long."""
+        at, since = -1, time.monotonic()
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1.0)
+                return None
+            now = int.from_bytes(os.pread(note, 8, 0), "big")
+            if now != at:
+                at, since = now, time.monotonic() + WARM * (at < 0)
+            elif time.monotonic() - since > PATIENCE:
+                process.kill()
+                return f"no answer in {PATIENCE:.0f} s"
+
+    def died(self, k: int, why: str) -> dict[str, Any]:
+        found = [one for one in targets() if self.options.only in one.text]
+        call = call_number(k, self.options.seed, found)
+        name = f"{call.target.owner}.{call.target.name}"
+        return {"k": k, "name": name, "call": call.text(), "error": why, "where": ""}
+
+    def report(self, calls: int) -> int:
+        groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for one in self.failures:
+            key = (
+                one["where"],
+                one["error"].partition(":")[0],
+                "" if one["where"] else one["name"],
+            )
+            groups.setdefault(key, []).append(one)
+        for (where, _, _), ones in sorted(groups.items(), key=lambda item: -len(item[1])):
+            first = min(ones, key=lambda one: len(one["call"]))
+            names = ", ".join(name for name, _ in Counter(o["name"] for o in ones).most_common(4))
+            print(f"{len(ones)} x {first['error']}\n    in {where or '?'}, by {names}")
+            print(f"    call {first['k']}: {first['call'][:600]}")
+        kinds = len(targets())
+        print(f"{calls} calls of {kinds} constructors, functions and methods with seed", end=" ")
+        print(
+            f"{self.options.seed}: {len(self.failures)} ended in another error than one of o2td's"
+        )
+        return 1 if self.failures else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=600.0, help="how long to go on")
+    parser.add_argument("--seed", type=int, default=0, help="which calls to draw")
+    parser.add_argument("--only", default="", help="only names that hold this text")
+    parser.add_argument("--first", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--note", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.first is not None:
+        work(options.seed, options.first, options.seconds, options.only, options.note)
+        return 0
+    guard = Guard(options)
+    return guard.report(guard.run())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""The door for arguments that are a single value: each kind is checked here, and nowhere else.
+
+A function returns the value in the form that the rest of the code expects, or raises an
+:class:`~o2td.errors.InputError` that names the argument, what was given and what is expected.
+Arrays come in through `o2td.arrays`, seeds through `o2td.sampling`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, TypeGuard, TypeVar
+
+from o2td.errors import InputError
+
+__all__ = [
+    "choice",
+    "file_path",
+    "function",
+    "instance",
+    "listed",
+    "number",
+    "real",
+    "shown",
+    "some_path",
+    "switch",
+    "text",
+    "unit",
+    "whole",
+]
+
+Kind = TypeVar("Kind")
+
+MAX_SHOWN = 60  # characters of a value in a message
+MAX_LISTED = 1_000_000
+_INFINITY = float("inf")
+_LARGEST = 1.7976931348623157e308
+
+
+def shown(value: object) -> str:
+    """`value` as a message shows it: one short line, whatever it is.
+
+    >>> shown([1] * 100)
+    '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,...'
+    """
+    try:
+        line = " ".join(repr(value).split())
+    except Exception:  # a repr of the caller's own
+        line = f"<{type(value).__name__}>"
+    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 3] + "..."
+
+
+def switch(name: str, value: object) -> bool:
+    """`value`, which must be True or False.
+
+    >>> switch("double", True)
+    True
+    """
+    # NumPy's own truth values are no bool; they are told by their name, so that it is not imported.
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise InputError(f"{name} must be True or False, got {shown(value)}")
+
+
+def text(name: str, value: object) -> str:
+    """`value`, which must be a text.
+
+    >>> text("name", "walk")
+    'walk'
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a text, got {shown(value)}")
+    return value
+
+
+def choice(name: str, value: object, known: Sequence[str]) -> str:
+    """`value`, which must be one of the words `known`.
+
+    >>> choice("form", "star", ("star", "survey"))
+    'star'
+    """
+    if not isinstance(value, str) or value not in known:
+        words = ", ".join(map(repr, known))
+        raise InputError(f"{name} must be one of {words}; got {shown(value)}")
+    return value
+
+
+def whole(
+    name: str, value: object, least: int | None = 0, most: int | None = None, remedy: str = ""
+) -> int:
+    """`value` as an int of at least `least`, and at most `most`.
+
+    >>> whole("states", 3, 2)
+    3
+    """
+    low = -_INFINITY if least is None else least
+    if _whole(value) and value >= low and (most is None or value <= most):
+        return int(value)
+    wanted = f" of at least {least}" if most is None else f" from {least} to {most}"
+    hint = f"; {remedy}" if remedy else ""
+    raise InputError(
+        f"{name} must be a whole number{wanted * (least is not None)}, got {shown(value)}{hint}"
+    )
+
+
+def number(
+    name: str,
+    value: object,
+    low: float = -_INFINITY,
+    high: float = _INFINITY,
+    *,
+    above: float | None = None,
+) -> float:
+    """`value` as a finite number from `low` to `high`, or larger than `above`.
+
+    >>> number("ridge", 1, low=0.0)
+    1.0
+    """
+    inside = _real(value) and max(low, -_LARGEST) <= value <= min(high, _LARGEST)
+    if _real(value) and inside and (above is None or value > above):
+        return float(value)
+    bounds = ""
+    if above is not None:
+        bounds = f" above {above:g}"
+    elif low > -_INFINITY:
+        bounds = f" of at least {low:g}" if high == _INFINITY else f" in [{low:g}, {high:g}]"
+    raise InputError(f"{name} must be a finite number{bounds}, got {shown(value)}")
+
+
+def unit(name: str, value: object) -> float:
+    """`value` as a number in [0, 1].
+
+    >>> unit("trace", 0.5)
+    0.5
+    """
+    if _real(value) and 0.0 <= value <= 1.0:
+        return float(value)
+    raise InputError(f"{name} must be a number in [0, 1], got {shown(value)}")
+
+
+def real(name: str, value: object) -> float:
+    """`value` as a number that may be infinite, or too large for a float.
+
+    >>> real("sell_above", 10**400)
+    inf
+    """
+    if not _real(value) or value != value:
+        raise InputError(f"{name} must be a number, got {shown(value)}")
+    if abs(value) > _LARGEST:
+        return _INFINITY if value > 0 else -_INFINITY
+    return float(value)
+
+
+def instance(name: str, value: object, kind: type[Kind], wanted: str) -> Kind:
+    """`value`, which must be of `kind`; `wanted` says in words what to pass.
+
+    >>> instance("count", 3, int, "an integer")
+    3
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{name} must be {wanted}, got {shown(value)}")
+    return value
+
+
+def listed(name: str, value: object, wanted: str) -> list[Any]:
+    """What `value` lists; a text, or what cannot be gone through, is no list.
+
+    >>> listed("traces", (0.0, 0.9), "numbers")
+    [0.0, 0.9]
+    """
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        try:
+            found = list(islice(value, MAX_LISTED + 1))
+        except TypeError:  # an array without dimensions
+            wanted = f"{wanted} in one dimension"
+        else:
+            if len(found) <= MAX_LISTED:
+                return found
+            wanted = f"at most {MAX_LISTED:,} {wanted}"
+    raise InputError(f"{name} must be a list of {wanted}, got {shown(value)}")
+
+
+def function(name: str, value: object, wanted: str = "a function") -> Callable[..., Any]:
+    """`value`, which must be something to call.
+
+    >>> function("progress", print) is print
+    True
+    """
+    if not callable(value):
+        raise InputError(f"{name} must be {wanted}, got {shown(value)}")
+    return value
+
+
+def some_path(name: str, value: object) -> Path:
+    """`value` as the path of a file or folder.
+
+    >>> some_path("out", "results").name
+    'results'
+    """
+    if isinstance(value, (str, os.PathLike)) and value != "":
+        given = os.fspath(value)
+        if isinstance(given, str) and "\0" not in given:
+            return Path(given)
+    raise InputError(f"{name} must be the path of a file or folder, got {shown(value)}")
+
+
+def file_path(name: str, value: object) -> Path:
+    """`value` as the path of a file: one that ends in a name.
+
+    >>> file_path("path", "models/td.npz").name
+    'td.npz'
+    """
+    found = some_path(name, value)
+    if not found.name or found.name == "..":
+        raise InputError(f"{name} must end in the name of a file, got {shown(value)}")
+    return found
+
+
+def _whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _real(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
