@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.evaluation.coverage import NEARLY
 from o2td.evaluation.episodes import Floats
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.seen import Seen, seen
-from o2td.evaluation.reach import NEARLY
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST

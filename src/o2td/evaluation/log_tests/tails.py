@@ -12,9 +12,9 @@ import numpy as np
 from o2td.evaluation.episodes import Floats
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.seen import seen
+from o2td.evaluation.pareto import pareto_shape, tail_size
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.study import Study
-from o2td.evaluation.tail import pareto_shape, tail_size
 from o2td.evaluation.thresholds import CAUTION, TRUST
 
 __all__ = ["Tails"]
