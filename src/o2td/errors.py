@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from o2td.terminal import printable
+
 __all__ = [
     "FormatError",
     "InputError",
@@ -20,11 +22,16 @@ __all__ = [
 
 
 class O2TDError(Exception):
-    """Base of all errors that o2td raises on purpose.
+    r"""Base of all errors that o2td raises on purpose; its text can be shown on any terminal.
 
     >>> issubclass(InputError, O2TDError) and issubclass(InputError, ValueError)
     True
+    >>> str(O2TDError("column \x1b[2J: is missing"))
+    'column \\x1b[2J: is missing'
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(O2TDError, ValueError):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from o2td import terminal
 from o2td._version import __version__
 from o2td.errors import O2TDError
 from o2td.registry import FEATURES, LEARNERS, SOLVERS, Registry
@@ -36,7 +37,11 @@ def command(
     chosen = [kind] if kind is not None else list(_KINDS)
     rows = [_row(one, _KINDS[one][0], name) for one in chosen for name in _KINDS[one][0].names()]
     if as_json:
-        typer.echo(json.dumps({"version": __version__, "algorithms": rows}, ensure_ascii=False))
+        typer.echo(
+            terminal.printable_json(
+                json.dumps({"version": __version__, "algorithms": rows}, ensure_ascii=False)
+            )
+        )
     else:
         _show(rows)
 
@@ -78,11 +83,10 @@ def _plain(parameter: inspect.Parameter) -> Any:
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = terminal.console()
     for kind, (_, title) in _KINDS.items():
         members = [row for row in rows if row["kind"] == kind]
         if not members:

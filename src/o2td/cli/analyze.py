@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from o2td import terminal
 from o2td.atomic import write_bytes
 from o2td.errors import InputError, import_extra
 from o2td.registry import DOMAINS
@@ -59,7 +60,9 @@ def command(
         draw(rows, about, plot)
     if as_json:
         listed = [{name: _number(value) for name, value in vars(row).items()} for row in rows]
-        typer.echo(json.dumps({**about, "methods": listed}, ensure_ascii=False))
+        typer.echo(
+            terminal.printable_json(json.dumps({**about, "methods": listed}, ensure_ascii=False))
+        )
     else:
         _show(rows, about)
         if plot is not None:
@@ -99,7 +102,6 @@ def _with_progress(
     domain: str, params: list[str], traces: list[float]
 ) -> tuple[Problem, list[Landing]]:
     """The problem and its table; a bar on stderr counts the methods and names the present one."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -113,9 +115,9 @@ def _with_progress(
     from o2td.exact.analysis import methods
 
     shown = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    columns = (SpinnerColumn(), *shown, TextColumn("{task.description}"))
+    columns = (SpinnerColumn(), *shown, TextColumn("{task.description}", markup=False))
     names = methods(traces)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=terminal.console(stderr=True), transient=True) as bar:
         task = bar.add_task("the problem", total=len(names))
         problem = _finite(domain, build(domain, params))
         bar.update(task, description="directions of the known methods")
@@ -178,12 +180,11 @@ def _order(row: Landing) -> tuple[bool, float, float, str]:
 
 
 def _show(rows: list[Landing], about: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = terminal.console()
     if not console.is_terminal:
-        console = Console(width=120)
+        console = terminal.console(width=120)
     console.print(
         f"{about['domain']}: {about['states']} states, {about['features']} features,"
         f" V {_text(about['value_mean'])} ± {_text(about['value_spread'])},"
@@ -202,9 +203,9 @@ def _show(rows: list[Landing], about: dict[str, Any]) -> None:
         cells = [*map(_text, fields), _text(row.amplification) + mark]
         style = "red" if row.stable is False else None
         table.add_row(row.method, *cells, style=style)
-    console.print(table, markup=False)
+    console.print(table)
     for reason, number in notes.items():
-        console.print(f"[{number}] {reason}", markup=False, highlight=False)
+        console.print(f"[{number}] {reason}")
 
 
 def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from o2td import terminal
 from o2td.errors import O2TDError
 from o2td.registry import DOMAINS
 
@@ -18,7 +19,7 @@ def command(
     """List all domains, built with their defaults: size, discount and one line each."""
     rows = [_row(name) for name in DOMAINS.names()]
     if as_json:
-        typer.echo(json.dumps({"domains": rows}, ensure_ascii=False))
+        typer.echo(terminal.printable_json(json.dumps({"domains": rows}, ensure_ascii=False)))
     else:
         _show(rows)
 
@@ -58,7 +59,6 @@ def _size(problem: Any) -> dict[str, Any]:
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -73,4 +73,4 @@ def _show(rows: list[dict[str, Any]]) -> None:
         states = "continuous" if row["states"] is None else str(row["states"])
         numbers = (states, str(row["features"]), f"{row['discount']:g}")
         table.add_row(row["name"], *numbers, row["summary"])
-    Console().print(table)
+    terminal.console().print(table)

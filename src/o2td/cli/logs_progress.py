@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+from o2td import terminal
+
 __all__ = ["Progress"]
 
 _PATIENCE = 2.0  # seconds
@@ -43,7 +45,6 @@ class Progress:
         self._bar.update(self._task, rows=f"{self.rows:,}")
 
     def _start(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
@@ -52,7 +53,7 @@ class Progress:
             BarColumn(),
             TextColumn("{task.fields[rows]} rows"),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=terminal.console(stderr=True),
             transient=True,
         )
         self._task = self._bar.add_task("read", total=None, rows="0")

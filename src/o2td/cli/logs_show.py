@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import Any
 
+from o2td import terminal
+
 __all__ = ["show_answer", "show_log"]
 
 _STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
@@ -25,7 +27,6 @@ _IF_ANY = ("unlogged_share",)
 
 def show_log(lines: Iterable[str]) -> None:
     """The mapping found and what was read, a role a line."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -39,7 +40,7 @@ def show_log(lines: Iterable[str]) -> None:
             table.add_row(Text(role), Text(rest))
         else:
             remarks.append(Text(line, "dim"))
-    console = Console()
+    console = terminal.console()
     console.print(table)
     for remark in remarks:
         console.print(remark)
@@ -48,10 +49,9 @@ def show_log(lines: Iterable[str]) -> None:
 
 def show_answer(answer: Mapping[str, Any], confidence: float) -> None:
     """The table of estimates, the verdict in words, and the diagnostics that matter."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
+    console = terminal.console()
     if answer["estimates"]:
         console.print(_table(answer["estimates"], confidence))
         console.print()

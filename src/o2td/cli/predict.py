@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from o2td import terminal
 from o2td.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -121,7 +122,6 @@ def _print_json(table: Any, values: list[str], model: Path, out: Path | None) ->
 
 
 def _show(table: Any, first: str, out: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -130,7 +130,7 @@ def _show(table: Any, first: str, out: Path | None) -> None:
         shown.add_column(Text(name), justify="right")
     for row in table.head(_SHOWN).iter_rows():
         shown.add_row(*(f"{value:.6g}" for value in row))
-    Console().print(shown)
+    terminal.console().print(shown)
     column = table[first]
     print(f"{table.height} rows, mean {first} {column.mean():.6g}", end="")
     print(f", from {column.min():.6g} to {column.max():.6g}")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from o2td import terminal
+
 if TYPE_CHECKING:
     from o2td.experiments.running import RunReport
 
@@ -115,9 +117,7 @@ _INF = float("inf")
 
 
 def _show(folder: Path, reports: list[RunReport]) -> None:
-    from rich.console import Console
-
-    console = Console()
+    console = terminal.console()
     for title, rows in _grouped(_final(folder, reports), "experiment", "domain", "scheme"):
         console.print(_table(title, rows))
     for report in reports:

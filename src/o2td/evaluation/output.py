@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from o2td import terminal
 from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 
@@ -103,7 +104,8 @@ def json_text(answer: Mapping[str, Any]) -> str:
     >>> json_text({"value": float("nan"), "low": 1.5})
     '{"value": null, "low": 1.5}'
     """
-    return json.dumps(plain(answer), allow_nan=False, ensure_ascii=False)
+    document = json.dumps(plain(answer), allow_nan=False, ensure_ascii=False)
+    return terminal.printable_json(document)
 
 
 def plain(value: Any) -> Any:

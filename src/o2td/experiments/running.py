@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from o2td import terminal
 from o2td.errors import InputError, import_extra
 from o2td.experiments.planning import Cell, Shard, cells, plan
 from o2td.experiments.pool import compute
@@ -213,7 +214,6 @@ def _bar(name: str, total: int, done: int, wanted: bool | None) -> Iterator[Any]
     if not (sys.stderr.isatty() if wanted is None else wanted) or done == total:
         yield lambda: None
         return
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -223,11 +223,11 @@ def _bar(name: str, total: int, done: int, wanted: bool | None) -> Iterator[Any]
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=terminal.console(stderr=True)) as progress:
         task = progress.add_task(name, total=total, completed=done)
         yield partial(progress.advance, task)

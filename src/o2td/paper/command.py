@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from o2td import terminal
+
 if TYPE_CHECKING:
     from o2td.paper.report import Report
 
@@ -57,7 +59,11 @@ def command(
         raise typer.Exit(INTERRUPTED) from None
     seconds = time.perf_counter() - began
     if as_json:
-        print(json.dumps(_document(report, seconds), indent=2, ensure_ascii=False))
+        print(
+            terminal.printable_json(
+                json.dumps(_document(report, seconds), indent=2, ensure_ascii=False)
+            )
+        )
     else:
         _show(report, done.figures, seconds)
 
@@ -68,10 +74,10 @@ def _document(report: Report, seconds: float) -> dict[str, Any]:
 
 def _show(report: Report, asked: list[str], seconds: float) -> None:
     """The claims as a table, then where the report is."""
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
+    console = terminal.console()
     if report.claims:
         table = Table(title="The paper's claims", show_lines=False)
         table.add_column("", justify="right")
@@ -79,9 +85,8 @@ def _show(report: Report, asked: list[str], seconds: float) -> None:
             table.add_column(name, overflow="fold")
         for row in report.claims:
             colour = {"reproduced": "green", "not reproduced": "red"}.get(row["verdict"], "yellow")
-            table.add_row(
-                str(row["id"]), row["claim"], f"[{colour}]{row['verdict']}[/]", _interval(row)
-            )
+            verdict = Text(row["verdict"], colour)
+            table.add_row(str(row["id"]), row["claim"], verdict, _interval(row))
         console.print(table)
     else:
         console.print(f"No claim of the paper rests on {', '.join(asked)} alone.")
