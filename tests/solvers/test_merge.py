@@ -20,6 +20,7 @@ SOLVERS = {
     "LSTD ridge": lambda: o2td.LSTD(ridge=0.1),
     "LSTD traced": lambda: o2td.LSTD(trace=0.8),
     "LSTD whole": lambda: o2td.LSTD(trace=1.0),
+    "LSTD auto": lambda: o2td.LSTD(trace="auto"),
     "LSETD": lambda: o2td.LSETD(),
     "LSETD traced": lambda: o2td.LSETD(trace=0.7),
     "LSETD decay": lambda: o2td.LSETD(trace=0.4, decay=0.6),
@@ -39,7 +40,7 @@ SOLVERS = {
     "DantzigTD": lambda: o2td.DantzigTD(0.02),
     "DantzigTD denoised": lambda: o2td.DantzigTD(0.02, denoise=True, ridge=0.1),
 }
-IN_ORDER = ("LSTD traced", "LSTD whole", "LSETD", "Monte")
+IN_ORDER = ("LSTD traced", "LSTD whole", "LSTD auto", "LSETD", "Monte")
 
 
 def stream(seed, terminal, n=60):

@@ -50,6 +50,8 @@ def linear_in_rewards(solver: Solver) -> None:
     fields = stream(weights=True)
     zero = made(solver).fit(rows_for(solver, fields, reward=0.0))
     expect(np.abs(zero.theta).max() <= 1e-12, f"theta {zero.theta} without rewards")
+    if solver.selects:
+        raise DoesNotApply("chooses by the rewards, too")
     try:
         model = exact.model(problem(True))
         plain, four = (solver.limit(replace(model, reward=c * model.reward)) for c in (1.0, 4.0))

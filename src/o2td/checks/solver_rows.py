@@ -136,6 +136,8 @@ def layouts(solver: Solver) -> None:
 @promise("solvers", "whole trajectories may come in another order")
 def trajectory_order(solver: Solver) -> None:
     """The last one stays, which may be unfinished."""
+    if solver.selects:
+        raise DoesNotApply("chooses by estimates that depend on the order of the rows")
     whole, _ = fitted(solver)
     *others, last = trajectories(stream(weights=True))
     shuffled = made(solver)
@@ -149,6 +151,8 @@ def duplicates(solver: Solver) -> None:
     """Answers are about means, not about the number of rows."""
     if getattr(solver, "ridge", 0.0) > 0.0:
         raise DoesNotApply("has a ridge, which more rows outweigh")
+    if solver.selects:
+        raise DoesNotApply("chooses by estimated errors, which more rows make smaller")
     fields = stream(weights=True)
     fields["discount"][-1] = 0.0
     rows = rows_for(solver, fields)

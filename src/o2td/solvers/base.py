@@ -56,6 +56,7 @@ class Solver(ABC):
 
     statistics: ClassVar[tuple[type[Statistics], ...]]
     of_actions: ClassVar[bool] = False  # whether theta gives values of actions, not of states
+    selects: bool = False  # whether the rows decide which of several answers is given
 
     _sums: Statistics | None = None
     _solution: Solution | None = None

@@ -127,6 +127,83 @@ def traces(
 
 
 @njit(**_OPTIONS)
+def directions(
+    matrix: Any,
+    index: Any,
+    rho: Any,
+    discount: Any,
+    start: Any,
+    trace: float,
+    clip: float,
+    carry: Any,
+    through: Any,
+    out: Any,
+    noise: Any,
+) -> None:
+    """`rho_t e_t` and `(rho_t - 1) e_t`, each followed by its slope in what came in.
+
+    `e_{t+1} = lambda gamma_{t+1} min(rho_t, clip) e_t + phi_{t+1}`. The carried `c = e_t - phi_t` and
+    its slope `through[0]` go in and out. `noise` may have no rows: then it is not wanted.
+    """
+    d = matrix.shape[1]
+    slope, noisy = through[0], len(noise) > 0
+    for t in range(len(index)):
+        if start[t]:
+            carry[:] = 0.0
+            slope = 0.0
+        phi, row, a = matrix[index[t]], out[t], rho[t]
+        keep = trace * discount[t] * min(a, clip)
+        if noisy:
+            other = noise[t]
+            for j in range(d):
+                e = carry[j] + phi[j]
+                row[j] = a * e
+                other[j] = (a - 1.0) * e
+                carry[j] = keep * e
+            other[d] = (a - 1.0) * slope
+        else:
+            for j in range(d):
+                e = carry[j] + phi[j]
+                row[j] = a * e
+                carry[j] = keep * e
+        row[d] = a * slope
+        slope = keep * slope
+        if abs(slope) < 1e-290:
+            slope = 0.0
+    through[0] = slope
+
+
+@njit(**_OPTIONS)
+def scatter_groups(
+    rows: Any, reward: Any, discount: Any, index: Any, later_index: Any, system: Any, rewards: Any
+) -> None:
+    """What `scatter` does, by group, round and round; and `rewards_group += r_t z_t`."""
+    groups, p, group = system.shape[0], rows.shape[1], 0
+    for t in range(len(index)):
+        row, g, c = rows[t], discount[t], reward[t]
+        here, earned = system[group, index[t]], rewards[group]
+        for j in range(p):
+            here[j] += row[j]
+            earned[j] += c * row[j]
+        if g != 0.0:
+            there = system[group, later_index[t]]
+            for j in range(p):
+                there[j] -= g * row[j]
+        group = group + 1 if group + 1 < groups else 0
+
+
+@njit(**_OPTIONS)
+def scatter_noise(rows: Any, index: Any, out: Any) -> None:
+    """`out[group, s_t] += rows_t`, round and round."""
+    groups, p, group = out.shape[0], rows.shape[1], 0
+    for t in range(len(index)):
+        row, here = rows[t], out[group, index[t]]
+        for j in range(p):
+            here[j] += row[j]
+        group = group + 1 if group + 1 < groups else 0
+
+
+@njit(**_OPTIONS)
 def scatter(rows: Any, index: Any, later_index: Any, discount: Any, out: Any) -> None:
     """`out[s_t] += z_t` and `out[s'_t] -= gamma_t z_t`: then `Z^T (Phi - gamma Phi') = out^T table`."""
     p = rows.shape[1]

@@ -148,12 +148,7 @@ def traced(
 ) -> System:
     """`A = sum_t z_t Delta_t^T` with `z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`."""
     d, n = batch.d, batch.n
-    if batch.sparse and d > SPARSE_FEATURES:
-        why, remedy = ("follow-on weights", "take LSTD") if emphatic else ("traces", "pass trace=0")
-        raise InputError(
-            f"phi has {d} sparse features: {why} fill a dense matrix of that size;"
-            f" {remedy}, or give at most {SPARSE_FEATURES} features"
-        )
+    refuse_wide(batch, *(("follow-on weights", "take LSTD") if emphatic else ()))
     p = 2 * d + 1 if emphatic else d + 1
     sums: Any = np.zeros((p, d + 1))
     table: Any = batch.table
@@ -166,14 +161,14 @@ def traced(
     Z, D = np.empty((size, p)), np.empty((size, d + 1))
     for low in range(0, n, size):
         part = batch[low : low + size]
-        phi, m = _dense_rows(part, "phi"), part.n
+        phi, m = dense_rows(part, "phi"), part.n
         vectors = (part.rho, part.discount, part.start, interest[low : low + m])
         kernels.traces(*phi, *vectors, trace, beta, emphatic, carry, slope, scalars, Z[:m])
         if spread is not None:
             kernels.scatter(Z[:m], part.state, part.next_state, part.discount, spread)
             sums[:, d] += part.reward @ Z[:m]
         else:
-            later, ones = _dense_rows(part, "next_phi"), freeze(np.ones(m))
+            later, ones = dense_rows(part, "next_phi"), freeze(np.ones(m))
             kernels.combine(*phi, *later, ones, ones, part.discount, D[:m])
             D[:m, d] = part.reward
             sums += Z[:m].T @ D[:m]
@@ -181,6 +176,15 @@ def traced(
         sums[:, :d] = spread.T @ table
     past = Past(carry, slope, scalars, sums[d].copy(), sums[d + 1 :].copy() if emphatic else None)
     return System(sums[:d, :d].copy(), sums[:d, d].copy(), n, np.zeros(0), past)
+
+
+def refuse_wide(batch: Transitions, why: str = "traces", remedy: str = "pass trace=0") -> None:
+    """Refuse sparse features whose sums would fill a dense matrix that is too large."""
+    if batch.sparse and batch.d > SPARSE_FEATURES:
+        raise InputError(
+            f"phi has {batch.d} sparse features: {why} fill a dense matrix of that size;"
+            f" {remedy}, or give at most {SPARSE_FEATURES} features"
+        )
 
 
 def expected(model: Model, inflow: Floats, trace: float) -> System:
@@ -211,7 +215,8 @@ def _expected_matrix(model: Model, inflow: Floats, trace: float) -> Floats:
     return np.asarray((inflow[:, None] * table).T @ (own - (whole - table) / trace))
 
 
-def _dense_rows(part: Transitions, which: str) -> DenseRows:
+def dense_rows(part: Transitions, which: str) -> DenseRows:
+    """Features of a block as a matrix and an index; CSR rows are made dense."""
     rows = part.rows(which)
     if isinstance(rows, DenseRows):
         return rows

@@ -1,0 +1,226 @@
+"""Statistics of several directions at once: what `LSTD(trace="auto")` chooses from.
+
+A direction has `e_{t+1} = lambda gamma_{t+1} min(rho_t, clip) e_t + phi_{t+1}` and the system
+`S = sum_t rho_t e_t [Delta_t, r_t]^T`. Three of them exist in an adjusted form as well, which uses that
+`rho_t - 1` has mean zero whatever came before:
+
+    S - (sum_t (rho_t - 1) e_t phi_t^T) (sum_t (rho_t - 1)^2 phi_t phi_t^T)^-1
+        (sum_t (rho_t - 1) rho_t phi_t [Delta_t, r_t]^T)
+
+takes from `rho delta` its regression on `(rho - 1) phi`, and with it the noise that comes from which
+actions happened to be drawn. It is to features what ratios that are normalised by state are to states.
+
+Row t belongs to group `t mod GROUPS`; sums are kept by group. Groups tell the variance of any answer,
+and a segment that follows another one has its groups turned round, so that segments compose exactly
+and in any grouping. The number of groups is prime: a stream that repeats itself with a short period
+still visits all of them alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from o2td.arrays import freeze
+from o2td.solvers import kernels
+from o2td.solvers.base import Arrays, Statistics, refuse_overflow
+from o2td.solvers.linear import Floats
+from o2td.solvers.system import dense_rows, refuse_wide
+from o2td.transitions import DenseRows, Transitions
+
+GROUPS = 17
+_BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
+_REPEATS = 12  # rows a state from which a table's rows are summed up by state first
+
+
+class Direction(NamedTuple):
+    """lambda, the bound on ratios inside the trace (infinite: none), and whether it is adjusted."""
+
+    trace: float
+    clip: float
+    adjusted: bool
+
+    def __str__(self) -> str:
+        clipped = f", ratios in traces clipped at {self.clip:g}" if self.clip < np.inf else ""
+        return f"λ = {self.trace:g}{clipped}{', adjusted' if self.adjusted else ''}"
+
+
+TRACES = ((0.0, np.inf), (0.5, np.inf), (0.9, 1.0), (1.0, 1.0), (1.0, np.inf))
+ADJUSTED = (0, 1, 2)  # places in TRACES
+DIRECTIONS = tuple(Direction(*trace, False) for trace in TRACES) + tuple(
+    Direction(*TRACES[k], True) for k in ADJUSTED
+)
+
+
+@dataclass(eq=False)
+class Directions(Statistics):
+    """Sums by group and trace; the last row of each is its dependence on the incoming trace.
+
+    `system` (groups, traces, d + 1, d + 1) sums `rho e [Delta, r]^T`, `noise` (groups, adjusted,
+    d + 1, d) `(rho - 1) e phi^T`. `gram` (d, d) sums `phi phi^T`, `spread` (d, 2d + 1) has
+    `(rho - 1)^2 phi phi^T` and `(rho - 1) rho phi [Delta, r]^T` side by side, `moments` the second and
+    fourth powers of `rho - 1`.
+    """
+
+    system: Floats
+    noise: Floats
+    gram: Floats
+    spread: Floats
+    moments: Floats
+    carry: Floats  # (traces, d)
+    through: Floats  # (traces,)
+    rows: int
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return len(self.gram)
+
+    def then(self, other: Self) -> Self:
+        """`self` followed by `other`, as one pass over both would give."""
+        turn = self.rows % GROUPS
+        system, noise = (np.roll(part, turn, axis=0) for part in (other.system, other.noise))
+        adjusted = list(ADJUSTED)
+        joined = type(self)(
+            self.system + _after(system, self.carry, self.through),
+            self.noise + _after(noise, self.carry[adjusted], self.through[adjusted]),
+            self.gram + other.gram,
+            self.spread + other.spread,
+            self.moments + other.moments,
+            other.carry + other.through[:, None] * self.carry,
+            self.through * other.through,
+            self.rows + other.rows,
+        )
+        refuse_overflow(joined.arrays())
+        return joined
+
+    def arrays(self) -> Arrays:
+        """All sums by name."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The inverse of `arrays`, shapes checked."""
+        d, k, m = len(arrays["gram"]), len(TRACES), len(ADJUSTED)
+        shapes = {
+            "system": (GROUPS, k, d + 1, d + 1),
+            "noise": (GROUPS, m, d + 1, d),
+            "gram": (d, d),
+            "spread": (d, 2 * d + 1),
+            "moments": (2,),
+            "carry": (k, d),
+            "through": (k,),
+        }
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape:
+                raise ValueError(f"{name} has the wrong shape")
+        sums = {name: arrays[name] for name in shapes}
+        return cls(**sums, rows=int(arrays["rows"]))
+
+
+def _after(sums: Floats, carry: Floats, through: Floats) -> Floats:
+    """Sums whose incoming trace was `carry`, and depends on what came before as `through` says."""
+    gained = sums.copy()
+    gained[:, :, :-1] += carry[None, :, :, None] * sums[:, :, -1:, :]
+    gained[:, :, -1] *= through[None, :, None]
+    return gained
+
+
+def collect(batch: Transitions) -> Directions:
+    """The sums of one batch."""
+    refuse_wide(batch)
+    d, k, m = batch.d, len(TRACES), len(ADJUSTED)
+    sums = Directions(
+        np.zeros((GROUPS, k, d + 1, d + 1)),
+        np.zeros((GROUPS, m, d + 1, d)),
+        np.zeros((d, d)),
+        np.zeros((d, 2 * d + 1)),
+        np.zeros(2),
+        np.zeros((k, d)),
+        np.ones(k),
+        batch.n,
+    )
+    off = batch.rho - 1.0
+    sums.moments += (off**2).sum(), (off**4).sum()
+    if isinstance(batch.table, np.ndarray) and batch.n >= _REPEATS * batch.table.shape[0]:
+        _add_by_state(sums, batch, off)
+        return sums
+    size = GROUPS * max(64, _BLOCK // (GROUPS * (d + 1)))
+    for low in range(0, batch.n, size):
+        _add(sums, batch[low : low + size], off[low : low + size])
+    return sums
+
+
+def _add(sums: Directions, part: Transitions, off: Floats) -> None:
+    """Take in a block whose first row belongs to group 0."""
+    d, n = part.d, part.n
+    rows, later, ones = dense_rows(part, "phi"), dense_rows(part, "next_phi"), np.ones(part.n)
+    phi, right = np.empty((n, d)), np.empty((n, d + 1))
+    kernels.combine(*rows, *rows, ones, ones, np.zeros(n), phi)
+    kernels.combine(*rows, *later, ones, ones, part.discount, right)
+    right[:, d] = part.reward
+    sums.gram += phi.T @ phi
+    uneven = bool(off.any())
+    if uneven:
+        weighted = off[:, None] * phi
+        sums.spread[:, :d] += weighted.T @ weighted
+        sums.spread[:, d:] += weighted.T @ (part.rho[:, None] * right)
+    left, noise = np.empty((n, d + 1)), np.empty((n, d + 1))
+    for k in range(len(TRACES)):
+        noisy = uneven and k in ADJUSTED
+        _fill(sums, k, part, rows, left, noise[: n * noisy])
+        _by_group(left, right, sums.system[:, k])
+        if noisy:
+            _by_group(noise, phi, sums.noise[:, ADJUSTED.index(k)])
+
+
+def _fill(
+    sums: Directions, k: int, part: Transitions, rows: DenseRows, left: Floats, noise: Floats
+) -> None:
+    """Rows `rho e` and `(rho - 1) e` of direction k."""
+    vectors, carried = (
+        (part.rho, part.discount, part.start),
+        (sums.carry[k], sums.through[k : k + 1]),
+    )
+    kernels.directions(*rows, *vectors, *TRACES[k], *carried, left, noise)
+
+
+def _by_group(left: Floats, right: Floats, out: Floats) -> None:
+    product = np.empty(out.shape[1:])
+    for group in range(min(GROUPS, len(left))):
+        np.matmul(left[group::GROUPS].T, right[group::GROUPS], out=product)
+        out[group] += product
+
+
+def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
+    """A table that is visited often: rows of traces are summed up by state first."""
+    table, d = batch.table, batch.d
+    S, state = len(table), np.asarray(batch.state)
+    visits, squares = (np.bincount(state, w, minlength=S) for w in (np.ones(batch.n), off**2))
+    sums.gram += (visits[:, None] * table).T @ table
+    ahead = np.zeros((S, d + 1))
+    vectors = (batch.state, freeze(off * batch.rho), batch.discount)
+    kernels.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, ahead[:, :d])
+    ahead[:, d] = np.bincount(state, off * batch.rho * batch.reward, minlength=S)
+    sums.spread[:, :d] += (squares[:, None] * table).T @ table
+    sums.spread[:, d:] += table.T @ ahead
+    size = GROUPS * max(16, (1 << 15) // (GROUPS * (d + 1)))
+    left, other = np.empty((size, d + 1)), np.empty((size, d + 1))
+    for k in range(len(TRACES)):
+        noisy = k in ADJUSTED and bool(off.any())
+        system, rewards = np.zeros((GROUPS, S, d + 1)), np.zeros((GROUPS, d + 1))
+        noise = np.zeros((GROUPS if noisy else 0, S, d + 1))
+        for low in range(0, batch.n, size):
+            part = batch[low : low + size]
+            n = part.n
+            _fill(sums, k, part, dense_rows(part, "phi"), left[:n], other[: n * noisy])
+            ends = (part.reward, part.discount, part.state, part.next_state)
+            kernels.scatter_groups(left[:n], *ends, system, rewards)
+            if noisy:
+                kernels.scatter_noise(other[:n], part.state, noise)
+        sums.system[:, k, :, :d] += np.swapaxes(system, 1, 2) @ table
+        sums.system[:, k, :, d] += rewards
+        if noisy:
+            sums.noise[:, ADJUSTED.index(k)] += np.swapaxes(noise, 1, 2) @ table

@@ -1,0 +1,119 @@
+"""`LSTD(trace="auto")`: its sums against plain loops, its estimates against many streams, its choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import o2td
+from o2td import domains, exact
+from o2td.errors import InputError
+from o2td.solvers.directions import ADJUSTED, GROUPS, TRACES, collect
+
+from .test_merge import layouts, stream
+
+
+def _plain(batch):
+    """The sums by group, row by row."""
+    d, n = batch.d, batch.n
+    phi, later = np.asarray(batch.phi), np.asarray(batch.next_phi)
+    system = np.zeros((GROUPS, len(TRACES), d, d + 1))
+    noise = np.zeros((GROUPS, len(ADJUSTED), d, d))
+    for k, (trace, clip) in enumerate(TRACES):
+        e = np.zeros(d)
+        for t in range(n):
+            e = (np.zeros(d) if batch.start[t] else e) + phi[t]
+            g, rho = batch.discount[t], batch.rho[t]
+            right = np.append(phi[t] - (g * later[t] if g > 0.0 else 0.0), batch.reward[t])
+            system[t % GROUPS, k] += rho * np.outer(e, right)
+            if k in ADJUSTED:
+                noise[t % GROUPS, ADJUSTED.index(k)] += (rho - 1.0) * np.outer(e, phi[t])
+            e = trace * g * min(rho, clip) * e
+    return system, noise
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr", "table"])
+def test_sums_are_those_of_a_plain_loop(layout):
+    rows = layouts(stream(3, False))
+    system, noise = _plain(rows["dense"])
+    sums = collect(rows[layout])
+    np.testing.assert_allclose(sums.system[:, :, :-1], system, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(sums.noise[:, :, :-1], noise, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [40, 5000])
+def test_tables_and_dense_rows_give_the_same_sums(n):
+    table = domains.garnet(seed=1).sample(n, seed=0)
+    dense = o2td.Transitions(
+        table.phi, table.reward, table.next_phi, table.discount, rho=table.rho, start=table.start
+    )
+    one, two = collect(table).arrays(), collect(dense).arrays()
+    for name in one:
+        np.testing.assert_allclose(one[name], two[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_a_direction_without_adjustment_gives_what_a_fixed_trace_gives():
+    batch = domains.collision(seed=0).sample(3000, seed=3)
+    solver = o2td.LSTD(trace="auto").fit(batch)
+    plain = [c for c in solver.solution.candidates if not c.direction.adjusted]
+    assert [(c.direction.trace, c.direction.clip) for c in plain] == list(TRACES)
+    direction = solver.solution.direction
+    if not direction.adjusted and direction.clip == np.inf:
+        fixed = o2td.LSTD(trace=direction.trace).fit(batch).theta
+        np.testing.assert_allclose(solver.theta, fixed, rtol=1e-8)
+    assert direction == min(solver.solution.candidates, key=lambda c: c.error).direction
+    assert str(direction) in solver.solution.message
+
+
+def test_the_estimated_deviation_is_that_over_many_streams():
+    problem = domains.garnet(seed=4, peak=0)
+    fits = [
+        o2td.LSTD(trace="auto").fit(problem.sample(4000, seed=s)).solution.candidates
+        for s in range(40)
+    ]
+    told = np.array([[c.deviation for c in fit] for fit in fits])
+    for trace, place in ((0.0, 0), (0.5, 1)):
+        thetas = [o2td.LSTD(trace=trace).fit(problem.sample(4000, seed=s)).theta for s in range(40)]
+        apart = (thetas - np.mean(thetas, axis=0)) @ problem.features.T
+        seen = np.sqrt(np.mean(np.sum(apart**2 * problem.visits, axis=1) / problem.visits.sum()))
+        assert 0.6 < np.median(told[:, place]) / seen < 1.5
+
+
+def test_short_traces_that_land_far_off_are_not_chosen():
+    problem = domains.collision(seed=1)
+    solver = o2td.LSTD(trace="auto").fit(problem.sample(30_000, seed=0))
+    fixed = o2td.LSTD().fit(problem.sample(30_000, seed=0))
+    biased = solver.solution.candidates[0]
+    assert biased.direction.trace == 0.0
+    assert biased.bias > 3.0 * biased.deviation
+    best = exact.rmse(problem, exact.best_approximation(problem))
+    assert exact.rmse(problem, solver.theta) < 1.02 * best < 0.9 * exact.rmse(problem, fixed.theta)
+
+
+def test_adjusted_ratios_take_out_the_noise_of_actions():
+    problem = domains.random_walk("tabular")
+    batch = problem.sample(3000, seed=0)
+    auto, fixed = o2td.LSTD(trace="auto").fit(batch), o2td.LSTD().fit(batch)
+    assert auto.solution.direction.adjusted
+    assert exact.rmse(problem, auto.theta) < 0.3 * exact.rmse(problem, fixed.theta)
+
+
+def test_scales_of_features_and_rewards_change_no_choice():
+    batch = domains.garnet(seed=2).sample(2000, seed=0)
+    plain = o2td.LSTD(trace="auto").fit(batch)
+    scale = np.array([1e6, 1e-6, 1.0, 1e3, 1e-3, 1.0, 1e6, 1e-6])
+    other = o2td.Transitions(
+        batch.phi * scale,
+        1e-6 * batch.reward,
+        batch.next_phi * scale,
+        batch.discount,
+        rho=batch.rho,
+    )
+    scaled = o2td.LSTD(trace="auto").fit(other)
+    assert scaled.solution.direction == plain.solution.direction
+    np.testing.assert_allclose(scaled.theta * scale, 1e-6 * plain.theta, rtol=1e-5)
+
+
+def test_what_does_not_go_together_is_refused():
+    with pytest.raises(InputError, match="without traces only"):
+        o2td.LSTD(trace="auto", rho_on="target")
