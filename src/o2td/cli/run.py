@@ -1,4 +1,4 @@
-"""``o2td run SPEC.toml``: compute what the store does not hold yet, and say what came out."""
+"""``o2td run SPEC.toml``: compute what the store does not hold yet, say and draw what came out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2td import terminal
+from o2td.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from o2td.experiments.running import RunReport
@@ -33,6 +34,9 @@ def command(
     tune: Annotated[
         bool, typer.Option("--tune", help="Tune as the spec says, then run each at its best.")
     ] = False,
+    page: Annotated[
+        bool, typer.Option(help="Write DIR/report.html and DIR/figures from the results.")
+    ] = True,
     progress: Annotated[
         bool | None, typer.Option(help="Show a progress bar, on a terminal by default.")
     ] = None,
@@ -40,9 +44,10 @@ def command(
 ) -> None:
     """Run the experiment that a TOML file describes.
 
-    What is finished is kept: after an interruption the same command continues. Exit code 0: all
-    runs are there; 1: some failed three times; 2: the spec, the folder or the cluster cannot be
-    used; 130: interrupted.
+    What is finished is kept: after an interruption the same command continues. The page
+    DIR/report.html shows learning curves, sensitivity curves and the numbers. Exit code 0: all runs
+    are there; 1: some failed three times; 2: the spec, the folder or the cluster cannot be used;
+    130: interrupted.
     """
     from o2td.experiments.spec import load_spec
 
@@ -51,15 +56,18 @@ def command(
     options: dict[str, Any] = {"workers": workers, "dask": dask, "progress": progress}
     try:
         reports = _compute(chosen, folder, tune, options)
+        drawn = _draw(folder, progress) if page and _any(reports) else None
     except KeyboardInterrupt:
         print(
             f"o2td: interrupted; run the same command again to go on in {folder}", file=sys.stderr
         )
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        print(json.dumps(_document(chosen.name, folder, reports), indent=2))
+        print(json.dumps(_document(chosen.name, folder, reports, drawn), indent=2))
     else:
         _show(folder, reports)
+        if drawn is not None:
+            print(f"page in {drawn}")
     if not all(report.complete for report in reports):
         raise typer.Exit(1)
 
@@ -75,7 +83,26 @@ def _compute(spec: Any, folder: Path, tuned: bool, options: dict[str, Any]) -> l
     return reports
 
 
-def _document(name: str, folder: Path, reports: list[RunReport]) -> dict[str, Any]:
+def _any(reports: list[RunReport]) -> bool:
+    return any(report.found + report.computed for report in reports)
+
+
+def _draw(folder: Path, progress: bool | None) -> Path | None:
+    """The page of all results in the folder; None, with a sentence, where nothing can draw it."""
+    from o2td.experiments.loading import load
+
+    if sys.stderr.isatty() if progress is None else progress:
+        print("drawing the figures and writing the page", file=sys.stderr)
+    try:
+        return load(folder).report(folder / "report.html", folder / "figures")
+    except MissingExtraError as error:
+        print(f"o2td: no page: {error}", file=sys.stderr)
+        return None
+
+
+def _document(
+    name: str, folder: Path, reports: list[RunReport], page: Path | None
+) -> dict[str, Any]:
     """One object for machines; an infinite number is written as null."""
     return {
         "experiment": name,
@@ -94,6 +121,7 @@ def _document(name: str, folder: Path, reports: list[RunReport]) -> dict[str, An
             for report in reports
         ],
         "final": _final(folder, reports),
+        "page": None if page is None else str(page),
     }
 
 

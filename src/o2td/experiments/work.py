@@ -102,7 +102,7 @@ def try_out(key: dict[str, Any], problem: Any) -> None:
         try:
             algorithm = make_algorithm(cell, problem)
             if cell["kind"] == "learner":
-                algorithm._check(rows)
+                algorithm.partial_fit(rows)
             else:
                 algorithm.update(rows)
         except O2TDError as error:

@@ -184,13 +184,15 @@ def _sotd_table(results: Results, folder: Folder) -> list[Block]:
 
 
 PRINTED = Wording(
-    "Printed step sizes",
-    "Tuned step sizes",
-    "printed",
-    "step sizes",
+    shown="Printed step sizes",
+    tuned="Tuned step sizes",
+    short="printed",
+    settings="step sizes",
     every=False,
     leave_out=("GTD", "TDC", "HTD", "GTD2MP", "TDCMP", "VTrace(0.9)", "TreeBackup(0.9)", "ABTD"),
     parameters=("step_size",),
+    notes="Where step sizes come from",
+    best_first=False,
 )
 
 

@@ -140,7 +140,7 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
         if log_x:
             axes.set_xscale("log")
         for position, line in enumerate(panel.lines()):
-            _line(axes, panel, metric, line, position, styles[line[0]])
+            _line(axes, panel, metric, line, position, styles[line[0]], limits[metric][1])
         low, high = limits[metric]
         if size := panel.noise(metric):
             _band(axes, size, low)
@@ -180,22 +180,38 @@ def _band(axes: Axes, size: float, low: float) -> None:
 
 
 def _line(
-    axes: Axes, panel: Panel, metric: str, line: tuple[str, str], position: int, style: Look
+    axes: Axes,
+    panel: Panel,
+    metric: str,
+    line: tuple[str, str],
+    position: int,
+    style: Look,
+    most: float,
 ) -> None:
+    """The mean, and its interval where the mean is in view: at most `most`."""
     rows = panel.table.filter(metric=metric, algorithm=line[0], parameters=line[1]).sort("step")
     x, mean, low, high = (rows[c].to_numpy() for c in ("step", "mean", "low", "high"))
     mean, low, high = (np.where(np.isfinite(v), v, np.nan) for v in (mean, low, high))
+    every = max(1, len(x) // 6)  # points from marker to marker
     axes.plot(
         x,
         mean,
         color=style.colour,
         linestyle=style.dash,
         marker=style.marker,
-        markevery=(position * max(1, len(x) // 40), max(1, len(x) // 6)),
+        markevery=(position * max(1, len(x) // 40) % every, every),
         label=panel.label(*line),
     )
     floor = axes.get_ylim()[0] if len(x) == 0 else np.nanmin(mean) * 1e-3 if len(mean) else 0.0
-    axes.fill_between(x, np.fmax(low, floor), high, color=style.colour, alpha=0.15, linewidth=0)
+    axes.fill_between(
+        x,
+        np.fmax(low, floor),
+        high,
+        where=mean <= most,
+        color=style.colour,
+        alpha=0.15,
+        linewidth=0,
+    )
 
 
 def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:

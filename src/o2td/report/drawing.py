@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ _RC = {
     "figure.constrained_layout.use": True,
 }
 WIDTH = 5.0  # inches of one column
+_TITLE = 48  # letters of a title that fit into it
 
 
 @contextmanager
@@ -68,7 +70,7 @@ def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
     if y:
         axes.set_ylabel(y)
     if title:
-        axes.set_title(title, loc="left", fontweight="bold")
+        axes.set_title(fill(title, _TITLE), loc="left", fontweight="bold")
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:

@@ -16,7 +16,18 @@ from o2td.errors import InputError, import_extra
 from o2td.report.cases import LabelledCase, cases_of
 from o2td.report.curves import METRICS, Panel, columns, draw_columns, final_rows
 from o2td.report.drawing import Folder, styled
-from o2td.report.page import Block, Columns, Details, Page, Picture, Section, Table, Text
+from o2td.report.page import (
+    Block,
+    Columns,
+    Details,
+    Heading,
+    Items,
+    Page,
+    Picture,
+    Section,
+    Table,
+    Text,
+)
 from o2td.report.sensitivity import at_the_edge, sensitivity_figure, varied
 from o2td.report.style import pretty
 from o2td.report.truth import sentence
@@ -65,31 +76,39 @@ class Wording:
 
     `short` stands in the tables' files for the settings shown; `settings` heads their column, which
     has all settings with `every`. A crowded picture omits the methods in `leave_out`; without these
-    it is split. Sensitivity is drawn for `parameters`, or for all that vary.
+    it is split. Sensitivity is drawn for `parameters`, or for all that vary. With `best_first` the
+    last errors are sorted and in view; else they are behind a heading, in the order of the spec.
     """
 
     shown: str = "Settings of the spec"
+    best: str = "Best settings of the spec"
     tuned: str = "Tuned settings"
     short: str = "given"
     settings: str = "settings"
     every: bool = True
     leave_out: tuple[str, ...] = ()
     parameters: tuple[str, ...] | None = None
+    notes: str = "Notes"
+    best_first: bool = True
 
-    def title(self, way: str) -> str:
-        """The words for a way."""
-        return self.tuned if way == "tuned" else self.shown
+    def title(self, way: str, best: bool = False) -> str:
+        """The words for a way; `best` where the best of several settings is shown."""
+        return self.tuned if way == "tuned" else self.best if best else self.shown
 
 
 def write_page(path: Path, experiments: Sequence[Experiment], figures: Path | None) -> Path:
     """Write one page of these experiments, the figures' files too where there is a folder."""
-    folder = Folder(figures)
+    folder, wording = Folder(figures), Wording()
     with styled():
-        sections = [section(one, folder) for one in experiments]
-    titles = [one.about["title"] or one.name for one in experiments]
+        if len(experiments) == 1:
+            parts = _parts(experiments[0], folder, wording)
+            sections = [Section(_anchor(title), title, blocks) for title, blocks in parts.items()]
+        else:
+            sections = [section(one, folder) for one in experiments]
+    first = experiments[0]
     page = Page(
-        titles[0] if len(titles) == 1 else "Results",
-        "" if len(titles) == 1 else ", ".join(titles),
+        (first.about["title"] or first.name) if len(experiments) == 1 else "Results",
+        _lead(first) if len(experiments) == 1 else f"{len(experiments)} experiments.",
         [*sections, _made(experiments)],
         "Numbers in brackets are 95 % intervals over runs."
         + (f" The figures' numbers are in {figures.name}/*.csv." if figures is not None else ""),
@@ -121,29 +140,47 @@ def section(
     experiment: Experiment, folder: Folder, lead: str = "", wording: Wording | None = None
 ) -> Section:
     """Learning curves of every case, as given and tuned, with sensitivity and the last errors."""
-    wording = wording or Wording()
     about = experiment.about
     made = Section(_anchor(experiment.name), about["title"] or experiment.name)
-    first = next(iter(experiment.curves.values()))
-    known = sentence(first, experiment.truth)
-    chosen = _CHOSEN if any(_several(table) for table in experiment.curves.values()) else ""
-    made.add(Text(" ".join(part for part in (lead, how(about), known, chosen) if part)))
-    cases = cases_of(first)
-    if len(cases) > _MOST_CASES:
-        made.add(Text(f"The first {_MOST_CASES} of {len(cases)} cases are drawn."))
-    for group in _groups(experiment, wording):
-        made.add(*_side_by_side(folder, group, experiment, wording))
-    pictures: list[Block] = [
-        sensitivity_picture(folder, experiment.name + case.suffix, own, case.words, wording, name)
-        for case, own, name in _sensitivities(experiment, wording)
-    ]
-    if pictures:
-        made.add(Text(SENSITIVITY if experiment.tried is not None else _OWN_GRID))
-        made.add(Columns(pictures))
-    notes = [f"{pretty(label)}: {note}" for label, note in about["notes"].items()]
-    if notes:
-        made.add(Text("Where step sizes come from. " + "; ".join(notes) + "."))
+    made.add(Text(f"{lead} {_lead(experiment)}".strip()))
+    for title, blocks in _parts(experiment, folder, wording or Wording()).items():
+        made.add(*([Heading(title)] if wording is None else []), *blocks)
     return made
+
+
+def _lead(experiment: Experiment) -> str:
+    known = sentence(next(iter(experiment.curves.values())), experiment.truth)
+    return f"{how(experiment.about)} {known}".strip()
+
+
+def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str, list[Block]]:
+    """The blocks of an experiment, by what they show."""
+    curves: list[Block] = []
+    cases = cases_of(next(iter(experiment.curves.values())))
+    if any(_several(table) for table in experiment.curves.values()):
+        curves.append(Text(_CHOSEN))
+    if len(cases) > _MOST_CASES:
+        curves.append(Text(f"The first {_MOST_CASES} of {len(cases)} cases are drawn."))
+    for group in _groups(experiment, wording):
+        curves += _side_by_side(folder, group, experiment, wording)
+    parts = {"Error along the run": curves}
+    pictures: dict[LabelledCase, list[Block]] = {}
+    for case, own, name in _sensitivities(experiment, wording):
+        label = experiment.name + case.suffix
+        picture = sensitivity_picture(folder, label, own, case.words, wording, name)
+        pictures.setdefault(case, []).append(picture)
+    if pictures:
+        text = SENSITIVITY if experiment.tried is not None else _OWN_GRID
+        rows = [*pictures.values()]
+        if all(len(row) == 1 for row in rows):
+            rows = [[picture for row in rows for picture in row]]
+        parts["Error against the settings"] = [Text(text), *(Columns(row) for row in rows)]
+    notes = [f"{pretty(label)}: {note}" for label, note in experiment.about["notes"].items()]
+    if notes:
+        parts[wording.notes] = [
+            Text(f"{wording.notes}. {'; '.join(notes)}.") if wording.leave_out else Items(notes)
+        ]
+    return parts
 
 
 def how(about: dict[str, Any]) -> str:
@@ -206,8 +243,9 @@ def _groups(experiment: Experiment, wording: Wording) -> Iterator[_Group]:
 
 def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wording) -> list[Panel]:
     """One panel, or several where one could not be read."""
-    table, title = case.of(experiment.curves[way]), wording.title(way) + case.words
-    table = _best(table) if _several(table) else table
+    table = case.of(experiment.curves[way])
+    title = wording.title(way, _several(table)) + case.words
+    table = _best(table)
     algorithms = table["algorithm"].unique(maintain_order=True).to_list()
     if len(algorithms) <= _CROWDED:
         return [Panel(title, table, every=wording.every)]
@@ -216,16 +254,26 @@ def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wordi
         shown = _without(table, (*wording.leave_out, *solvers))
         return [Panel(title, shown, every=wording.every)]
     ranked = [row["algorithm"] for row in _ends(table).sort("diverged_share", "mean").to_dicts()]
-    parts = [ranked[k : k + _CROWDED - 1] for k in range(0, len(ranked), _CROWDED - 1)]
     polars = import_extra("polars", extra="experiments")
     return [
         Panel(
-            f"{title}, {'least errors' if k == 0 else f'next ({k + 1} of {len(parts)})'}",
-            table.filter(polars.col("algorithm").is_in(part)),
+            f"{title}, methods {first + 1} to {last} by error",
+            table.filter(polars.col("algorithm").is_in(ranked[first:last])),
             every=wording.every,
         )
-        for k, part in enumerate(parts)
+        for first, last in _shares(len(ranked))
     ]
+
+
+def _shares(count: int) -> Iterator[tuple[int, int]]:
+    """Ranges of about equal length, none longer than a picture can show.
+
+    >>> list(_shares(13))
+    [(0, 7), (7, 13)]
+    """
+    pictures = -(-count // _CROWDED)
+    size = -(-count // pictures)
+    return ((first, min(first + size, count)) for first in range(0, count, size))
 
 
 def _side_by_side(
@@ -247,11 +295,26 @@ def _side_by_side(
             frames.append(table.with_columns(step_sizes=polars.lit(short)))
             tables.append(_last_errors(table, case, way, experiment, wording))
     folder.table(polars.concat(frames), group.label)
-    return [Columns(shown), Details(f"Numbers, {group.label}", tables)]
+    if not wording.best_first:
+        return [Columns(shown), Details(f"Numbers, {group.label}", tables)]
+    every = sum(len(table.rows) for table in tables)
+    best = [
+        _last_errors(_ranked(_best(own)), case, way, experiment, wording, best=_several(own))
+        for case in group.cases
+        for way, curves in experiment.curves.items()
+        for own in [case.of(curves)]
+    ]
+    more = [] if every == sum(len(table.rows) for table in best) else tables
+    return [Columns(shown), *best, *([Details("All settings", more)] if more else [])]
 
 
 def _last_errors(
-    table: pl.DataFrame, case: LabelledCase, way: str, experiment: Experiment, wording: Wording
+    table: pl.DataFrame,
+    case: LabelledCase,
+    way: str,
+    experiment: Experiment,
+    wording: Wording,
+    best: bool = False,
 ) -> Table:
     """The last error of every setting, those at the edge of the tuning grid marked."""
     tried = experiment.tried if way == "tuned" else None
@@ -259,9 +322,9 @@ def _last_errors(
     panel = Panel("", table, every=wording.every)
     names = ["method", wording.settings, *(METRICS.get(m, m) for m in panel.metrics)]
     names.append("diverged runs")
-    title = wording.title(way) + case.words
+    title = wording.title(way, best) + case.words
     words = f"{title}: error at the end, mean and 95 % interval over finite runs"
-    return Table(names, final_rows(panel, edge), words, names[2:])
+    return Table(names, final_rows(panel, edge), words, names[2:], stack=wording.best_first)
 
 
 def _several(table: pl.DataFrame) -> bool:
@@ -287,6 +350,16 @@ def _best(table: pl.DataFrame) -> pl.DataFrame:
     best = ranked.group_by(keys, maintain_order=True).first().select(*keys, "parameters")
     kept: pl.DataFrame = table.join(best, on=[*keys, "parameters"], how="semi")
     return kept
+
+
+def _ranked(table: pl.DataFrame) -> pl.DataFrame:
+    """The least last error first."""
+    polars = import_extra("polars", extra="experiments")
+    order = _ends(table).sort("diverged_share", "mean", maintain_order=True)
+    place = {name: k for k, name in enumerate(order["algorithm"].to_list())}
+    ranks = polars.col("algorithm").replace_strict(place, return_dtype=polars.Int64)
+    ranked: pl.DataFrame = table.sort(ranks, maintain_order=True)
+    return ranked
 
 
 def _without(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

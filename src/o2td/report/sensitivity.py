@@ -46,9 +46,10 @@ def sensitivity_figure(panels: Sequence[tuple[str, pl.DataFrame, str]]) -> Figur
         {
             name: own
             for name in table["algorithm"].unique(maintain_order=True).to_list()
-            if (own := best_by(table.filter(algorithm=name), parameter))
+            if len(own := best_by(table.filter(algorithm=name), parameter)) > least
         }
         for _, table, parameter in panels
+        for least in [0 if parameter == "step_size" else 1]
     ]
     rows = float(np.ceil(max(len(lines) for lines in found) / 2))
     made = figure(WIDTH * len(panels), 4.2 + 0.19 * rows)
@@ -91,7 +92,7 @@ def _panel(
 def _draw(share: Axes, error: Axes, lines: Lines) -> None:
     """Draw every method's line and choose the axis: what runs away leaves the view."""
     styles = looks(lines)
-    least, firsts = np.inf, []
+    seen, firsts = [], []
     for algorithm, own in lines.items():
         style = styles[algorithm]
         line: dict[str, Any] = {
@@ -103,11 +104,10 @@ def _draw(share: Axes, error: Axes, lines: Lines) -> None:
         share.plot([*own], [row["diverged_share"] for row in own.values()], **line)
         error.plot([*own], good, label=pretty(algorithm), **line)
         finite = [value for value in good if np.isfinite(value)]
-        if finite:
-            least = min(least, *finite)
-            firsts.append(finite[0])
-    if firsts and least > 0:
-        low, high = least / 1.3, max(float(np.median(firsts)), least) * 10.0
+        seen += finite
+        firsts += finite[:1]
+    if seen and min(seen) > 0:
+        low, high = min(seen) / 1.3, 1.3 * min(max(seen), 10.0 * float(np.median(firsts)))
         error.set_ylim(low, high)
         log_ticks(error.yaxis, low, high)
 

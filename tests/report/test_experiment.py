@@ -1,0 +1,190 @@
+"""The page of an experiment that has nothing to do with the paper, from the spec to the browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import WIDTHS, chromium, stumbles
+from o2td import experiments
+from o2td.cli.main import main
+from o2td.errors import FormatError, InputError
+from o2td.report.cases import cases_of
+from o2td.report.curves import Panel, columns, final_rows
+from o2td.report.drawing import styled
+from o2td.report.experiment import Experiment, Wording, _panels, _several
+from o2td.report.sensitivity import best_by, varied
+from o2td.report.style import looks
+
+SPEC = """
+name = "walk"
+title = "Traces on a walk"
+steps = 300
+runs = 4
+metrics = ["rmse", "rmspbe"]
+every = 30
+sizes = [100, 300]
+scheme = ["sequential", "iid"]
+domain = { name = "random_walk", grid = { form = ["tabular", "dependent"] } }
+algorithms = [
+  { name = "TD", grid = { step_size = [0.03, 0.1, 30.0], trace = [0.0, 0.9] } },
+  { name = "ABTD", label = "<mine>", parameters = { step_size = 0.1 }, note = "a guess & more" },
+  { name = "LSTD" },
+]
+tuning = { seed = 5, runs = 2, grid = { step_size = [0.03, 0.1] } }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("walk")
+    experiments.run(experiments.load_spec(SPEC), out, workers=1)
+    return out
+
+
+@pytest.fixture(scope="module")
+def tuned(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("tuned") / "walk"
+    shutil.copytree(folder, out)
+    experiments.tune(experiments.load_spec(SPEC), out, workers=1)
+    return out
+
+
+def test_the_frame_holds_every_value(folder: Path) -> None:
+    frame = experiments.load(folder).frame()
+    learned, solved = 7 * 10, 2
+    assert len(frame) == 4 * 4 * 2 * (learned + solved)
+    assert frame.equals(experiments.results(folder, "walk", spec=experiments.load_spec(SPEC)))
+
+
+def test_the_page_shows_the_best_settings_and_says_so(folder: Path, tmp_path: Path) -> None:
+    page = experiments.load(folder).report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [tmp_path / "page.html"]
+    assert "<h1>Traces on a walk</h1>" in page
+    assert "Best settings of the spec, tabular form, rows in order" in page
+    assert "which flatters it" in page
+    assert "α = 30" in page.partition("All settings")[2]
+    assert "&lt;mine&gt;: a guess &amp; more" in page
+    assert "<mine>" not in page
+
+
+def test_last_errors_come_best_first(folder: Path) -> None:
+    results = experiments.load(folder)
+    case = cases_of(results.curves("walk"))[0]
+    (panel,) = _panels(results.experiment("walk"), case, "shown", Wording())
+    assert len(panel.lines()) == 3
+    totals = case.of(results.totals("walk")).filter(metric="rmse", algorithm="TD")
+    good = totals.filter(diverged_share=0.0).sort("mean")["parameters"][0]
+    assert ("TD", good) in panel.lines()
+
+
+def test_figures_are_saved_where_asked(tuned: Path) -> None:
+    results = experiments.load(tuned)
+    page = results.report(tuned / "report.html", tuned / "figures").read_text(encoding="utf-8")
+    names = {path.name for path in (tuned / "figures").iterdir()}
+    assert {"walk-tabular-iid.png", "walk-tabular-iid.csv"} <= names
+    assert "walk-tabular-iid-sensitivity.svg" in names
+    assert 'href="figures/walk-tabular-iid.csv"' in page
+    assert "Tuned settings, tabular form, rows shuffled" in page
+
+
+@pytest.mark.browser
+def test_the_page_reads_well(tuned: Path, tmp_path: Path) -> None:
+    path = experiments.load(tuned).report(tmp_path / "page.html")
+    with chromium() as browser:
+        for width in WIDTHS:
+            assert stumbles(browser, path, width) == []
+
+
+def test_plots_are_figures(folder: Path, tuned: Path) -> None:
+    assert len(experiments.load(folder).plot().axes) == 4 * 3  # two metrics and a legend a case
+    assert len(experiments.load(folder).plot(kind="sensitivity").axes) == 4 * 2 * 3
+    assert len(experiments.load(tuned).plot("walk").axes) == 8 * 3
+    with pytest.raises(InputError, match="no 'wlak', did you mean 'walk'"):
+        experiments.load(folder).plot("wlak")
+    with pytest.raises(InputError, match='choose "curves" or "sensitivity"'):
+        experiments.load(folder).plot(kind="pie")
+
+
+def test_nothing_varied_is_said(tmp_path: Path) -> None:
+    text = SPEC.replace("grid = { step_size = [0.03, 0.1, 30.0], trace = [0.0, 0.9] }", "tune = []")
+    experiments.run(experiments.load_spec(text), tmp_path, workers=1)
+    with pytest.raises(InputError, match="no parameter was varied"):
+        experiments.load(tmp_path).plot(kind="sensitivity")
+
+
+def test_running_again_does_not_forget_the_tuning(tuned: Path) -> None:
+    spec = experiments.load_spec(SPEC)
+    before = (tuned / "experiments.json").read_bytes()
+    experiments.run(spec, tuned, workers=1)
+    assert (tuned / "experiments.json").read_bytes() == before
+    changed = experiments.load_spec(SPEC.replace("steps = 300", "steps = 330"))
+    experiments.run(changed, tuned, workers=1)
+    assert experiments.load(tuned).about("walk")["tuned"] == []
+
+
+def test_a_store_without_a_record_is_read_from_its_files(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "old"
+    shutil.copytree(folder, out)
+    experiments.run(experiments.load_spec(SPEC.replace("[0.03, 0.1, 30.0]", "[0.2]")), out)
+    (out / "experiments.json").unlink()
+    results = experiments.load(out)
+    assert results.experiments == ["walk", "walk (2)"]
+    old, new = experiments.load(folder).frame(), [results.runs(n) for n in results.experiments]
+    assert sorted(len(table) for table in new) == sorted([len(old), 4 * 4 * 2 * (3 * 10 + 2)])
+    assert results.about("walk")["runs"] == 4
+    with pytest.raises(InputError, match="holds no results yet"):
+        experiments.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 1, "experiments": [3]}'])
+def test_a_damaged_record_is_one_sentence(folder: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "experiments.json").write_text(text)
+    with pytest.raises(FormatError, match=r"experiments\.json: damaged"):
+        experiments.load(tmp_path)
+
+
+def test_a_crowded_picture_is_split(folder: Path) -> None:
+    polars = pytest.importorskip("polars")
+    one = experiments.load(folder).experiment("walk")
+    case = cases_of(one.curves["shown"])[0]
+    few = case.of(one.curves["shown"]).filter(algorithm="LSTD")
+    many = polars.concat([few.with_columns(algorithm=polars.lit(f"m{k}")) for k in range(13)])
+    crowd = Experiment("crowd", one.about, {"shown": many})
+    panels = _panels(crowd, case, "shown", Wording())
+    assert [len(panel.lines()) for panel in panels] == [7, 6]
+    assert panels[1].title.endswith("methods 8 to 13 by error")
+    assert not _several(many)
+    assert len(set(looks(f"m{k}" for k in range(13)).values())) == 13
+
+
+def test_a_solver_with_one_record_is_seen(folder: Path) -> None:
+    table = experiments.load(folder).curves("walk").filter(algorithm="LSTD", step=300)
+    panel = Panel("", cases_of(table)[0].of(table))
+    with styled():
+        (line,) = columns([panel]).axes[0].lines
+    assert line.get_markevery()[0] == 0
+    assert final_rows(panel)[0][0] == "LSTD"
+
+
+def test_parameters_that_vary(folder: Path) -> None:
+    table = experiments.load(folder).totals("walk").filter(metric="rmse", scheme="iid")
+    assert varied(table) == ["step_size", "trace"]
+    found: dict[float, Any] = best_by(table.filter(algorithm="TD"), "trace")
+    assert list(found) == [0.0, 0.9]
+
+
+def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "walk.toml").write_text(SPEC.replace("runs = 4", "runs = 1"))
+    words = ["run", str(tmp_path / "walk.toml"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    assert main([*words, "--no-page"]) == 0
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert "page in" not in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    page = Path(json.loads(capsys.readouterr().out)["page"])
+    assert page == tmp_path / "out" / "report.html"
+    assert page.stat().st_size > 10_000
