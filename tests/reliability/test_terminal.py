@@ -114,7 +114,9 @@ def test_evaluate_shows_columns_and_files_as_text(
 )
 def test_a_refused_log_is_named_as_text(more: dict[str, Any], tmp_path: Path, capfd: Any) -> None:
     file, mapping = log(tmp_path, f"log {CLEAR}", **more)
-    main(["evaluate", str(file), "--discount", "0.9", "--columns", str(mapping), "--methods", "lstd"])
+    main(
+        ["evaluate", str(file), "--discount", "0.9", "--columns", str(mapping), "--methods", "lstd"]
+    )
     said = capfd.readouterr()
     assert obeyed(said.out + said.err) == []
     assert "canary" in said.out + said.err
