@@ -114,21 +114,17 @@ def test_sentences_on_csv(frame, tmp_path, name, rows):
 
 
 TYPED = {
-    "nested": (
-        "obs_1",
-        [[1.0, 2.0]],
-        r"column obs_1 holds list<.*>, not one value a row; write one",
-    ),
+    "nested": ("obs_1", [[1.0, 2.0]], r"4 columns of observations .* and 3 of next observations"),
     "text": ("obs_1", ["a"], r"column obs_1 holds .*string instead of numbers; convert it"),
     "time": (
         "obs_1",
         pd.to_datetime(["2020-01-01"]),
         r"column obs_1 holds timestamp.* instead of n",
     ),
-    "nested state": (
+    "nested names": (
         "episode",
-        [{"a": 1}],
-        r"column episode holds struct<.*>, not one value a row",
+        [{"a": 1, "b": 2}],
+        r"column episode holds 2 values a row \(episode.a …\), and episode is one; write one column",
     ),
 }
 

@@ -81,12 +81,11 @@ def parse_columns(given: list[str]) -> dict[str, Any]:
 
 
 def _names(role: str, text: str) -> str | bool | list[str]:
-    from o2td.sources.columns import says_never
+    from o2td.sources.columns import LISTS, says_never
 
     if role in ("terminated", "truncated") and says_never(text):
         return False
     names = [name.strip() for name in text.split(",")]
-    lists = ("observation", "next_observation", "target_probs", "next_target_probs")
-    if len(names) > 1 or (role in lists and not text.endswith("*")):
+    if len(names) > 1 or (role in LISTS and not text.endswith("*")):
         return names
     return text

@@ -23,7 +23,7 @@ def rows_of(
     import numpy as np
 
     from o2td.sources.cells import OBSERVED, as_floats, check_finite, whole_numbers
-    from o2td.sources.columns import Mapped
+    from o2td.sources.mapping import Mapped
     from o2td.sources.parts import files_of
     from o2td.sources.places import Where
     from o2td.sources.schema import check_schema

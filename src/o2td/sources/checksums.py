@@ -19,7 +19,8 @@ def has_checksums(file: BinaryIO, metadata: Any, columns: set[str]) -> bool:
         row_group = metadata.row_group(group)
         for index in range(row_group.num_columns):
             chunk = row_group.column(index)
-            if chunk.path_in_schema not in columns or not chunk.total_compressed_size:
+            names = {chunk.path_in_schema, chunk.path_in_schema.split(".")[0]}
+            if not names & columns or not chunk.total_compressed_size:
                 continue
             offsets = (chunk.dictionary_page_offset, chunk.data_page_offset)
             file.seek(min(offset for offset in offsets if offset is not None))

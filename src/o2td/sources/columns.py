@@ -1,6 +1,6 @@
-"""Which column of a log plays which role: default names, usual synonyms, explicit mappings.
+"""The roles that columns of a log play, and the names that they usually have.
 
-Names are compared in lower case with ``-``, ``.`` and spaces read as ``_``; one that is written
+Names are compared in lower case with ``-``, ``.``, ``/`` and spaces read as ``_``; one that is written
 exactly wins over others that are only alike. The default name of a role wins; among synonyms
 exactly one may be present, otherwise the user has to choose.
 """
@@ -8,41 +8,55 @@ exactly one may be present, otherwise the user has to choose.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
 from o2td.errors import InputError
 
-__all__ = ["SYNONYMS", "Columns", "Mapped", "find_columns"]
+__all__ = ["LISTS", "SYNONYMS", "Columns", "says_never"]
 
 # role -> its names, the default first; a trailing * stands for 0, 1, … (or 1, 2, …)
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "episode": (
         *("episode", "episode_id", "episode_index", "ep", "ep_id", "traj", "traj_id"),
-        *("trajectory", "trajectory_id", "session", "session_id"),
+        *("trajectory", "trajectory_id", "session", "session_id", "eps_id"),
     ),
-    "start": ("start", "is_first", "is_start", "episode_start", "first"),
-    "step": ("step", "t", "timestep", "time_step", "step_index", "step_id", "step_number"),
+    "start": ("start", "is_first", "is_start", "episode_start", "episode_starts", "first"),
+    "step": (
+        *("step", "t", "timestep", "time_step", "step_index", "step_id", "step_number"),
+        *("frame_index",),
+    ),
     "time": ("time", "timestamp", "ts", "datetime"),
-    "observation": ("obs_*", "observation_*", "o_*", "x_*", "feature_*", "state_*"),
-    "state": ("state", "s", "state_id", "state_index", "observation", "obs"),
-    "action": ("action", "a", "act", "action_id", "action_index", "action_*", "a_*", "act_*"),
-    "reward": ("reward", "r", "rew", "rewards"),
-    "terminated": ("terminated", "terminal", "terminals", "is_terminal", "termination"),
+    "observation": (
+        *("obs_*", "observation_*", "o_*", "x_*", "feature_*", "state_*", "observations_*"),
+        *("observation_state_*", "context_*", "features_*"),
+    ),
+    "state": ("state", "s", "state_id", "state_index", "observation", "obs", "observations"),
+    "action": (
+        *("action", "a", "act", "action_id", "action_index", "actions", "action_*", "a_*"),
+        *("act_*", "actions_*"),
+    ),
+    "reward": ("reward", "r", "rew", "rewards", "next_reward"),
+    "terminated": (
+        *("terminated", "terminal", "terminals", "is_terminal", "termination", "terminateds"),
+        *("terminations",),
+    ),
     "truncated": (
         *("truncated", "truncation", "timeout", "timeouts", "time_limit", "is_truncated"),
+        *("truncateds", "truncations"),
     ),
-    "done": ("done", "dones", "is_done", "is_last"),
+    "done": ("done", "dones", "is_done", "is_last", "next_done"),
     "next_observation": (
         *("next_obs_*", "next_observation_*", "next_o_*", "next_x_*", "next_feature_*"),
-        *("next_state_*", "new_obs_*"),
+        *("next_state_*", "new_obs_*", "next_observations_*"),
     ),
-    "next_state": ("next_state", "next_s", "s_next", "s_prime", "next_observation", "next_obs"),
+    "next_state": (
+        *("next_state", "next_s", "s_next", "s_prime", "next_observation", "next_obs", "new_obs"),
+        *("next_observations",),
+    ),
     "rho": ("rho", "ratio", "importance_ratio", "importance_weight", "is_ratio"),
     "behavior_prob": (
         *("behavior_prob", "behaviour_prob", "propensity", "pscore", "propensity_score"),
@@ -55,27 +69,35 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "behavior_logprob": (
         *("behavior_logprob", "behaviour_logprob", "behavior_log_prob", "behaviour_log_prob"),
         *("logprob", "log_prob", "action_logprob", "action_log_prob", "logging_logprob"),
+        *("action_logp", "infos_action_log_probs", "action_log_probs"),
     ),
     "target_logprob": (
         *("target_logprob", "target_log_prob", "evaluation_logprob", "eval_logprob"),
     ),
     "target_probs": ("target_prob_*", "target_probs_*", "evaluation_prob_*", "eval_prob_*", "pi_*"),
+    "behavior_probs": (
+        *("behavior_prob_*", "behavior_probs_*", "behaviour_prob_*", "behaviour_probs_*"),
+        *("logging_prob_*", "propensity_*", "propensities_*", "action_probs_*"),
+    ),
     "next_target_probs": (
         *("next_target_prob_*", "next_target_probs_*", "next_evaluation_prob_*"),
         *("next_eval_prob_*", "next_pi_*"),
     ),
     "discount": ("discount", "gamma"),
 }
-_LISTS = ("observation", "next_observation", "target_probs", "next_target_probs")
-_FLAGS = ("terminated", "truncated")
+LISTS = (
+    *("observation", "next_observation", "target_probs", "behavior_probs", "next_target_probs"),
+)
+FLAGS = ("terminated", "truncated")
 _NEVER = ("never", "false")
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The columns of a log by role; what is None is looked for among the usual names.
 
-    `observation`, `next_observation`, `target_probs`, `next_target_probs` (and `action`, where it
-    has several components) are lists of columns, or a pattern such as ``"x_*"`` for numbered ones.
+    `observation`, `next_observation`, `target_probs`, `behavior_probs`, `next_target_probs` (and
+    `action`, where it has several components) are lists of columns, a pattern such as ``"x_*"`` for
+    numbered ones, or a column of lists or structs.
     ``terminated=False`` (or ``"never"``) says that no episode of this log ever ends,
     ``truncated=False`` that none is cut. `discount` is used only where it is named here.
 
@@ -119,8 +141,10 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Logarithm of `target_prob`.
     target_probs
         The target's probabilities of all actions.
+    behavior_probs
+        The behaviour's probabilities of all actions.
     next_target_probs
-        The same in the next state.
+        The target's in the next state.
     discount : str
         gamma of each row.
 
@@ -149,6 +173,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     behavior_logprob: str | None = None
     target_logprob: str | None = None
     target_probs: str | list[str] | None = None
+    behavior_probs: str | list[str] | None = None
     next_target_probs: str | list[str] | None = None
     discount: str | None = None
 
@@ -177,70 +202,6 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InputError(f"{origin}: {error}; the roles are {roles}") from None
 
 
-class Mapped(msgspec.Struct, frozen=True):
-    """The mapping found for one log: role to column, or to a tuple of columns."""
-
-    roles: dict[str, str | tuple[str, ...]]
-    never: tuple[str, ...] = ()  # flags said to be False in every row
-
-    def one(self, role: str) -> str | None:
-        """The column of a role that has one column, None where the log has none."""
-        found = self.roles.get(role)
-        return found if isinstance(found, str) else None
-
-    def many(self, role: str) -> tuple[str, ...]:
-        """The columns of a role, in order; empty where the log has none."""
-        found = self.roles.get(role, ())
-        return (found,) if isinstance(found, str) else found
-
-    def all(self) -> list[str]:
-        """Every column that is read."""
-        return list(dict.fromkeys(name for role in self.roles for name in self.many(role)))
-
-    def __str__(self) -> str:
-        lines = []
-        for role in self.roles:
-            names = self.many(role)
-            shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
-            lines.append(f"{role} = {shown}")
-        lines += [f"{role} = never" for role in self.never]
-        return "\n".join(lines)
-
-
-def find_columns(names: Sequence[str], given: Columns, where: str) -> Mapped:
-    """Each role's column among `names`: as given, else by the default name, else by a synonym.
-
-    >>> print(find_columns(["traj_id", "x_0", "x_1", "r", "terminal"], Columns(), "a.csv"))
-    episode = traj_id
-    observation = x_0 … x_1 (2)
-    reward = r
-    terminated = terminal
-    """
-    roles: dict[str, str | tuple[str, ...]] = {}
-    never = tuple(flag for flag in _FLAGS if says_never(getattr(given, flag)))
-    _check_flags(given)
-    for role in SYNONYMS:
-        value = getattr(given, role)
-        if isinstance(value, (str, list)) and role not in never:
-            roles[role] = _explicit(role, value, names, where)
-    taken = {name for found in roles.values() for name in _tuple(found)}
-    free = [name for name in names if name not in taken]
-    # A state that is named is what the policy saw, whatever else looks like observations.
-    hidden = {"discount"}
-    if "state" in roles and "observation" not in roles:
-        hidden |= {"observation", "next_observation"}
-    for role in SYNONYMS:
-        if role in roles or role in never or role in hidden:
-            continue
-        found = _search(role, free, where)
-        if found is not None:
-            roles[role] = found
-            free = [name for name in free if name not in _tuple(found)]
-    if roles.get("state") == roles.get("observation"):
-        roles.pop("state", None)
-    return Mapped({role: roles[role] for role in SYNONYMS if role in roles}, never)
-
-
 def says_never(value: Any) -> bool:
     """Whether a flag's column is given as one that is false in every row.
 
@@ -248,99 +209,3 @@ def says_never(value: Any) -> bool:
     [True, True, True, False, False]
     """
     return value is False or (isinstance(value, str) and value.strip().lower() in _NEVER)
-
-
-def _tuple(found: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (found,) if isinstance(found, str) else found
-
-
-def _check_flags(given: Columns) -> None:
-    for flag in _FLAGS:
-        if getattr(given, flag) is True:
-            raise InputError(f"columns: {flag} is True; name a column, or pass False for never")
-
-
-def _explicit(
-    role: str, value: str | list[str], names: Sequence[str], where: str
-) -> str | tuple[str, ...]:
-    known = set(names)
-    if isinstance(value, str) and value.endswith("*") and value not in known:
-        found = _numbered(value, names, where, role)
-        if not found:
-            raise InputError(f"{where}: no column {value} for {role}; it has {_shown(names)}")
-        return found
-    wanted = [value] if isinstance(value, str) else value
-    if not wanted:
-        raise InputError(f"columns: {role} is an empty list; name at least one column")
-    for name in wanted:
-        if name not in known:
-            raise InputError(
-                f"{where}: no column {name!r}, which columns names for {role}; it has {_shown(names)}"
-            )
-    several = role in _LISTS or isinstance(value, list)
-    return tuple(wanted) if several else wanted[0]
-
-
-def _search(role: str, names: Sequence[str], where: str) -> str | tuple[str, ...] | None:
-    found: list[str | tuple[str, ...]] = []
-    for position, synonym in enumerate(SYNONYMS[role]):
-        hit: str | tuple[str, ...] | None
-        if synonym.endswith("*"):
-            hit = _numbered(synonym, names, where, role)
-        else:
-            like = [name for name in names if _plain(name) == synonym]
-            hit = _one_of(like, synonym, role, where) if like else None
-        if hit:
-            if position == 0:
-                return hit
-            found.append(hit)
-    if len(found) > 1:
-        _choose([_tuple(one)[0] for one in found], role, where)
-    return found[0] if found else None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-. ]", "_", name.lower())
-
-
-def _one_of(like: Sequence[str], exact: str, role: str, where: str) -> str:
-    """The name that is written exactly so, else the only one that is written alike."""
-    if len(like) > 1 and exact not in like:
-        _choose(like, role, where)
-    return exact if exact in like else like[0]
-
-
-def _choose(choices: Sequence[str], role: str, where: str) -> NoReturn:
-    raise InputError(
-        f"{where}: {role} could be column {' or '.join(choices)}; choose one, columns={{{role!r}: …}}"
-    )
-
-
-def _numbered(pattern: str, names: Sequence[str], where: str, role: str) -> tuple[str, ...]:
-    """The columns `prefix0, prefix1, …` in the order of their numbers, which must be complete."""
-    prefix = re.escape(_plain(pattern[:-1]))
-    alike: dict[int, list[str]] = {}
-    for name in names:
-        match = re.fullmatch(prefix + r"([0-9]{1,6})", _plain(name))
-        if match:
-            alike.setdefault(int(match[1]), []).append(name)
-    hits = {
-        number: _one_of(like, f"{pattern[:-1]}{number}", role, where)
-        for number, like in alike.items()
-    }
-    if not hits:
-        return ()
-    numbers = sorted(hits)
-    gap = next((a + 1 for a, b in pairwise(numbers) if b != a + 1), None)
-    if gap is None and numbers[0] > 1:
-        gap = 0
-    if gap is not None:
-        raise InputError(
-            f"{where}: column {pattern[:-1]}{gap} is missing beside {hits[numbers[-1]]};"
-            " add it, or list the columns to use"
-        )
-    return tuple(hits[number] for number in numbers)
-
-
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "") if names else "none"

@@ -27,7 +27,7 @@ from o2td.sources.cells import (
     pa_bool,
     whole_numbers,
 )
-from o2td.sources.columns import Mapped
+from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where, mix
 
 SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
@@ -109,6 +109,8 @@ class Decoder:
     def _ends(self, batch: Any, where: Where, bare: Bools | None) -> tuple[Bools, Bools]:
         flags = {role: self._flag(batch, role, where, bare) for role in ("terminated", "truncated")}
         terminated, truncated = flags["terminated"], flags["truncated"]
+        if self.mapped.bandit:
+            terminated = np.ones(batch.num_rows, dtype=np.bool_)
         done = self._flag(batch, "done", where, bare)
         if truncated is None:
             truncated = np.zeros(batch.num_rows, dtype=np.bool_)
@@ -332,9 +334,10 @@ class Decoder:
 
     def _per_action(self, batch: Any, where: Where, bare: Bools | None) -> Decoded:
         found: Decoded = {}
-        names = self.mapped.many("target_probs")
-        if names:
-            found["target_probs"] = self._matrix(batch, names, where, bare)
+        for role in ("target_probs", "behavior_probs"):
+            names = self.mapped.many(role)
+            if names:
+                found[role] = self._matrix(batch, names, where, bare)
         names = self.mapped.many("next_target_probs")
         if names:
             sums = sum(as_floats(batch.column(name)) for name in names)

@@ -16,8 +16,8 @@ import numpy as np
 
 from o2td.errors import InputError, O2TDError
 from o2td.sources.ahead import ahead
-from o2td.sources.columns import Mapped
 from o2td.sources.decode import Decoded, Decoder
+from o2td.sources.mapping import Mapped
 from o2td.sources.partition import owned
 from o2td.sources.parts import Part, files_of
 from o2td.sources.places import Where
@@ -163,6 +163,12 @@ class LogSource(Source):
             remarks.append(
                 f"values are of observations; for those of column {state} instead, name it as state"
             )
+        if self.mapped.bandit:
+            return (
+                *remarks,
+                "no column for episodes, steps or ends: each row is one decision with one reward (a"
+                " bandit log), and no discount is needed",
+            )
         if self._from_flags:
             remarks.append("episodes end where terminated or truncated is true")
         if self.mapped.one("step") is None and self.mapped.one("time") is None:
@@ -185,6 +191,8 @@ def _check_needed(mapped: Mapped, name: str, sort: bool) -> bool:
         raise InputError(
             f"{name}: no observations; add columns obs_0, obs_1, … or one integer state"
         )
+    if mapped.bandit:
+        return True
     if not (has("terminated") or has("done") or "terminated" in mapped.never):
         raise InputError(
             f'{name}: no column for terminated; add it, or pass columns={{"terminated": False}} if'

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.columns import Columns, find_columns
+from o2td.sources.columns import Columns
 from o2td.sources.logs import LogSource
+from o2td.sources.mapping import as_bandit, find_columns
 from o2td.sources.parts import Part, PathLike, parts_of
 from o2td.sources.ratio import Ratio
 from o2td.sources.schema import drop_unreadable
@@ -31,13 +32,15 @@ def open_logs(
     Parameters
     ----------
     logs
-        A path, folder or glob, or several: parquet, CSV, NDJSON, Arrow or Feather files. Or a
-        pandas, polars (also lazy) or pyarrow frame or dataset.
+        A path, folder or glob, or several: parquet, CSV, NDJSON, Arrow, .npz or HDF5 files, or
+        ``minari:NAME``. Or a pandas, polars (also lazy) or pyarrow frame or dataset, a dict of
+        arrays, or a Minari dataset.
     columns
         Roles and their columns: a mapping, a `Columns`, or the path of a TOML file. What is not
         named is found by its default name or a usual synonym.
     discount
-        Gamma, of every transition that does not terminate.
+        Gamma, of every transition that does not terminate. A log without it whose columns speak of
+        no episodes, steps or ends is one of single decisions (a bandit log).
     target
         The policy to evaluate: a callable from a batch of observations (or states) to (n, A)
         probabilities, an (S, A) array, or "behavior" for the policy that made the log. None: the
@@ -63,22 +66,24 @@ def open_logs(
     >>> source.info.dropped
     {'no final observation': 1}
     """
-    return _opened(parts_of(logs), columns, discount, target, behavior, sort, densities)
+    chosen = Columns.make(columns)
+    return _opened(parts_of(logs, chosen), chosen, discount, target, behavior, sort, densities)
 
 
 def _opened(
     parts: list[Part],
-    columns: Columns | Mapping[str, Any] | PathLike | None,
+    chosen: Columns,
     discount: float | None,
     target: Any,
     behavior: Any,
     sort: bool = False,
     densities: bool = False,
 ) -> LogSource:
-    chosen = Columns.make(columns)
     first, name = parts[0].schema(), parts[0].label
-    found = find_columns(_unique(first.names, name), chosen, name)
+    found = find_columns(_unique(first.names, name), chosen, name, parts[0].groups)
     mapped = drop_unreadable(found, first, chosen)
+    if discount is None:
+        mapped = as_bandit(mapped)
     names = None if "action" in mapped.roles else found.one("action")
     ratio = Ratio(mapped, target, behavior, densities, names)
     return LogSource(parts, ratio, discount, sort)
@@ -115,7 +120,7 @@ def minari(dataset: Any, *, discount: float, target: Any = None, behavior: Any =
             f"{form.label}: actions are {form.actions}; a target policy needs discrete actions"
         )
     chosen = "behavior" if target is None else target
-    return _opened([Part(form)], None, discount, chosen, behavior)
+    return _opened([Part(form)], Columns(), discount, chosen, behavior)
 
 
 def rollouts(
@@ -169,5 +174,5 @@ def rollouts(
     form = Gymnasium(Play(env, policy, amount, steps is not None, seed, target))
     if form.discrete:
         chosen = "behavior" if target is None else target
-        return _opened([Part(form)], None, discount, chosen, None)
-    return _opened([Part(form)], None, discount, None, None, densities=True)
+        return _opened([Part(form)], Columns(), discount, chosen, None)
+    return _opened([Part(form)], Columns(), discount, None, None, densities=True)

@@ -17,7 +17,9 @@ from typing import Any
 
 from o2td.errors import FormatError, InputError, import_extra
 from o2td.registry import FORMATS
+from o2td.sources.columns import Columns
 from o2td.sources.format import Format
+from o2td.sources.nested import EPISODES, Nested
 from o2td.sources.places import brief
 
 _COMPRESSED = (".gz", ".bz2", ".zst")  # of text formats
@@ -26,29 +28,66 @@ PathLike = str | os.PathLike[str]
 
 
 class Part:
-    """One file or object of a log, read by its format."""
+    """One file or object of a log, read by its format; nested columns are made flat."""
 
-    def __init__(self, format_: Format) -> None:
+    def __init__(self, format_: Format, given: Columns | None = None) -> None:
         self.format = format_
         self.label = format_.label
+        self._given = given or Columns()
+        self._nested: Nested | None = None
+        self._peeked = False
+
+    @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns that each nested column was spread into, once the schema was read."""
+        return self._nested.groups if self._nested else {}
 
     def schema(self) -> Any:
-        """Names and Arrow types of the columns."""
+        """Names and Arrow types of the flat columns."""
+        pa = import_extra("pyarrow", "logs")
+        if self._nested is not None:
+            return self._nested.schema
+        self._peeked = True
         with self._reading():
             schema = self.format.schema()
-            _ = schema.names  # decoded now: a name may not be text
+            names = schema.names  # decoded now: a name may not be text
+            deep = any(pa.types.is_nested(kind) for kind in schema.types)
+            if deep:
+                kinds = dict.fromkeys(names, "any")
+                first = next(iter(self.format.batches(kinds, EPISODES)), None)
+                if first is not None and first.num_rows:
+                    self._nested = Nested(schema, first.slice(0, EPISODES), self._given, self.label)
+                    return self._nested.schema
         return schema
 
     def batches(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         """Record batches of at most `rows` rows with the columns of `kinds`."""
         with self._reading():
-            for batch in self.format.batches(kinds, rows):
+            for batch in self._flat(kinds, rows):
                 for low in range(0, batch.num_rows, rows):
                     yield batch.slice(low, rows)
+
+    def _flat(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
+        if not self._peeked:
+            self.schema()
+        nested = self._nested
+        if nested is None:
+            yield from self.format.batches(kinds, rows)
+            return
+        columns: dict[str, str] = dict.fromkeys(nested.needed(list(kinds)), "any")
+        for name, kind in kinds.items():
+            if columns[nested.source[name]] == "any":
+                columns[nested.source[name]] = kind
+        first = 0
+        for batch in self.format.batches(columns, EPISODES if nested.episodes else rows):
+            yield from nested.flat(batch, list(kinds), first, rows)
+            first += batch.num_rows
 
     def verified(self, columns: set[str]) -> bool:
         """Whether checksums protect these columns against silent damage."""
         with self._reading():
+            if self._nested is not None:
+                columns = {self._nested.source[name] for name in columns}
             return self.format.verified(columns)
 
     @contextmanager
@@ -70,22 +109,22 @@ class Part:
             ) from None
 
 
-def parts_of(logs: Any) -> list[Part]:
+def parts_of(logs: Any, given: Columns) -> list[Part]:
     """The parts of an object that a format takes, of a name with a scheme, or of paths."""
     taken = next((form for form in _formats() if form.takes(logs)), None)
     if taken is not None:
-        return [Part(taken(logs))]
+        return [Part(taken(logs), given)]
     if isinstance(logs, Iterable | os.PathLike) and not (
         isinstance(logs, Mapping) or hasattr(logs, "dtype")
     ):
-        return files_of(logs)
+        return files_of(logs, given)
     raise InputError(
         f"logs: {type(logs).__name__} is not a path or a frame of pandas, polars or pyarrow;"
-        " name a file, or make a frame of it"
+        " name a file, or make a frame (or a dict of arrays) of it"
     )
 
 
-def files_of(paths: PathLike | Iterable[PathLike]) -> list[Part]:
+def files_of(paths: PathLike | Iterable[PathLike], given: Columns | None = None) -> list[Part]:
     """All log files of the paths, folders (searched to the bottom), globs and schemes, in order."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
@@ -96,7 +135,7 @@ def files_of(paths: PathLike | Iterable[PathLike]) -> list[Part]:
                 f"logs: {type(one).__name__} among the paths; name files, or pass one frame of pandas,"
                 " polars or pyarrow"
             )
-    parts = [part for one in several for part in _expanded(os.fspath(one))]
+    parts = [part for one in several for part in _expanded(os.fspath(one), given)]
     labels = [part.label for part in parts]
     if len(set(labels)) < len(labels):
         twice = min(label for label, count in Counter(labels).items() if count > 1)
@@ -125,13 +164,13 @@ def _format_of(path: Path) -> type[Format] | None:
     return next((form for form in fits if form.text or not packed), None)
 
 
-def _expanded(text: str) -> list[Part]:
+def _expanded(text: str, given: Columns | None) -> list[Part]:
     path = Path(text)
     scheme, colon, rest = text.partition(":")
     if colon and not path.exists():
         named = next((form for form in _formats() if form.scheme == scheme), None)
         if named is not None:
-            return [Part(named(rest))]
+            return [Part(named(rest), given)]
     if path.is_dir():
         found = [file for file in path.rglob("*") if _is_log(file, path)]
         if not found:
@@ -145,16 +184,16 @@ def _expanded(text: str) -> list[Part]:
             raise InputError(f"{text}: no file matches this pattern")
     else:
         raise InputError(f"{text}: there is no such file or folder")
-    return [_part(file) for file in sorted(found, key=_natural)]
+    return [_part(file, given) for file in sorted(found, key=_natural)]
 
 
-def _part(file: Path) -> Part:
+def _part(file: Path, given: Columns | None) -> Part:
     form = _format_of(file)
     if form is None:
         raise InputError(f"{file}: unknown format; rename or convert it to one of {_endings()}")
     if file.stat().st_size == 0:
         raise FormatError(f"{file}: is empty (0 bytes); leave it out, or restore it")
-    return Part(form(file))
+    return Part(form(file), given)
 
 
 def _is_log(file: Path, folder: Path) -> bool:

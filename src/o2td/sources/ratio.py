@@ -18,7 +18,7 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.sources.cells import LARGEST
-from o2td.sources.columns import Mapped
+from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where
 from o2td.sources.rows import inputs_of, successors_of
 
@@ -68,10 +68,13 @@ class Ratio:
         )
         if not (self.given or self.on_policy or wants):
             raise InputError(f"logs: nothing says how likely the target's actions are; {NEEDED}")
-        known = self.behavior is not None or has("behavior_prob") or has("behavior_logprob")
+        self.listed = self.behavior is None and not has("behavior_prob") and has("behavior_probs")
+        known = self.behavior is not None or any(
+            has(role) for role in ("behavior_prob", "behavior_logprob", "behavior_probs")
+        )
         self.estimate = not (self.given or self.on_policy or known)
         self.discrete = not (self.given or self.on_policy) and (
-            self.estimate or self.policy is not None or has("target_probs")
+            self.estimate or self.listed or self.policy is not None or has("target_probs")
         )
         if (self.discrete or self._matrix(self.behavior)) and not has("action"):
             if self.names is not None:
@@ -110,6 +113,8 @@ class Ratio:
             return "behaviour estimated from the log"
         if self.behavior is not None:
             return "behaviour policy"
+        if self.listed:
+            return f"column {self.mapped.many('behavior_probs')[0]} …"
         return f"column {self.mapped.one('behavior_prob') or self.mapped.one('behavior_logprob')}"
 
     # -- one chunk ---------------------------------------------------------------------------------
@@ -119,6 +124,10 @@ class Ratio:
         n = len(rows["reward"])
         self._target_matrix(rows, place)
         target_log, behavior_log = rows.pop("target_logprob"), rows.pop("behavior_logprob")
+        listed = rows.pop("behavior_probs")
+        if self.listed and rows["action"] is not None:
+            _check_rows(listed, self.mapped.many("behavior_probs")[0], place)
+            rows["behavior_prob"] = self._take(listed, rows["action"], place)
         if self.on_policy or self.given:
             ratio = np.ones(n) if self.on_policy else rows["rho"]
             self._range(ratio, "rho", place, low=0.0, high=np.inf, log=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.columns import Columns, Mapped
+from o2td.sources.columns import Columns
+from o2td.sources.mapping import Mapped
 from o2td.sources.parts import Part
 
 _INTS = ("state", "next_state", "step")

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
-from o2td.sources.columns import Mapped
 from o2td.sources.decode import Decoded
 from o2td.sources.info import LogInfo
+from o2td.sources.mapping import Mapped
 from o2td.sources.places import Where
 from o2td.sources.ratio import Ratio
 from o2td.sources.rows import LogRows
@@ -33,6 +33,8 @@ class Source:
     """
 
     def __init__(self, ratio: Ratio, discount: float | None) -> None:
+        if ratio.mapped.bandit and discount is None:
+            discount = 0.0  # nothing follows a decision
         if discount is None and ratio.mapped.one("discount") is None:
             raise InputError("discount: pass it, such as discount=0.99")
         column = ratio.mapped.one("discount")

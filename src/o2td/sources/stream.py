@@ -25,7 +25,10 @@ from o2td.sources.places import Keys, Where
 from o2td.sources.ratio import Place, Ratio
 from o2td.sources.rows import NO_FINAL, UNHELD, LogRows, LoneStarts, inputs_of
 
-_RATIO = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
+_RATIO = (
+    *("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob"),
+    *("behavior_probs",),
+)
 _FLAGS = ("terminated", "truncated")
 ALONE = "final observation without a step before it"
 _WAITING = 1 << 17  # lone starts held until a chunk comes that they can go with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from o2td.sources.formats.episodes import Episode, Episodes
 
 
 class Minari(Episodes):
-    """A Minari dataset, or the id of one that is stored on this machine; nothing is downloaded."""
+    """A Minari dataset, the id of one on this machine, or its folder; nothing is downloaded."""
 
     name = "minari"
     scheme = "minari"
@@ -26,7 +27,10 @@ class Minari(Episodes):
         package = import_extra("minari", "minari")
         if isinstance(place, str):
             try:
-                place = package.load_dataset(place, download=False)
+                if Path(place).is_dir():
+                    place = package.MinariDataset(Path(place) / "data")
+                else:
+                    place = package.load_dataset(place, download=False)
             except (FileNotFoundError, ValueError) as error:
                 raise InputError(f"{place}: no such dataset on this machine ({error})") from None
         super().__init__(place, place.observation_space, place.action_space)

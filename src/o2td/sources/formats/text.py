@@ -17,6 +17,7 @@ from typing import IO, Any, ClassVar
 
 from o2td.errors import FormatError, InputError, import_extra
 from o2td.sources.format import Format
+from o2td.sources.nested import is_list
 from o2td.sources.places import ROWS, brief
 
 TEXT_BLOCK = 16 << 20  # bytes of text parsed at a time
@@ -54,6 +55,7 @@ class Text(Format):
         cells = {
             name: digits.get(kind, kind) if str(types[name]) == "int64" else kind
             for name, kind in columns.items()
+            if not import_extra("pyarrow", "logs").types.is_nested(types[name])
         }
         with self._refusing(cells), self.opened(types, TEXT_BLOCK) as reader:
             yield from reader
@@ -68,6 +70,9 @@ class Text(Format):
         types: dict[str, Any] = {}
         for name, kind in columns.items():
             seen = sniffed.field(name).type
+            if pa.types.is_nested(seen):
+                types[name] = seen if kind == "any" else _widened(seen)
+                continue
             missing = pa.types.is_null(seen)
             types[name] = pa.float64() if kind == "float" or missing else seen
             if kind == "int" and not pa.types.is_floating(seen):
@@ -100,6 +105,16 @@ class Text(Format):
         except (OSError, EOFError, ImportError) as error:
             return f"{self.label}: cannot be read to its end ({error}); restore it from a copy"
         return None if found is None else f"{self.label}: {found}"
+
+
+def _widened(kind: Any) -> Any:
+    """The same nested type with numbers as float64: later rows may have a fraction."""
+    pa = import_extra("pyarrow", "logs")
+    if is_list(kind):
+        return pa.list_(_widened(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _widened(field.type)) for field in kind])
+    return pa.float64() if pa.types.is_integer(kind) or pa.types.is_null(kind) else kind
 
 
 def _lines(file: Path) -> IO[str]:
