@@ -122,8 +122,10 @@ def _check_flags(given: Columns) -> None:
 def called(name: str, role: str, given: Columns) -> bool:
     """Whether a column bears the role's name: the one given, else any of the usual ones.
 
-    >>> called("Rewards", "reward", Columns()), called("Rewards", "reward", Columns(reward="r"))
-    (True, False)
+    >>> called("Rewards", "reward", Columns())
+    True
+    >>> called("Rewards", "reward", Columns(reward="profit"))
+    False
     """
     value = getattr(given, role)
     return name == value if isinstance(value, str) else _plain(name) in SYNONYMS[role]
