@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.transitions import Transitions
 
 if TYPE_CHECKING:
     from o2td.model import Model
 
-Floats = npt.NDArray[np.float64]
 Memory = dict[str, npt.NDArray[Any]]
 
 __all__ = ["Emphasis", "FollowOn", "Omega", "Uniform", "as_emphasis"]

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 from numba.extending import overload
 
 from o2td.arguments import instance, number
-from o2td.arrays import as_numbers, as_rows, check_finite, vector
+from o2td.arrays import Floats, as_numbers, as_rows, check_finite, vector
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.exact.system import Compressed, check_width, compress, dense, orthonormalizer
@@ -25,8 +24,6 @@ from o2td.problem import Problem
 from o2td.transitions import Transitions
 
 __all__ = ["Quadratic", "evaluate", "held_out", "held_out_rmspbe", "rmsbe", "rmse", "rmspbe"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td import chain
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from o2td.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

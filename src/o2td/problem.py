@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from o2td import chain
 from o2td.arguments import choice, switch, text, whole
-from o2td.arrays import as_rows, check_finite, in_memory, own
+from o2td.arrays import Bools, Floats, as_rows, check_finite, in_memory, own
 from o2td.errors import InputError
 from o2td.mdp import (
     by_pair,
@@ -30,8 +30,6 @@ from o2td.mdp import (
 )
 from o2td.transitions import Transitions
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Small = npt.NDArray[np.int32]
 
 

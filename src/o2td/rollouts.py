@@ -11,14 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import InputError
 from o2td.mdp import ROUNDING, rounding
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class ValueEstimate(NamedTuple):

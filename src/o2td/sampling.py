@@ -19,10 +19,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import lower_builtin, type_callable
 
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Seed = int | Sequence[int] | np.random.SeedSequence
 
 

@@ -18,17 +18,15 @@ from math import ceil, log
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td.arguments import choice, switch, text, unit, whole
-from o2td.arrays import as_numbers, check_finite, in_memory
+from o2td.arrays import Floats, as_numbers, check_finite, in_memory
 from o2td.errors import InputError, NoAnswerError
 from o2td.rollouts import Rollout, Simulator, ValueEstimate
 from o2td.transitions import Transitions
 
 __all__ = ["Rollout", "SimulatedProblem", "ValueEstimate"]
 
-Floats = npt.NDArray[np.float64]
 
 MAX_ROWS = 1 << 34  # steps of one roll-out: more would not fit into memory
 _NEGLIGIBLE = 1e-8  # a return ends where the discount has fallen to this

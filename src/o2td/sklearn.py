@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import InputError, import_extra
 from o2td.registry import LEARNERS, SOLVERS
 from o2td.transitions import Transitions
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ValueRegressor"]
 
-Floats = npt.NDArray[np.float64]
 _DISCOUNT = 0.99  # where successors are given and no discount is
 
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Bools, Floats
 from o2td.chain.sparse import SparseInverse
 from o2td.errors import InputError, NoAnswerError
 
 __all__ = ["DENSE_LIMIT", "solve", "solve_transposed", "stationary_distribution"]
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 DENSE_LIMIT = 2000
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import NoAnswerError
 
 __all__ = ["SparseInverse"]
 
-Floats = npt.NDArray[np.float64]
 
 _BACKWARD = 1e-12  # accepted |b - (I - K) x| / (|b| + |x|)
 _RESIDUAL = 1e-13  # at which an iteration ends, as a share of |b|

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import InputError
-
-Floats = npt.NDArray[np.float64]
 
 MAX_NUMBERS = 1 << 31  # of one table: 16 GiB
 _DOMAIN = 0xD0  # keeps what a domain draws apart from what `sample` draws with the same seed

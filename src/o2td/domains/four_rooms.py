@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td.arguments import choice, unit, whole
-from o2td.domains.common import Floats
+from o2td.arrays import Bools, Floats, Ints
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Cell = tuple[int, int]
 
 SIZE = 11

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td.arguments import switch, unit, whole
-from o2td.domains.common import Floats, fitting, generator, shares
+from o2td.arrays import Floats, Ints
+from o2td.domains.common import fitting, generator, shares
 from o2td.errors import InputError
 from o2td.problem import Problem
-
-Ints = npt.NDArray[np.int64]
 
 MAX_PEAK = 64  # all beyond is the same: one action
 _FAINT = 1e-280

@@ -11,16 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td.arguments import unit, whole
-from o2td.domains.common import Floats
+from o2td.arrays import Bools, Floats
 from o2td.errors import InputError, import_extra
 from o2td.mdp import numbers
 from o2td.problem import Problem
 from o2td.simulated import SimulatedProblem
-
-Bools = npt.NDArray[np.bool_]
 
 _DENSE_TABLE = 2000  # states up to which one feature a state is a dense matrix
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from o2td import chain
 from o2td.arguments import choice, unit, whole
-from o2td.domains.common import Floats, fitting, generator, shares
+from o2td.arrays import Floats
+from o2td.domains.common import fitting, generator, shares
 from o2td.problem import Problem
 
 _LEAST = 1e-5  # added to every weight, so that all transitions and actions are possible

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.arguments import choice, unit
-from o2td.domains.common import Floats
+from o2td.arrays import Floats
 from o2td.problem import Problem
 
 STATES = 5

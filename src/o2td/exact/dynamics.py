@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.exact.graded import Deflated, sizes, spectrum
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.system import Floats, check_width, finite, system
+from o2td.exact.system import check_width, finite, system
 from o2td.exact.truth import model
 from o2td.learners.parameters import initial
 from o2td.problem import Problem

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
+
 __all__ = ["Deflated", "sizes", "spectrum"]
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 Complexes = npt.NDArray[np.complex128]
 

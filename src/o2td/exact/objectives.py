@@ -17,17 +17,9 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
-from o2td.arrays import as_numbers
+from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import (
-    Compressed,
-    Floats,
-    compress,
-    dense,
-    finite,
-    orthonormalizer,
-    system,
-)
+from o2td.exact.system import Compressed, compress, dense, finite, orthonormalizer, system
 from o2td.problem import Problem
 
 _TINY = 1e-290  # a square below is rounding, or has faded away

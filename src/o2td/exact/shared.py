@@ -13,13 +13,12 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.model import Model
 
 __all__ = ["SharedModel"]
 
-Floats = npt.NDArray[np.float64]
 
 _ROOM = 3 << 27  # bytes of sums that are kept
 

@@ -13,13 +13,11 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td import chain
+from o2td.arrays import Floats
 from o2td.errors import InputError, NoAnswerError
 from o2td.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 MOST_FEATURES = 1 << 14
 _BLOCK = 1 << 21  # entries of a block of rows that QR sees at a time

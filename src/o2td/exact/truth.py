@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2td.exact.system import Floats, finite, system
+from o2td.arrays import Floats
+from o2td.exact.system import finite, system
 from o2td.model import Model
 from o2td.problem import Problem
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.linalg  # noqa: F401 - its BLAS must be loaded before the threads are limited
 
 from o2td import exact, metrics
+from o2td.arrays import Floats
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.files import Labels, encode, records_of
 from o2td.experiments.planning import canonical
@@ -28,9 +29,6 @@ from o2td.simulated import SimulatedProblem
 from o2td.transitions import Transitions
 
 __all__ = ["build_problem", "execute", "make_algorithm", "try_out"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class KeyedError(InputError):

@@ -15,12 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import listed, shown, whole
-from o2td.arrays import as_array
+from o2td.arrays import Floats, Ints, as_array
 from o2td.errors import FormatError, InputError
 from o2td.registry import FEATURES
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 STATE_VERSION = 1
 MAX_DENSE = 1_000_000  # features of a dense row

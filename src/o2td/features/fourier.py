@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import whole
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
-from o2td.features.base import MAX_DENSE, Floats, Ints, product_within
+from o2td.features.base import MAX_DENSE, product_within
 from o2td.features.scaling import Dense
 
 _PRODUCT_FROM = 16  # length of a product's inner loop from which it beats one cosine a feature

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from o2td.arguments import whole
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
-from o2td.features.base import MAX_DENSE, Floats, Ints
+from o2td.features.base import MAX_DENSE
 from o2td.features.scaling import Dense
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.errors import InputError
-from o2td.features.base import MAX_DENSE, Floats, bins_of, numbers_in, product_within
+from o2td.features.base import MAX_DENSE, bins_of, numbers_in, product_within
 from o2td.features.scaling import Dense
 
 

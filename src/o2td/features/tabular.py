@@ -12,17 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import whole
-from o2td.arrays import as_array
+from o2td.arrays import Ints, as_array
 from o2td.errors import InputError
-from o2td.features.base import (
-    MAX_SPARSE,
-    Ints,
-    Transformer,
-    as_states,
-    bins_of,
-    one_hot,
-    product_within,
-)
+from o2td.features.base import MAX_SPARSE, Transformer, as_states, bins_of, one_hot, product_within
 from o2td.features.scaling import Bounded
 
 

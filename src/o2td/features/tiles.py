@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import whole
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
-from o2td.features.base import MAX_SPARSE, Floats, Ints, bins_of, product_within
+from o2td.features.base import MAX_SPARSE, bins_of, product_within
 from o2td.features.scaling import Bounded, dense_output
 
 _MAX_TILINGS = 1 << 20  # each is a one in every row

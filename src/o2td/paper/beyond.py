@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import import_extra
 from o2td.experiments.loading import Results
 from o2td.paper.charts import draw_lambda, draw_shares, draw_spread
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["nearness", "stability", "theory"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def nearness(results: Results, folder: Folder) -> Section:

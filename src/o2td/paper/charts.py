@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.errors import import_extra
 from o2td.report.drawing import WIDTH, Folder, figure, svg, tidy
 from o2td.report.statistics import Interval
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw_dots", "draw_lambda", "draw_oblique", "draw_shares", "draw_spread"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def draw_spread(

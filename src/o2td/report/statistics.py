@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 __all__ = ["Interval", "mean", "median", "ratio_of_means", "slope", "wilson"]
 
 _RESAMPLES = 2000
-Floats = npt.NDArray[np.float64]
 
 
 class Interval(NamedTuple):

@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.arguments import choice, number, switch
+from o2td.arrays import Floats
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect, estimates
 from o2td.solvers.base import Solver, Statistics, model_rows, refuse_overflow
 from o2td.solvers.linear import (
-    Floats,
     Solution,
     backward_error,
     conclude,

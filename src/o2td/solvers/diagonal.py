@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.solvers.aggregate import Aggregate, row_norms, scaled
-from o2td.solvers.linear import Floats, triangle
+from o2td.solvers.linear import triangle
 
 __all__ = ["Diagonal", "Suited"]
 

@@ -23,10 +23,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from o2td.arrays import freeze
+from o2td.arrays import Floats, freeze
 from o2td.solvers import kernels
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
-from o2td.solvers.linear import Floats
 from o2td.solvers.system import dense_rows, refuse_wide
 from o2td.transitions import DenseRows, Transitions
 

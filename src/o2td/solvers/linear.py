@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import freeze
+from o2td.arrays import Floats, freeze
 from o2td.solvers.pivoted import pivoted
-
-Floats = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer

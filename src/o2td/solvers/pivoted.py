@@ -12,9 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
+
 __all__ = ["Pivoted", "pivoted"]
 
-Floats = npt.NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
 _SMALL = 256  # columns up to which singular values cost little

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.solvers.linear import Floats, Solution, solve, triangle
+from o2td.arrays import Floats
+from o2td.solvers.linear import Solution, solve, triangle
 
 
 def regress(

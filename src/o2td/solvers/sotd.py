@@ -17,12 +17,12 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.arguments import choice, number, whole
+from o2td.arrays import Floats
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates
 from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.linear import (
     POOR,
-    Floats,
     Solution,
     conclude,
     condition_of,

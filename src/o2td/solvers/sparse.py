@@ -8,16 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.solvers.linear import (
-    EPS,
-    POOR,
-    Floats,
-    Solution,
-    backward_error,
-    conclude,
-    rounding,
-    top,
-)
+from o2td.arrays import Floats
+from o2td.solvers.linear import EPS, POOR, Solution, backward_error, conclude, rounding, top
 
 _PASSES = 3
 _LARGER = 4  # powers of two

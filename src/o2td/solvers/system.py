@@ -17,12 +17,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from o2td.arrays import freeze
+from o2td.arrays import Floats, freeze
 from o2td.errors import InputError
 from o2td.model import Model
 from o2td.solvers import kernels
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
-from o2td.solvers.linear import Floats
 from o2td.transitions import DenseRows, Transitions
 
 SPARSE_FEATURES = 4096  # sparse features beyond this number give a sparse A

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.experiments.loading import Results
 from o2td.paper.claims.base import Verdict, below, claim, judge, listed
 from o2td.report.statistics import Interval, number, ratio_of_means
@@ -22,8 +22,6 @@ WEIGHTINGS = {"normalized": "normalised by Σρ", "ordinary": "as printed"}
 FAR = 0.5  # "far below": at most half, and less beyond chance
 NAMES = {"rmse": "RMSE", "rmspbe": "RMSPBE"}
 WAYS = {"shown": "printed step sizes", "tuned": "tuned step sizes"}
-
-Floats = npt.NDArray[np.float64]
 
 
 def sotd_ratios(results: Results) -> dict[str, list[Interval]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.experiments.loading import Results
 from o2td.paper.claims.base import DEPENDS, NOT, REPRODUCED, Verdict, claim, judge, listed
 from o2td.report.statistics import Interval, mean, median, number, percent, slope, wilson
@@ -18,8 +18,6 @@ NEAR = 1.1  # error over the least possible up to which a limit counts as near t
 LINEAR = (0.8, 1.2)  # power of d that counts as O(d)
 UNLIKELY = 1.25  # root mean square of standard scores that chance does not explain
 READINGS = ("printed", "sample", "state", "moments")
-
-Floats = npt.NDArray[np.float64]
 
 
 def _values(results: Results, study: str, **wanted: Any) -> Floats:

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from o2td import exact
+from o2td.arrays import Floats
 from o2td.domains import garnet
 from o2td.experiments.studies import Measurement
 from o2td.problem import Problem
 from o2td.solvers import SOTD
-
-Floats = npt.NDArray[np.float64]
 
 __all__ = ["theory"]
 
