@@ -29,6 +29,12 @@ def command(
     discount: Annotated[
         float | None, typer.Option(help="Discount of every step, such as 0.99.", show_default=False)
     ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            metavar="H", help="Steps over which rewards count; without it, until episodes end."
+        ),
+    ] = None,
     features: Annotated[
         str, typer.Option(help="tabular, fourier:3, tiles:8x8, … or auto (held-out episodes).")
     ] = "auto",
@@ -108,6 +114,7 @@ def command(
         source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
         given = None if states is None else Given(states, source)
         settings = {
+            "horizon": horizon,
             "features": features,
             "methods": "all" if everything else methods,
             "confidence": confidence,
@@ -231,6 +238,7 @@ def answer_of(evaluation: Evaluation) -> dict[str, Any]:
             "reasons": evaluation.reasons,
             "estimates": [estimate.as_dict() for estimate in evaluation.estimates],
             "diagnostics": {**evaluation.diagnostics, "features": evaluation.features},
+            "tests": [test.as_dict() for test in evaluation.tests],
         }
     )
     return found

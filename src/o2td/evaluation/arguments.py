@@ -17,9 +17,17 @@ _LEAST_LANES = 20
 
 
 def check_arguments(
-    confidence: Any, seed: Any, trace: Any, lanes: Any, thresholds: Any, features: Any
+    confidence: Any,
+    seed: Any,
+    trace: Any,
+    lanes: Any,
+    thresholds: Any,
+    features: Any,
+    horizon: Any = None,
 ) -> None:
     """Refuse what cannot be used, naming the argument and what to pass."""
+    if horizon is not None and (not _whole(horizon) or horizon < 1):
+        raise InputError(f"horizon: {horizon!r} is not a number of steps; pass one such as 25")
     if not _number(confidence) or not 0.0 < confidence < 1.0:
         raise InputError(f"confidence: {confidence!r} is not between 0 and 1; pass 0.95")
     if not _seed(seed):

@@ -140,6 +140,10 @@ class Estimator(ABC):
         """Reasons of its own not to trust the estimate, each with the verdict that it allows."""
         return iter(())
 
+    def spared(self, study: Study) -> tuple[str, ...]:
+        """Names of tests of the log whose failure does not concern it, whatever its kind."""
+        return ()
+
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
         """Shares of the value that dropped rows may cost this estimator, each in words."""
         return iter(())

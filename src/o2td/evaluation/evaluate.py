@@ -11,12 +11,13 @@ from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.bootstrap import LANES
 from o2td.evaluation.episodes import Log
-from o2td.evaluation.log_test import Finding
+from o2td.evaluation.horizon import HorizonLog
+from o2td.evaluation.log_test import BIASED, Finding
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import run_passes
 from o2td.evaluation.result import Estimate, Evaluation, finite
 from o2td.evaluation.study import Settings, Study
-from o2td.evaluation.thresholds import Thresholds
+from o2td.evaluation.thresholds import CANNOT, Thresholds
 from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, recommend
 from o2td.registry import LOG_TESTS
 
@@ -36,6 +37,7 @@ def evaluate(
     lanes: int = LANES,
     thresholds: Thresholds | None = None,
     influence: bool = False,
+    horizon: int | None = None,
     **options: Any,
 ) -> Evaluation:
     """The value of the target policy, `E[V(s_0)]`, from logs of another policy.
@@ -70,6 +72,8 @@ def evaluate(
         What the verdicts turn on.
     influence
         Keep what each episode moves each estimate by, for `Evaluation.influence`.
+    horizon
+        Steps over which rewards count; later ones do not. None: until episodes terminate.
     options
         More for `open_logs`: `columns`, `behavior`, `sort`, `densities`.
 
@@ -83,11 +87,14 @@ def evaluate(
     >>> answer.verdict, answer.recommended.method, round(answer.recommended.value, 6)
     ('trust', 'lstd', 0.75)
     """
-    check_arguments(confidence, seed, trace, lanes, thresholds, features)
+    check_arguments(confidence, seed, trace, lanes, thresholds, features, horizon)
     named = method_names(methods)
     bounds = thresholds or Thresholds()
     log = Log.of(logs, discount, target, **options)
-    study = Study(log, Settings(features, confidence, seed, lanes, trace, bounds, influence))
+    if horizon is not None:
+        log = HorizonLog(log, horizon)
+    settings = Settings(features, confidence, seed, lanes, trace, bounds, influence, horizon)
+    study = Study(log, settings)
     tests = [LOG_TESTS[name]() for name in LOG_TESTS]
     # Threads that wait for each other cost more than they save on systems of some hundred rows.
     with import_extra("threadpoolctl", "logs").threadpool_limits(1, user_api="blas"):
@@ -100,7 +107,7 @@ def _answer(study: Study, findings: list[Finding]) -> Evaluation:
     cases = study.cases()
     for case in study.judged(cases):
         judge(case, study)
-        _heed(case, findings)
+        _heed(case, findings, study)
     bounds = study.settings.thresholds
     doubt_fits(cases, bounds)
     best = recommend(cases)
@@ -120,10 +127,17 @@ def _answer(study: Study, findings: list[Finding]) -> Evaluation:
     )
 
 
-def _heed(case: Case, findings: list[Finding]) -> None:
+def _heed(case: Case, findings: list[Finding], study: Study) -> None:
     """Note what tests of the log have against an estimate of this kind."""
+    kind, spared = case.estimator.kind, case.estimator.spared(study)
+    if study.settings.horizon is not None and kind in BIASED and "clock" not in spared:
+        case.contradicted = True
+        case.note(CANNOT, f"it knows no time, and the value over {study.steps} steps is asked for")
     for found in findings:
-        if not found.passed and case.estimator.kind in found.kinds:
+        if found.passed or found.name in spared:
+            continue
+        if kind in found.biased or kind in found.kinds:
+            case.contradicted |= kind in found.biased
             case.note(found.verdict, found.reason)
 
 

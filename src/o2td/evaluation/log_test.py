@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "LogTest"]
 
 KINDS = ("fit", "history", "hybrid", "learner")
+BIASED = ("fit", "learner")  # what takes states for all that matters
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class Finding:
         What to do about it.
     kinds : tuple of str
         The kinds of estimators whose verdict is at most this one.
+    biased : tuple of str
+        The kinds whose estimates it biases, which is worse: others of the same verdict go first.
+        Estimators that are `spared` are not among them.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class Finding:
     sentence: str
     remedy: str = ""
     kinds: tuple[str, ...] = KINDS
+    biased: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.verdict not in (TRUST, CAUTION, CANNOT):
@@ -72,7 +77,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        return {**vars(self), "kinds": list(self.kinds)}
+        return {**vars(self), "kinds": list(self.kinds), "biased": list(self.biased)}
 
 
 class LogTest(ABC):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.evaluation.basis import Cells
 from o2td.evaluation.bootstrap import LANES, Interval, bca, rule_of_three, sandwich
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.coverage import unlogged_regions
@@ -16,8 +17,13 @@ from o2td.evaluation.estimator import Estimator, Outcome
 from o2td.evaluation.estimators import REFERENCE, known, make
 from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
 from o2td.evaluation.fitting import Fitting
+from o2td.evaluation.horizon import ModelSystem
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.influence import Baseline, Influences
+from o2td.evaluation.log_tests.clock import clock_step
+from o2td.evaluation.log_tests.memory import dependence
+from o2td.evaluation.log_tests.seen import seen
+from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
@@ -42,6 +48,7 @@ class Settings:
     trace: float | None = None
     thresholds: Thresholds = field(default_factory=Thresholds)
     influence: bool = False
+    horizon: int | None = None
 
 
 class Study:
@@ -83,6 +90,29 @@ class Study:
     def sample(self) -> Episodes:
         """Some whole episodes, at most about 100,000 rows, chosen by their keys alone."""
         return self.survey.sample.joined()
+
+    @cached_property
+    def steps(self) -> int | None:
+        """The horizon asked for, or the step at which a clock ends episodes."""
+        return self.settings.horizon or clock_step(seen(self))[0]
+
+    @cached_property
+    def past(self) -> Past | None:
+        """The part of the past that joins the state where the state alone is not enough."""
+        view, survey = seen(self), self.survey
+        states = self.sample.rows.state is not None and self.sample.rows.observation is None
+        if not states or view.action is None or not dependence(view, view.pair)[0].alarming:
+            return None
+        actions = max(survey.n_actions, int(np.asarray(view.rows.action).max()) + 1)
+        return choose_past(view, int(survey.high) + 1, actions, int(view.length.max()))
+
+    def model(self, basis: Cells, steps: int | None) -> ModelSystem:
+        """A model of cells and actions, or of cells alone where the target's choices are not known."""
+        rows, survey = self.sample.rows, self.survey
+        known = rows.target_probs is not None and rows.action is not None
+        actions = max(survey.n_actions, 1) if known else 1
+        lanes = self.settings.lanes
+        return ModelSystem(basis, actions, steps, survey.largest_discount, lanes)
 
     @property
     def weighed(self) -> Weighed:

@@ -18,7 +18,9 @@ from o2td.evaluation.estimators.o2td import O2TDEstimator
 from o2td.evaluation.estimators.pdis import PerDecisionIS
 from o2td.evaluation.estimators.plugin import PluginEstimator
 from o2td.evaluation.estimators.sotd import SOTDEstimator
+from o2td.evaluation.estimators.stacked import StackedEstimator
 from o2td.evaluation.estimators.tdrc import TDRCEstimator
+from o2td.evaluation.estimators.tstep import TStepEstimator
 from o2td.evaluation.estimators.wdr import WeightedDoublyRobust
 from o2td.evaluation.estimators.wis import WeightedTrajectoryIS
 from o2td.evaluation.estimators.wpdis import WeightedPerDecisionIS
@@ -31,6 +33,8 @@ _OWN: tuple[type[Estimator], ...] = (
     LSTDEstimator,
     PluginEstimator,
     LSTDQEstimator,
+    TStepEstimator,
+    StackedEstimator,
     LSETDEstimator,
     SOTDEstimator,
     O2TDEstimator,

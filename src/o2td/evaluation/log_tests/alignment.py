@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from o2td.evaluation.episodes import Floats, Ints
@@ -16,8 +18,10 @@ from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.score import stratum_of
 from o2td.evaluation.log_tests.seen import Seen, seen, without_means
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Alignment"]
 

@@ -8,14 +8,18 @@ some step is the last in any log); and a trend of ends along the steps, given st
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.score import ALARM, strongest
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Clock", "clock_step"]
 
@@ -26,6 +30,8 @@ def clock_step(view: Seen) -> tuple[int | None, float]:
     """The number of steps after which a clock ends episodes, if one does, and the chance of it."""
     rows = view.rows
     longest = int(view.length.max())
+    if not view.whole or longest < 2:
+        return None, 1.0
     at = np.flatnonzero(view.step == longest - 1)
     ended = rows.terminated[at]
     if len(at) < _LEAST or not ended.all():
@@ -56,6 +62,10 @@ class Clock(LogTest):
         rows = view.rows
         if not view.whole or not rows.terminated.any() or view.length.max() < 2:
             return None
+        asked = study.settings.horizon
+        if asked is not None:
+            said = f"the value over {asked} steps is asked for: a clock is what it needs"
+            return Finding(self.name, float(asked), TRUST, said)
         steps, chance = clock_step(view)
         if steps is not None:
             share = float((view.length == steps).mean())
@@ -67,7 +77,7 @@ class Clock(LogTest):
                 " seldom end before: a clock ended them, and the log calls that terminated",
                 f"if the value over {steps} steps is asked for, say so (horizon={steps}); if they"
                 " would have gone on, mark these rows truncated instead",
-                kinds=("fit", "hybrid", "learner"),
+                biased=BIASED,
             )
         trend = _trend(view)
         if trend < ALARM:
@@ -78,7 +88,7 @@ class Clock(LogTest):
                 "episodes end with the step rather than with the state (chance"
                 f" {trend:.1g} if only state and action mattered)",
                 "put the time that is left into the state, or look for episodes that are missing",
-                kinds=("fit", "hybrid", "learner"),
+                biased=BIASED,
             )
         return Finding(self.name, min(chance, trend), TRUST, "ends do not follow a clock")
 

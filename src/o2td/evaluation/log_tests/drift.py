@@ -7,6 +7,8 @@ independent of each other.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from o2td.evaluation.episodes import Floats
@@ -14,8 +16,10 @@ from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.score import clustered
 from o2td.evaluation.log_tests.seen import Seen, marks, seen
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Drift"]
 

@@ -8,6 +8,8 @@ not explain, over the next five episodes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from o2td.evaluation.episodes import Floats
@@ -15,8 +17,10 @@ from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.score import ALARM, poisson_chance, stratum_of, two_sided
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Independence"]
 

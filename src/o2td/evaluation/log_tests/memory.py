@@ -8,21 +8,26 @@ row before? There the regression's own error must not count, so the gain has to 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from o2td.evaluation.episodes import Bools, Floats
-from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import strongest
+from o2td.evaluation.episodes import Bools, Floats, Ints
+from o2td.evaluation.log_test import BIASED, Finding, LogTest
+from o2td.evaluation.log_tests.clock import clock_step
+from o2td.evaluation.log_tests.score import Strongest, strongest
 from o2td.evaluation.log_tests.seen import Seen, marks, seen
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Memory"]
 
 _GAIN = 0.15  # of the squared error that state and action leave
 _LEFT = 0.02  # of the variance: below, what is left is the regression's own error
-_CONCERNS = ("fit", "learner")
 _REMEDY = (
     "put what matters of the past into the state (the previous observation and action), or rely on"
     " weighted histories"
@@ -47,8 +52,7 @@ class Memory(LogTest):
         return self._states(view) if view.exact else self._observations(view)
 
     def _states(self, view: Seen) -> Finding:
-        x, causes, y, effects = _columns(view)
-        found = strongest(x, y, view.pair[view.follows])
+        found, causes, effects = dependence(view, view.pair)
         if not found.alarming:
             return Finding(self.name, found.chance, TRUST, "the past adds nothing to the state")
         return Finding(
@@ -58,7 +62,8 @@ class Memory(LogTest):
             f"given state and action, {effects[found.y]} depends on {causes[found.x]}"
             f" ({abs(found.z):.1f} standard errors): the state does not tell what follows",
             _REMEDY,
-            kinds=_CONCERNS,
+            kinds=(),
+            biased=BIASED,
         )
 
     def _observations(self, view: Seen) -> Finding:
@@ -72,8 +77,25 @@ class Memory(LogTest):
             f"the row before takes away {gain:.0%} of the error with which observation and action"
             " foretell what follows: the observation is not the state",
             _REMEDY,
-            kinds=_CONCERNS,
+            kinds=(),
+            biased=BIASED,
         )
+
+
+def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[str]]:
+    """The strongest dependence on the past within strata, and names of causes and effects.
+
+    Where a clock ends episodes only rewards count: that they end is another test's.
+    """
+    x, causes, y, effects = _columns(view)
+    here, (steps, _) = np.flatnonzero(view.follows), clock_step(view)
+    if steps is None:
+        return strongest(x, y, stratum[here]), causes, effects
+    inner = view.step[here] < steps - 1
+    reward = strongest(x, y[:, :1], stratum[here])
+    ahead = strongest(x[inner], y[inner], stratum[here[inner]])
+    found = min(reward, ahead, key=lambda one: one.chance)
+    return replace(found, chance=min(1.0, 2.0 * found.chance)), causes, effects
 
 
 def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:

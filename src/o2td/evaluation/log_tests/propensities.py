@@ -7,14 +7,18 @@ about the row.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, two_sided
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Propensities"]
 

@@ -8,6 +8,8 @@ what the ratios average to in that state.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from o2td.evaluation.coverage import NEARLY
@@ -15,8 +17,10 @@ from o2td.evaluation.episodes import Floats
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Support"]
 

@@ -7,6 +7,8 @@ target's ratios, one more or less would change the answer.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from o2td.evaluation.episodes import Floats
@@ -14,8 +16,10 @@ from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.seen import seen
 from o2td.evaluation.pareto import pareto_shape, tail_size
 from o2td.evaluation.statistic import Passes
-from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CAUTION, TRUST
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
 
 __all__ = ["Tails"]
 

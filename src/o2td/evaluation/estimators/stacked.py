@@ -1,0 +1,85 @@
+"""The plug-in on states with a part of their past, where the state alone does not tell what follows.
+
+Made only where the test of memory fails. The part of the past is chosen by held-out loss; whether it is
+enough is tested again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.estimator import Doubt, Outcome
+from o2td.evaluation.estimators.tstep import clock_doubts
+from o2td.evaluation.families import SystemEstimator
+from o2td.evaluation.fitting import AnySystem
+from o2td.evaluation.horizon import ModelSystem
+from o2td.evaluation.log_tests.memory import dependence
+from o2td.evaluation.log_tests.seen import seen
+from o2td.evaluation.past import PastCells, strata
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+    from o2td.evaluation.verdicts import Case
+
+
+class StackedEstimator(SystemEstimator):
+    """One weight a state and past."""
+
+    name = "stacked"
+    title = "plug-in with the past in the state"
+
+    def missing(self, study: Study) -> str:
+        """States whose past matters, and a part of it that helps."""
+        if study.past is None:
+            return "the past adds nothing to the state, or no part of it helps on held-out episodes"
+        return ""
+
+    def too_large(self, study: Study) -> bool:
+        """Never: pasts that do not occur cost nothing."""
+        return False
+
+    @cached_property
+    def _enough(self) -> bool:
+        view = seen(self._study)
+        assert self._study.past is not None  # noqa: S101
+        return not dependence(view, strata(view, self._study.past))[0].alarming
+
+    def spared(self, study: Study) -> tuple[str, ...]:
+        """Of memory where that test now passes, and of the clock that it counts by."""
+        self._study = study
+        return ("clock", "memory") if study.past is not None and self._enough else ("clock",)
+
+    def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
+        """Whether the steps of a clock that was found are what is asked for."""
+        yield from super().doubts(case, study)
+        system = self.fit.system
+        if study.steps is not None and isinstance(system, ModelSystem):
+            counted = system.steps is None  # the step is in the state: without a clock no value
+            yield from clock_doubts(case, study, float("nan") if counted else system.endless())
+
+    def system(self, study: Study) -> AnySystem:
+        """With as many steps as a clock allows, unless the step is in the state."""
+        assert study.past is not None  # noqa: S101
+        counted = "step" in study.past.parts
+        return study.model(PastCells(study.past), None if counted else study.steps)
+
+    def estimate(self, study: Study) -> Outcome:
+        """The value of the model, without one for states alone."""
+        why = self.missing(study)
+        if why:
+            return Outcome.none(why)
+        return Outcome(
+            self.fit.value,
+            *study.influences.found(self.column, [(1.0, self.fit)]),
+            approximation=0.0,
+            about=f"plug-in model of {self.fit.system.d} cells: {self.fit.system.label}",
+        )
+
+    def unlogged(self, study: Study) -> float:
+        """By its own cells."""
+        system = self.fit.system
+        assert isinstance(system, CellSystem)  # noqa: S101
+        return system.unlogged(study.survey.ahead())

@@ -1,0 +1,134 @@
+"""States with a part of the past in them, where the state alone does not tell what follows.
+
+Which part (the previous action, the previous state, the step) is chosen by how well held-out
+episodes' rewards, ends and next states are foretold by means over the rows of the same past, state
+and action, drawn towards those of state and action alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from o2td.evaluation.basis import Cells
+from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.horizon import steps_of
+from o2td.evaluation.log_tests.score import stratum_of
+from o2td.evaluation.log_tests.seen import Seen, marks
+
+__all__ = ["Past", "PastCells", "choose_past"]
+
+CHOICES = (("action",), ("state", "action"), ("step",), ("step", "action"))
+_DRAWN = 2.0  # rows that the mean without the past counts as
+_MOST = 2.0**62
+
+
+@dataclass(frozen=True)
+class Past:
+    """Numbers that name a state with a part of its past; a first row has nothing before it."""
+
+    parts: tuple[str, ...]
+    states: int
+    actions: int
+    steps: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of them have a number."""
+        return float(self.states) ** 2 * (self.actions + 1.0) * (self.steps + 2.0) < _MOST
+
+    def code(self, state: Ints, action: Ints, before: Ints, step: Ints) -> Ints:
+        """The number; `action` and `before` are those of the row before, plus 1, or 0."""
+        code = state
+        if "action" in self.parts:
+            code = code * (self.actions + 1) + action
+        if "state" in self.parts:
+            code = code * (self.states + 1) + before
+        if "step" in self.parts:
+            code = code * (self.steps + 2) + step
+        return code
+
+    def state_of(self, states: Any) -> Ints:
+        """The number of start states."""
+        none = np.zeros(len(states), dtype=np.int64)
+        return self.code(np.asarray(states, dtype=np.int64), none, none, none)
+
+    def __str__(self) -> str:
+        names = {"action": "previous action", "state": "previous state", "step": "step"}
+        return "state with the " + " and ".join(names[part] for part in self.parts)
+
+
+class PastCells(Cells):
+    """One weight a state and past."""
+
+    def __init__(self, past: Past) -> None:
+        super().__init__(past)
+        self.past = past
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return str(self.past)
+
+    def index(self, block: Episodes) -> tuple[Ints, Ints]:
+        """The number of each row and of its successor, -1 where it terminates."""
+        rows, step = block.rows, np.minimum(steps_of(block), self.past.steps)
+        state = np.asarray(rows.input, dtype=np.int64)
+        taken = np.asarray(rows.action, dtype=np.int64)
+        later = step > 0
+        action, before = (np.where(later, np.roll(x, 1) + 1, 0) for x in (taken, state))
+        here = self.past.code(state, action, before, step)
+        following = np.asarray(rows.next_input, dtype=np.int64)
+        ahead = self.past.code(following, taken + 1, state + 1, step + 1)
+        return here, np.where(rows.terminated, -1, ahead)
+
+
+def choose_past(view: Seen, states: int, actions: int, steps: int) -> Past | None:
+    """The part of the past that foretells held-out rows best; None where none helps."""
+    y = _outcomes(view)
+    plain = stratum_of(view.pair)
+    least, best = _loss(y, plain, plain, view), None
+    for parts in CHOICES:
+        past = Past(parts, states, actions, steps)
+        if not past.fits:
+            continue
+        loss = _loss(y, strata(view, past), plain, view)
+        if loss < least:
+            least, best = loss, past
+    return best
+
+
+def strata(view: Seen, past: Past) -> Ints:
+    """State, past and action of each row as one number without gaps."""
+    here, _ = PastCells(past).index(view.episodes)
+    _, code = np.unique(here, return_inverse=True)
+    return stratum_of(code, view.action)
+
+
+def _outcomes(view: Seen) -> Floats:
+    rows = view.rows
+    reward = view.reward[:, None] / max(float(view.reward.std()), 1e-12)
+    ahead, _ = marks(np.where(rows.terminated, view.states, view.ahead), 12)
+    return np.column_stack([reward, ahead])
+
+
+def _loss(y: Floats, fine: Ints, coarse: Ints, view: Seen) -> float:
+    """Mean squared error of means over the other half of the episodes."""
+    total = 0.0
+    half = view.unit % 2 == 1
+    for held in (half, ~half):
+        base = _means(y, coarse, ~held, np.broadcast_to(y[~held].mean(axis=0), y.shape))
+        total += float(np.square(y - _means(y, fine, ~held, base))[held].sum())
+    return total / len(y)
+
+
+def _means(y: Floats, code: Ints, fit: Any, drawn: Floats) -> Floats:
+    size = int(code.max()) + 1
+    count = np.bincount(code[fit], minlength=size)[code]
+    out = np.empty_like(y)
+    for j in range(y.shape[1]):
+        total = np.bincount(code[fit], y[fit, j], minlength=size)[code]
+        out[:, j] = (total + _DRAWN * drawn[:, j]) / (count + _DRAWN)
+    return out

@@ -1,0 +1,122 @@
+"""Values over a number of steps, and states with a part of their past."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from honesty.tables import graph, gridworld, marked, model_fail, model_win, toy_mountain_car
+
+from o2td import evaluation
+from o2td.cli.main import main
+from o2td.errors import InputError
+
+
+def by_hand(log: pd.DataFrame, steps: int, discount: float, size: int) -> float:
+    """The T-step value of the mean rewards and transitions by state and action, written out."""
+    names = [name for name in log.columns if name.startswith("target_prob_")]
+    policy = log.groupby("state")[names].first()
+    clock = log.terminated & (log.step == steps - 1)
+    ahead = np.zeros(size)
+    for _ in range(steps):
+        value = np.zeros(size)
+        for (state, action), rows in log.groupby(["state", "action"]):
+            inner = rows[~clock[rows.index]]
+            follow = np.where(inner.terminated, 0.0, ahead[inner.next_state])
+            onward = discount * follow.mean() if len(inner) else 0.0
+            tried = sorted(log.action[log.state == state].unique())
+            chance = policy.loc[state].to_numpy()
+            value[state] += chance[action] / chance[tried].sum() * (rows.reward.mean() + onward)
+        ahead = value
+    return float(ahead[log.state[log.step == 0]].mean())
+
+
+def test_steps_are_those_of_the_model_written_out() -> None:
+    task = model_win()
+    log = marked(task.sample(60, np.random.default_rng(0)), "terminated")
+    found = evaluation.evaluate(log, discount=0.98, methods=["tstep"])["tstep"]
+    assert found.value == pytest.approx(by_hand(log, 20, 0.98, 3), rel=1e-12)
+
+
+def test_untried_actions_are_left_out_and_not_taken_for_nothing() -> None:
+    task = gridworld(0.2)
+    log = marked(task.sample(40, np.random.default_rng(0)), "terminated")
+    found = evaluation.evaluate(log, discount=0.98, methods=["tstep"])["tstep"]
+    assert found.value == pytest.approx(by_hand(log, 25, 0.98, 64), rel=1e-12)
+
+
+def test_influence_agrees_with_resampling() -> None:
+    task = gridworld(0.6)
+    log = marked(task.sample(300, np.random.default_rng(0)), "terminated")
+    resampled = evaluation.evaluate(log, discount=0.98, methods=["tstep"])["tstep"]
+    traced = evaluation.evaluate(log, discount=0.98, methods=["tstep"], lanes=0)["tstep"]
+    assert resampled.value == traced.value
+    assert traced.standard_error == pytest.approx(resampled.standard_error, rel=0.2)
+
+
+def test_a_walk_is_exact_where_actions_lead_where_they_lead() -> None:
+    task = toy_mountain_car(0.45, 0.6)
+    log = marked(task.sample(128, np.random.default_rng(1)), "terminated")
+    answer = evaluation.evaluate(log, discount=0.99)
+    assert answer.recommended.method == "tstep"
+    assert answer.recommended.value == pytest.approx(task.value(250), rel=1e-4)
+
+
+def test_a_clock_that_was_found_leaves_the_question_open_and_a_horizon_closes_it() -> None:
+    task = gridworld(0.6)
+    log = marked(task.sample(256, np.random.default_rng(2)), "terminated")
+    found = evaluation.evaluate(log, discount=0.98)
+    asked = evaluation.evaluate(log, discount=0.98, horizon=25)
+    assert (found.verdict, asked.verdict) == ("caution", "trust")
+    assert found.recommended.method == asked.recommended.method == "tstep"
+    assert found.recommended.value == pytest.approx(asked.recommended.value)
+    assert "horizon=25" in found.reasons[0]
+    assert asked.recommended.covers(task.value(25))
+    assert asked["lstd"].verdict == "cannot answer"
+
+
+@pytest.mark.parametrize("mark", ["terminated", "truncated"])
+def test_a_shorter_horizon_counts_the_first_steps_alone(mark: str) -> None:
+    task = model_win()
+    log = marked(task.sample(4000, np.random.default_rng(3)), mark)
+    answer = evaluation.evaluate(log, discount=0.98, horizon=4)
+    short = evaluation.evaluate(log[log.step < 4], discount=0.98, methods=["pdis"], horizon=4)
+    assert answer["pdis"].value == pytest.approx(short["pdis"].value, rel=1e-9)
+    assert answer["tstep"].covers(task.value(4))
+
+
+def test_the_past_joins_the_state_where_states_look_alike() -> None:
+    for task, episodes in ((model_fail(), 1024), (graph(observations=6, sparse=True), 1024)):
+        log = marked(task.sample(episodes, np.random.default_rng(4)), "terminated")
+        answer = evaluation.evaluate(log, discount=0.98)
+        assert answer.recommended.method == "stacked"
+        assert answer.recommended.covers(task.value(task.horizon))
+        assert not answer["lstd"].covers(task.value(task.horizon))
+
+
+def test_a_complete_state_needs_no_past() -> None:
+    task = graph()
+    log = marked(task.sample(256, np.random.default_rng(0)), "terminated")
+    listed = [one.method for one in evaluation.evaluate(log, discount=0.98).estimates]
+    assert "stacked" not in listed
+    assert "tstep" not in listed
+
+
+@pytest.mark.parametrize("horizon", [0, -3, 2.5, True, "ten"])
+def test_a_horizon_is_a_number_of_steps(horizon: object) -> None:
+    log = marked(model_fail().sample(20, np.random.default_rng(0)), "terminated")
+    with pytest.raises(InputError, match="horizon"):
+        evaluation.evaluate(log, discount=0.9, horizon=horizon)  # type: ignore[arg-type]
+
+
+def test_the_command_takes_a_horizon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = marked(model_win().sample(200, np.random.default_rng(0)), "terminated")
+    log.to_parquet(tmp_path / "log.parquet")
+    call = ["evaluate", str(tmp_path / "log.parquet"), "--discount", "0.98", "--json"]
+    assert main([*call, "--horizon", "20"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["estimates"][0]["method"] == "tstep"
+    assert {"clock", "memory"} <= {test["name"] for test in answer["tests"]}
