@@ -42,7 +42,8 @@ lint: $(STAMP)  ## Check format, style, types and the direction of imports
 bench: $(STAMP)  ## Measure speed against C and a NumPy loop
 	$(BIN)/o2td bench
 
-docs: $(STAMP)  ## Build the documentation into site/
+docs: $(STAMP)  ## Bring the pages up to date and build the site into site/
+	$(BIN)/python docs/_tools/refresh.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python docs/_tools/check.py site
 

@@ -1,4 +1,4 @@
-"""Tables that pages include by name: `{{ baird table }}`, `{{ claims }}` and so on."""
+"""Tables that pages hold between marks, by name: `baird table`, `claims` and so on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
     """Every block by name."""
+    from _tools import pages
+
     return {
+        **pages.made(data),
         "claims": claims.shown,
         "leaderboard table": lambda: table(*board.rows()),
         "nearness table": lambda: _nearness(data),
@@ -40,7 +43,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
 def _linked(label: str) -> str:
     from _tools.pictures import short
 
-    return f"[{short(label)}](../methods/{family(label).lower()}.md)"
+    return f"[{short(label)}](../methods/{family(label)}.md)"
 
 
 def _nearness(data: dict[str, Any]) -> str:
@@ -113,7 +116,7 @@ def _domains() -> str:
             size = f"{getattr(problem, 'n_states', '∞')} / {problem.d}"
         except (O2TDError, TypeError):
             size = "–"
-        lines.append(f"| [`{name}`](#{factory.__module__}.{name}) | {size} | {summary} |")
+        lines.append(f"| `{name}` | {size} | {summary} |")
     return "\n".join(["| name | states / features | what it is |", "|---|--:|---|", *lines])
 
 

@@ -62,7 +62,7 @@ def rows() -> tuple[list[str], list[list[str]]]:
     found = kept()
     lines = []
     for name, one in found["methods"].items():
-        page = f"[{one['shown']}](../methods/{name.split()[0].lower()}.md)"
+        page = f"[{one['shown']}](../methods/{name.split()[0]}.md)"
         cells = [number(one["median"][d]) if d in one["median"] else "–" for d in found["domains"]]
         lines.append([page, "batch" if one["solver"] else "online", number(one["ratio"]), *cells])
     return ["method", "kind", "ratio", *found["domains"]], lines

@@ -72,8 +72,6 @@ def problems(site: Path) -> list[str]:
     found = [] if pages else [f"{site}: no pages"]
     for path, page in pages.items():
         where = path.relative_to(site)
-        if where.name == "404.html":  # its links are absolute, for a server's root
-            continue
         for link in (*page.links, *page.loaded):
             wrong = _wrong(link, path, pages, link in page.loaded)
             if wrong:

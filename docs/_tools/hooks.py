@@ -1,7 +1,8 @@
-"""MkDocs' hooks: measured numbers and generated pages in, formulas to MathML, fonts beside them."""
+"""MkDocs' hooks: pages as they stand, docstrings beside them, formulas to MathML, tags for sharing."""
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from pathlib import Path
@@ -11,40 +12,25 @@ from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from _tools import board, claims, mathml, outputs, pages, pictures
-from _tools.blocks import blocks, record
-from _tools.measure import numbers
-from _tools.values import fill
+from _tools import mathml, pages, values
 
 _FONT = "STIXGeneral.ttf"  # letters and signs of formulas; it comes with matplotlib
-_made: dict[str, Any] = {}
+_PICTURE = "images/where-methods-land.png"
 
 
 def on_config(config: Any) -> Any:
-    """Measure (or take from the cache), and fill in the generated parts of the navigation."""
-    data = {
-        **numbers(),
-        "claims": claims.by_id(),
-        "coverage": record(),
-        "leaderboard": board.kept(),
-    }
-    figures = pictures.pictures(data)
-    generated = pages.generated(data, set(figures))
-    _made.update(data=data, figures=figures, pages=generated, blocks=blocks(data))
-    sections = pages.nav(generated)
-    for entry in config["nav"]:
-        for title, items in sections.items():
-            if isinstance(entry, dict) and title in entry:
-                entry[title] = [*items, *(entry[title] or [])]
+    """List every page in the navigation, and tell the version."""
+    from o2td import __version__
+
+    config["nav"] = pages.nav(config["nav"])
+    config["copyright"] = f"o2td {__version__}, MIT license"
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add generated pages, figures and the font of the formulas."""
-    for path, text in _made["pages"].items():
+    """Add the root's pages and the font of the formulas."""
+    for path, text in pages.of_the_root().items():
         files.append(File.generated(config, path, content=text))
-    for name, path in _made["figures"].items():
-        files.append(File.generated(config, f"images/{name}.svg", abs_src_path=str(path)))
     import matplotlib as mpl
 
     font = Path(mpl.get_data_path()) / "fonts" / "ttf" / _FONT
@@ -52,18 +38,67 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replace every `{{ name }}` and `{{ output }}`."""
-    try:
-        return fill(outputs.filled(markdown), _made["data"], _made["blocks"])
-    except KeyError as error:
-        raise SystemExit(f"{page.file.src_uri}: {error}") from None
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Leave the marks out, lead links out of docs/ somewhere, and add what only the site has."""
+    path = page.file.src_uri
+    text = pages.inward(values.unmarked(markdown), path, config["repo_url"] or "")
+    return text.rstrip() + "\n" + pages.only_in_the_site(path)
 
 
-def on_page_content(html: str, page: Any, **_: Any) -> str:
+def on_page_content(content: str, page: Any, **_: Any) -> str:
     """Write formulas as MathML, and no dash before a description that is not there."""
-    html = re.sub(r'–\s*<div class="doc-md-description">\s*</div>', "", html)
+    content = re.sub(r'–\s*<div class="doc-md-description">\s*</div>', "", content)
     try:
-        return mathml.render(html)
+        return mathml.render(content)
     except ValueError as error:
         raise SystemExit(f"{page.file.src_uri}: {error}") from None
+
+
+def on_post_page(output: str, page: Any, config: Any, **_: Any) -> str:
+    """Say what a page is about to whoever shows a link to it."""
+    about = description(page.content or "") or config["site_description"]
+    output = re.sub(
+        r'<meta name="description" content="[^"]*">',
+        lambda _: f'<meta name="description" content="{html.escape(about)}">',
+        output,
+        count=1,
+    )
+    up = "../" * page.file.dest_uri.count("/")
+    picture = (config["site_url"].rstrip("/") + "/" if config["site_url"] else up) + _PICTURE
+    tags = {
+        "og:type": "article",
+        "og:title": f"{page.title} · {config['site_name']}",
+        "og:description": about,
+        "og:image": picture,
+    }
+    told = "".join(
+        f'<meta property="{name}" content="{html.escape(str(text))}">'
+        for name, text in tags.items()
+    )
+    told += '<meta name="twitter:card" content="summary_large_image">'
+    return output.replace("</head>", f"{told}</head>", 1)
+
+
+def description(content: str) -> str:
+    """The first sentence or two of a page, as plain words.
+
+    >>> description("<h1>Title</h1><p>One <em>sentence</em>. Two.</p>")
+    'One sentence. Two.'
+    """
+    found = re.search(r"<p>(.*?)</p>", content, re.S)
+    plain = re.sub(r"<math.*?</math>|<[^>]+>", "", found[1], flags=re.S) if found else ""
+    words = " ".join(html.unescape(plain).split())
+    return words if len(words) <= 200 else words[:200].rsplit(" ", 1)[0] + " …"
+
+
+def on_post_template(output: str, template_name: str, config: Any, **_: Any) -> str:
+    """The page for what is not there: its links lead on from any folder of any host.
+
+    A server shows it in place of an address of any depth, so its links are made relative to the
+    root by a base, which is the site's address, or the folder that the page itself lies in.
+    """
+    if template_name != "404.html":
+        return output
+    relative = re.sub(r'(href|src|action)="/(?!/)', r'\1="', output)
+    base = html.escape(config["site_url"] or "./")
+    return relative.replace("<head>", f'<head><base href="{base}">', 1)

@@ -1,14 +1,13 @@
-"""What commands on a page print: `{{ output }}` in a console block is filled in by running it.
+"""What commands on a page print, between marks: `<!--= output | 8 -->` before a console block.
 
-`{{ output | 8 }}` keeps the first eight lines. Blocks before it on the page are run too, in a folder
-of their own, because a command may read what they write. What a command said is kept under
-build/docs until the page or the library changes.
+Every `$ o2td …` of the block is run, and what it prints stands below it; with a number only so many
+lines. Blocks before it on the page are run too, in a folder of their own, because a command may read
+what they write. What differs in nothing but the last digits of numbers stays as it is.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import os
 import re
@@ -19,25 +18,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from _tools.measure import CACHE, ROOT
+from _tools.values import same
 
-_FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.M | re.S)
-_OUTPUT = re.compile(r"^\$ ([^\n]+)\n\{\{\s*output\s*(?:\|\s*(\d+)\s*)?\}\}\n", re.M)
+_FENCE = re.compile(
+    r"(?:^<!--= output(?: \| (\d+))? -->\n)?^```(\S*)[^\n]*\n(.*?)^```$(?:\n<!--/-->$)?",
+    re.M | re.S,
+)
+_MARKED = "<!--= output"
+CUT = "..."
 
 
 def filled(text: str) -> str:
-    """The page with every `{{ output }}` replaced by what the command above it prints."""
-    if not _OUTPUT.search(text):
+    """The page with what its marked commands print now."""
+    if not re.search(f"^{_MARKED}", text, re.M):
         return text
-    kept = CACHE / f"page-{_digest(text)}.md"
-    if not kept.exists():
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), terminal(80):
-            made = _FENCE.sub(_Page(text).run, text)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_suffix(f".{os.getpid()}")
-        partial.write_text(made, encoding="utf-8")
-        partial.replace(kept)
-    return kept.read_text(encoding="utf-8")
+    page = _Page(text)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), terminal(80):
+        return _FENCE.sub(page.run, text)
 
 
 class _Page:
@@ -45,11 +42,12 @@ class _Page:
 
     def __init__(self, text: str) -> None:
         self.space: dict[str, Any] = {"__name__": "page"}
-        self.end = max(match.end() for match in _OUTPUT.finditer(text))
+        marked = (m for m in _FENCE.finditer(text) if m[0].startswith(_MARKED))
+        self.end = max(match.end() for match in marked)
 
     def run(self, block: re.Match[str]) -> str:
         """Run one block, if an output depends on it; the same block, with outputs filled in."""
-        language, text = block[1], block[2]
+        most, language, text = block[1], block[2], block[3]
         if block.start() > self.end:
             return block[0]
         if language == "python":
@@ -57,23 +55,26 @@ class _Page:
                 exec(compile(text, "page", "exec"), self.space)  # noqa: S102
         elif language == "toml" and "name" in (spec := tomllib.loads(text)):
             Path(f"{spec['name']}.toml").write_text(text, encoding="utf-8")
-        elif language == "console":
-            return block[0].replace(text, _OUTPUT.sub(_answer, text))
+        elif language == "console" and block[0].startswith(_MARKED):
+            commands = re.findall(r"^\$ ([^\n]+)$", text, re.M)
+            new = "".join(answer(command, int(most) if most else None) for command in commands)
+            return block[0] if same(text, new) else block[0].replace(text, new)
         return block[0]
 
 
-def _answer(match: re.Match[str]) -> str:
+def answer(command: str, most: int | None = None) -> str:
+    """A command and what it prints."""
     from o2td.cli.main import main
 
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        code = main(shlex.split(match[1])[1:])
+        code = main(shlex.split(command)[1:])
     if code:
-        raise SystemExit(f"$ {match[1]} ended with {code}: {said.getvalue()}")
+        raise SystemExit(f"$ {command} ended with {code}: {said.getvalue()}")
     lines = [line.rstrip() for line in said.getvalue().strip().split("\n")]
-    if match[2] and len(lines) > int(match[2]):
-        lines = [*lines[: int(match[2])], "…"]
-    return "\n".join([f"$ {match[1]}", *lines, ""])
+    if most is not None and len(lines) > most:
+        lines = [*lines[:most], CUT]
+    return "\n".join([f"$ {command}", *lines, ""])
 
 
 @contextlib.contextmanager
@@ -90,10 +91,3 @@ def terminal(columns: int) -> Iterator[None]:
             os.environ.pop(key, None)
             if value is not None:
                 os.environ[key] = value
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode())
-    for path in (Path(__file__), *sorted((ROOT / "src" / "o2td").rglob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -11,8 +11,10 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from _tools.blocks import table
@@ -31,30 +33,124 @@ TITLES = {
 }
 
 
-def generated(data: dict[str, Any], figures: set[str]) -> dict[str, str]:
-    """Markdown of every generated page by its path."""
-    pages = {f"methods/{name.lower()}.md": text for name, text in _methods(data, figures)}
-    pages["methods/index.md"] = _methods_index(data)
-    pages["reference/commands.md"] = _commands()
-    pages |= dict(_reference())
-    for name in ("CONTRIBUTING", "CHANGELOG"):
-        pages[f"{name.lower()}.md"] = _root_page((ROOT / f"{name}.md").read_text("utf-8"))
-    return pages
+def missing() -> Iterator[Path]:
+    """Begin the pages that no one has written yet, and give every method's page its head and end.
 
-
-def nav(pages: dict[str, str]) -> dict[str, list[Any]]:
-    """Entries for the generated sections, in the order of the registries."""
+    What they hold of the code stands between marks, and `refresh` fills it in.
+    """
     from o2td.registry import LEARNERS, SOLVERS
 
-    reference = sorted(path for path in pages if path.startswith("reference/"))
-    return {
-        "Methods": [
-            "methods/index.md",
-            {"Online learners": [{n: f"methods/{n.lower()}.md"} for n in LEARNERS.names()]},
-            {"Batch solvers": [{n: f"methods/{n.lower()}.md"} for n in SOLVERS.names()]},
-        ],
-        "Reference": reference,
+    for registry in (LEARNERS, SOLVERS):
+        for name in registry.names():
+            path = SNIPPETS / f"{name}.md"
+            text = path.read_text("utf-8") if path.exists() else f"{_prose(registry[name])}\n"
+            text = text if text.startswith("# ") else f"# {name}\n\n{text}"
+            mark = f"<!--= measured {name} -->"
+            if mark not in text:
+                text = f"{text.rstrip()}\n\n## Measured here\n\n{mark}\n<!--/-->\n"
+            if _written(path, text):
+                yield path
+    for module in homes():
+        path = WORDS / f"{_short(module)}.md"
+        text = path.read_text("utf-8") if path.exists() else ""
+        mark = f"<!--= about {module} -->"
+        if mark not in text:
+            title = TITLES.get(_short(module), _short(module).capitalize())
+            if _written(path, f"# {title}\n\n{mark}\n<!--/-->\n\n{text}".rstrip() + "\n"):
+                yield path
+    if _written(WORDS / "commands.md", None):
+        yield WORDS / "commands.md"
+
+
+def _written(path: Path, text: str | None) -> bool:
+    """Write a page that is new or changed; without a text, only one that is not there."""
+    if (text is None and path.exists()) or (path.exists() and path.read_text("utf-8") == text):
+        return False
+    path.write_text(text or "# Commands\n\n<!--= commands -->\n<!--/-->\n", encoding="utf-8")
+    return True
+
+
+def made(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
+    """What pages hold of the code, by the name of its mark."""
+    from o2td.registry import LEARNERS, SOLVERS
+
+    found: dict[str, Callable[[], str]] = {
+        "commands": _commands,
+        "methods": lambda: _methods_index(data),
     }
+    for registry in (LEARNERS, SOLVERS):
+        for name in registry.names():
+            found[f"measured {name}"] = partial(_measured, name, registry is LEARNERS, data)
+    for module in homes():
+        found[f"about {module}"] = partial(_about, module)
+    return found
+
+
+def only_in_the_site(path: str) -> str:
+    """What the site adds to a page: signatures and docstrings, which a repository has in its code."""
+    from o2td.registry import LEARNERS, SOLVERS
+
+    folder, _, name = path.removesuffix(".md").rpartition("/")
+    registry = LEARNERS if name in LEARNERS.names() else SOLVERS
+    if folder == "methods" and name in registry.names():
+        return f"\n\n## Use\n\n{_api(_path(registry[name]), 3)}\n"
+    known = {_short(module): module for module in homes()}
+    if folder == "reference" and name in known:
+        owned = import_module(known[name])
+        entries = (_entry(owned, n) for n in _extended(owned, homes()[known[name]]))
+        return "\n\n" + "\n\n".join(entry for entry in entries if entry) + "\n"
+    return ""
+
+
+def of_the_root() -> dict[str, str]:
+    """Files of the repository's root that are pages of the site, too."""
+    return {
+        f"{name.lower()}.md": _root_page((ROOT / f"{name}.md").read_text("utf-8"))
+        for name in ("CONTRIBUTING", "CHANGELOG")
+    }
+
+
+def nav(listed: list[Any]) -> list[Any]:
+    """The navigation with every page that it does not list at the end of its folder's section."""
+    known = set(re.findall(r"[\w./-]+\.md", repr(listed)))
+    docs = ROOT / "docs"
+    every = sorted(p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))
+    rest = [path for path in every if path not in known and not path.startswith("_")]
+    sections = {"book": "The book", "guides": "Guides", "methods": "Methods", "": "Project"}
+    sections |= {"reference": "Reference", "decisions": "Decisions"}
+    return _extended_nav(
+        listed,
+        {
+            section: [p for p in rest if p.rpartition("/")[0] == folder]
+            for folder, section in sections.items()
+        },
+    )
+
+
+def _extended_nav(listed: list[Any], more: dict[str, list[str]]) -> list[Any]:
+    found = []
+    for entry in listed:
+        if isinstance(entry, dict):
+            ((title, items),) = entry.items()
+            if isinstance(items, list):
+                entry = {
+                    title: [*_extended_nav(items, more), *_grouped(title, more.get(title, []))]
+                }
+        found.append(entry)
+    return found
+
+
+def _grouped(title: str, paths: list[str]) -> list[Any]:
+    """Methods by kind, in the order of their registries; others as they are."""
+    if title != "Methods":
+        return list(paths)
+    from o2td.registry import LEARNERS, SOLVERS
+
+    kinds = {"Online learners": LEARNERS.names(), "Batch solvers": SOLVERS.names()}
+    return [
+        {kind: [f"methods/{n}.md" for n in names if f"methods/{n}.md" in paths]}
+        for kind, names in kinds.items()
+    ]
 
 
 def summary(factory: Any) -> str:
@@ -63,19 +159,12 @@ def summary(factory: Any) -> str:
     return module.split("\n")[0]
 
 
-def _methods(data: dict[str, Any], figures: set[str]) -> Iterator[tuple[str, str]]:
-    from o2td.registry import LEARNERS, SOLVERS
+def _measured(name: str, learns: bool, data: dict[str, Any]) -> str:
+    from _tools.pictures import names
 
-    for registry in (LEARNERS, SOLVERS):
-        for name in registry.names():
-            factory = registry[name]
-            parts = [f"# {name}", _prose(name, factory), "## Measured here"]
-            parts.append(_figures(name, figures))
-            parts += [_landing(name, data), _near(name, data)]
-            if registry is LEARNERS:
-                parts.append(_stable(name, data))
-            parts += ["## Use", _api(_path(factory), 3)]
-            yield name, "\n\n".join(part for part in parts if part) + "\n"
+    parts = [_figures(name, names(data)), _landing(name, data), _near(name, data)]
+    parts += [_stable(name, data)] if learns else []
+    return "\n\n".join(part for part in parts if part)
 
 
 def _figures(name: str, figures: set[str]) -> str:
@@ -90,11 +179,8 @@ def _figures(name: str, figures: set[str]) -> str:
     )
 
 
-def _prose(name: str, factory: Any) -> str:
-    """The hand-written part, or the module's own words for a method that has none."""
-    written = SNIPPETS / f"{name}.md"
-    if written.exists():
-        return written.read_text("utf-8").strip()
+def _prose(factory: Any) -> str:
+    """The module's own words for a method whose page is not written."""
     return inspect.getdoc(sys.modules[factory.__module__]) or inspect.getdoc(factory) or ""
 
 
@@ -180,42 +266,30 @@ def _stable(name: str, data: dict[str, Any]) -> str:
 def _methods_index(data: dict[str, Any]) -> str:
     from o2td.registry import LEARNERS, SOLVERS
 
-    parts = [(SNIPPETS / "Index.md").read_text("utf-8").strip()]
+    parts = []
     for registry, title in ((LEARNERS, "Online learners"), (SOLVERS, "Batch solvers")):
         lines = ["| method | what it is | RMSE / best |", "|---|---|--:|"]
         for name in registry.names():
             near = data["nearness"].get(name, {}).get("median")
             line = summary(registry[name]).rstrip(".")
-            lines.append(f"| [{name}]({name.lower()}.md) | {line} | {number(near)} |")
+            lines.append(f"| [{name}]({name}.md) | {line} | {number(near)} |")
         parts += [f"## {title}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
-def _reference() -> Iterator[tuple[str, str]]:
-    """One page a public module; methods have their own pages, so they are linked from here."""
+def homes() -> dict[str, list[str]]:
+    """Public modules with the public names in each."""
     import o2td
 
-    homes: dict[str, list[str]] = {}
-    for module, names in o2td._NAMES.items():
-        homes[module] = list(names)
+    found = {module: list(names) for module, names in o2td._NAMES.items()}
     for module in o2td._MODULES.values():
         if _exists(module):
-            homes.setdefault(module, list(getattr(import_module(module), "__all__", ())))
-    from o2td.registry import LEARNERS, SOLVERS
+            found.setdefault(module, list(getattr(import_module(module), "__all__", ())))
+    return found
 
-    methods = {*LEARNERS.names(), *SOLVERS.names()}
-    for module, names in homes.items():
-        short = module.rpartition(".")[2]
-        written = WORDS / f"{short.capitalize()}.md"
-        parts = [f"# {TITLES.get(short, short.capitalize())}", f"`{module}`", _about(module)]
-        parts += [written.read_text("utf-8").strip()] if written.exists() else []
-        owned = import_module(module)
-        own = [name for name in names if name in methods and short in ("learners", "solvers")]
-        if own:
-            parts.append("Each has a page: " + _links(own) + ".")
-        rest = [name for name in _extended(owned, names) if name not in methods]
-        parts += [_entry(owned, name) for name in rest]
-        yield f"reference/{short}.md", "\n\n".join(part for part in parts if part) + "\n"
+
+def _short(module: str) -> str:
+    return module.rpartition(".")[2]
 
 
 def _extended(module: Any, names: list[str]) -> list[str]:
@@ -224,19 +298,39 @@ def _extended(module: Any, names: list[str]) -> list[str]:
     return [*names, *more]
 
 
-def _links(names: list[str]) -> str:
-    return ", ".join(f"[`{name}`](../methods/{name.lower()}.md)" for name in names)
-
-
 def _about(module: str) -> str:
-    text = inspect.getdoc(import_module(module)) or ""
+    """A module's own words and a table of its names; methods are linked to their pages."""
     from _tools.doctests import fenced
+    from o2td.registry import LEARNERS, SOLVERS
 
-    return fenced(text)
+    methods = {*LEARNERS.names(), *SOLVERS.names()}
+    owned = import_module(module)
+    lines = ["| name | what it is |", "|---|---|"]
+    for name in _extended(owned, homes()[module]):
+        shown = f"[`{name}`](../methods/{name}.md)" if name in methods else f"`{name}`"
+        lines.append(f"| {shown} | {_line(getattr(owned, name))} |")
+    table = ["\n".join(lines)] if len(lines) > 2 else []
+    return "\n\n".join([f"`{module}`", fenced(inspect.getdoc(owned) or ""), *table])
+
+
+def _line(value: Any) -> str:
+    """The first sentence of a docstring, or the value itself."""
+    if inspect.isclass(value) or callable(value) or inspect.ismodule(value):
+        text = (inspect.getdoc(getattr(value, "py_func", value)) or "").split("\n\n")[0]
+    else:
+        shown = repr(value)
+        text = (
+            shown if len(shown) < 60 or not hasattr(value, "__len__") else f"{len(value)} entries"
+        )
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _entry(module: Any, name: str) -> str:
+    from o2td.registry import LEARNERS, SOLVERS
+
     value = getattr(module, name)
+    if name in LEARNERS.names() or name in SOLVERS.names():
+        return ""  # it has a page of its own
     if inspect.isclass(value) or callable(value):
         return _api(_path(value), 2) if hasattr(value, "__module__") else ""
     if inspect.ismodule(value):
@@ -264,7 +358,7 @@ def _commands() -> str:
     """What each command says of itself."""
     from o2td.cli.main import COMMANDS
 
-    parts = ["# Commands", "Each command tells its options with `--help`; this is what they say."]
+    parts = ["Each command lists its options with `--help`:"]
     for name, (module, _) in COMMANDS.items():
         if _exists(module):
             parts.append(f"## o2td {name}\n\n```text\n{_help(name)}\n```")
@@ -285,14 +379,31 @@ def _help(name: str) -> str:
 
 
 def _root_page(text: str) -> str:
-    """A file of the repository's root as a page: links into docs/ stay, others become words."""
+    """A file of the repository's root as a page of docs/."""
+    return re.sub(r"(\]\()(?!http|#)(?:docs/)?([^)]+\))", _moved, text)
+
+
+def _moved(match: re.Match[str]) -> str:
+    inside = match[0].startswith("](docs/")
+    return f"]({'' if inside else '../'}{match[2]}"
+
+
+def inward(text: str, path: str, repository: str) -> str:
+    """A page's links to files outside docs/: to their page, to the repository, or words alone.
+
+    >>> inward("[a](../CONTRIBUTING.md#b), [c](../../x/y.py), [d](e.md)", "start.md", "")
+    '[a](contributing.md#b), c, [d](e.md)'
+    >>> inward("[c](../../x/y.py)", "guides/logs.md", "https://host/o2td")
+    '[c](https://host/o2td/blob/main/x/y.py)'
+    """
+    depth = path.count("/")
+    roots = {f"{name}.md": f"{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG")}
 
     def link(match: re.Match[str]) -> str:
         words, target = match[1], match[2]
-        if target.startswith(("http", "#")):
-            return match[0]
-        if target.startswith("docs/") and target.endswith(".md"):
-            return f"[{words}]({target.removeprefix('docs/')})"
-        return words
+        file, mark, anchor = target.partition("#")
+        if file in roots:
+            return f"[{words}]({'../' * depth}{roots[file]}{mark}{anchor})"
+        return f"[{words}]({repository.rstrip('/')}/blob/main/{target})" if repository else words
 
-    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)]+)\)", link, text)
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?:\.\./){" + str(depth + 1) + r",}([^)]+)\)", link, text)

@@ -1,26 +1,22 @@
-"""Figures from measured numbers: SVG for the site, PNG for the read-me.
+"""Figures from measured numbers: SVG for the book, PNG for the read-me, in docs/images.
 
-`python docs/_tools/pictures.py` draws docs/images/where-methods-land.png anew.
+`make docs` draws them anew where the numbers, or this file, have changed.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+from _tools.measure import ROOT, family
+from o2td.report.style import Look, look, plain
 
-from _tools.measure import CACHE, ROOT, family, numbers
-
-INK, FAINT, BLUE, RED, GREEN, GOLD = (
-    *("#1f2933", "#9aa5b1", "#1f5fa8", "#b3261e", "#2e7d4f", "#b7791f"),
-)
-SHADES = (BLUE, GREEN, RED, GOLD, "#6b4fa0", "#0f7c8a", "#8a5a44", "#555555")
+INK, FAINT, BLUE = "#1f2933", "#9aa5b1", "#1f5fa8"
+SHADES = (BLUE, "#2e7d4f", "#b7791f")  # of what is no method: numbers of rows
 WIDTH = 3.75  # inches of a panel: 360 pixels, so that its letters keep their size on a phone
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -32,6 +28,7 @@ STYLE = {
     "axes.titlesize": 10.0,
     "axes.titlelocation": "left",
     "legend.frameon": False,
+    "svg.fonttype": "none",  # letters, not outlines: a third of the size, and they can be searched
     "svg.hashsalt": "o2td",
     "text.color": INK,
     "xtick.color": INK,
@@ -85,9 +82,9 @@ def draw_geometry(axes: Any, data: dict[str, Any]) -> None:
     slots = np.linspace(seen(low, -side)[0] + 0.04 * reach, seen(high, -side)[0], len(names))
     for k, name in enumerate(names):
         place, best = seen(*landed[name]), name.startswith("v*")
-        colour = INK if best else SHADES[k - 1]
+        colour = INK if best else look(name).colour
         axes.plot(*zip(peak, place, strict=True), "-" if best else "--", color=colour, lw=1.1)
-        axes.plot(*place, "o", color=colour, ms=5, zorder=2)
+        axes.plot(*place, look(name).marker, color=colour, ms=5, zorder=2)
         axes.plot(*zip(place, (slots[k], bottom), strict=True), color=colour, lw=0.5, alpha=0.6)
         told = name.replace(" (", "\n(")
         label = "v*\nbest" if best else f"{told}\n{data['ratio'][name]:.2f} ×"
@@ -109,6 +106,11 @@ def draw_geometry(axes: Any, data: dict[str, Any]) -> None:
     axes.axis("off")
 
 
+def _as_line(seen: Look, mark: bool = True) -> dict[str, Any]:
+    """How a method's line is drawn, the same in every figure of the project."""
+    return {"color": seen.colour, "ls": seen.dash, "marker": seen.marker if mark else None}
+
+
 def _order(rows: dict[str, Any]) -> list[str]:
     return sorted(rows, key=lambda name: (rows[name]["median"], name))
 
@@ -116,7 +118,7 @@ def _order(rows: dict[str, Any]) -> list[str]:
 def draw_nearness(axes: Any, rows: dict[str, Any], names: list[str], marked: set[str]) -> None:
     """One line a method: a dot a problem, a bar at the median, on a log axis."""
     for y, name in enumerate(reversed(names)):
-        colour = BLUE if name in marked or not marked else FAINT
+        colour = look(name).colour if name in marked or not marked else FAINT
         values = np.array([v for v in rows[name]["all"] if v != "inf"], dtype=float)
         axes.plot(values, np.full(len(values), y), ".", color=colour, alpha=0.3, ms=4, mew=0)
         axes.plot([rows[name]["median"]] * 2, [y - 0.36, y + 0.36], color=colour, lw=2.2)
@@ -201,7 +203,8 @@ CHOICE += ("BellmanResidual", "O2TD(omega=state)", "O2TD", "O2TD(omega=printed)"
 def _lambda_panel(title: str, traces: Any, curves: dict[str, Any]) -> Any:
     figure, (axes,) = _figure(WIDTH, 3.3)
     for k, (name, values) in enumerate(curves.items()):
-        axes.plot(traces, values, "o-", ms=3, color=SHADES[k], label=name)
+        seen = Look(SHADES[k]) if name.endswith("rows") else look(name)
+        axes.plot(traces, values, ms=4, **_as_line(seen), label=name)
     axes.set_title(title)
     axes.set_yscale("log")
     axes.set_xlabel("λ")
@@ -229,8 +232,8 @@ def picture_lambda_rows(data: dict[str, Any]) -> Any:
 def _baird(data: dict[str, Any], form: str) -> Any:
     found = data["paper"]["baird"]
     figure, (axes,) = _figure(WIDTH, 3.1)
-    for k, (name, curve) in enumerate(found[form]["curve"].items()):
-        axes.plot(found["steps"], curve, color=SHADES[k], label=name)
+    for name, curve in found[form]["curve"].items():
+        axes.plot(found["steps"], curve, **_as_line(look(name), mark=False), label=name)
     axes.set_title(f"Baird, {form} form")
     axes.set_yscale("log")
     axes.set_ylim(1e-3, 20.0)
@@ -244,10 +247,10 @@ def _baird(data: dict[str, Any], form: str) -> Any:
 def _sensitivity(data: dict[str, Any], suffix: str) -> Any:
     found = data["curves"]
     figure, (axes,) = _figure(WIDTH, 3.3)
-    for k, name in enumerate(("TD", "TDC", "TDRC", "GTD2", "ETD", "O2TD")):
+    for name in ("TD", "TDC", "TDRC", "GTD2", "ETD", "O2TD"):
         row = found["methods"][name + suffix]
         mean = [np.nan if v == "inf" else v for v in row["sensitivity"]]
-        axes.plot(found["step_sizes"], mean, "o-", ms=3, color=SHADES[k], label=name)
+        axes.plot(found["step_sizes"], mean, ms=4, **_as_line(look(name)), label=name)
     axes.set_xscale("log", base=2)
     axes.set_ylim(0.0, 0.7)
     axes.set_title("λ = 0.9" if suffix else "λ = 0")
@@ -258,12 +261,10 @@ def _sensitivity(data: dict[str, Any], suffix: str) -> Any:
     return figure
 
 
-def method_limits(name: str, data: dict[str, Any]) -> Any | None:
+def method_limits(name: str, data: dict[str, Any]) -> Any:
     """A method's limits among some others."""
     rows = {short(label): row for label, row in data["nearness"].items()}
     own = {short(label) for label in data["nearness"] if family(label) == name}
-    if not own:
-        return None
     others = {short(label) for label in ("PluginOptimal", "TD(trace=0.9)", "ETD", "TD", "O2TD")}
     names = [label for label in _order(rows) if label in own or label in others]
     figure, (axes,) = _figure(WIDTH, max(2.6, 0.9 + 0.21 * len(names)))
@@ -273,28 +274,33 @@ def method_limits(name: str, data: dict[str, Any]) -> Any | None:
     return figure
 
 
-def method_data(name: str, data: dict[str, Any]) -> Any | None:
+def _curves_of(name: str, data: dict[str, Any]) -> list[str]:
+    """The labels of a method's curves on the collision problem."""
+    landed = data["landings"]["collision"]["methods"]
+    return [
+        label
+        for label in (*data["curves"]["methods"], *data["batch"]["methods"])
+        if family(label) == name and landed.get(label, {}).get("rmse") is not None
+    ]
+
+
+def method_data(name: str, data: dict[str, Any]) -> Any:
     """A method's error on the collision problem as data come in."""
     online, batch = data["curves"]["methods"], data["batch"]["methods"]
     landed = data["landings"]["collision"]["methods"]
-    curves = [
-        label
-        for label in (*online, *batch)
-        if family(label) == name and landed.get(label, {}).get("rmse") is not None
-    ]
-    if not curves:
-        return None
+    curves = _curves_of(name, data)
     figure, (axes,) = _figure(WIDTH, 2.6 + 0.16 * len(curves))
-    for k, label in enumerate(curves):
-        colour = SHADES[k % len(SHADES)]
+    for label in curves:
+        seen = look(plain(label))
+        colour = seen.colour
         if label in online:
             row = online[label]
             mean = [np.nan if v == "inf" else v for v in row["mean"]]
             told = f"{short(label)}, α = {row['step_size']:.2g}"
-            axes.plot(row["steps"], mean, color=colour, label=told)
+            axes.plot(row["steps"], mean, **_as_line(seen, mark=False), label=told)
         else:
             told = short(label)
-            axes.plot(data["batch"]["rows"], batch[label], "o-", ms=3, color=colour, label=told)
+            axes.plot(data["batch"]["rows"], batch[label], ms=4, **_as_line(seen), label=told)
             axes.set_xscale("log")
         axes.axhline(landed[label]["rmse"], color=colour, lw=0.8, ls="--")
     best = data["landings"]["collision"]["about"]["best"]
@@ -321,26 +327,50 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def pictures(data: dict[str, Any]) -> dict[str, Path]:
-    """All figures as SVG files in the cache, by name: the fixed ones, and one a method."""
-    import matplotlib as mpl
+IMAGES = ROOT / "docs" / "images"
+_MADE = IMAGES / "made.txt"
 
+
+def names(data: dict[str, Any]) -> set[str]:
+    """Every figure of the book by its name."""
+    return {*PICTURES, *(name for name, _ in _of_methods(data))}
+
+
+def _of_methods(data: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The figures of every method that has them, by name, to be drawn when asked for."""
     from o2td.registry import LEARNERS, SOLVERS
 
-    folder = CACHE / f"pictures-{_digest(data)}"
-    done = folder / "done"
-    if not done.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with mpl.rc_context(STYLE):
-            for name, draw in PICTURES.items():
-                _save(draw(data), folder / f"{name}.svg")
-            for name in (*LEARNERS.names(), *SOLVERS.names()):
-                for part, draw_one in (("limits", method_limits), ("data", method_data)):
-                    figure = draw_one(name, data)
-                    if figure is not None:
-                        _save(figure, folder / f"method-{name}-{part}.svg")
-        done.touch()
-    return {path.stem: path for path in folder.glob("*.svg")}
+    for name in (*LEARNERS.names(), *SOLVERS.names()):
+        if any(family(label) == name for label in data["nearness"]):
+            yield f"method-{name}-limits", partial(method_limits, name, data)
+        if _curves_of(name, data):
+            yield f"method-{name}-data", partial(method_data, name, data)
+
+
+def refresh(data: dict[str, Any]) -> list[Path]:
+    """Draw all figures anew where the numbers or this file have changed; those that were."""
+    import matplotlib as mpl
+
+    if not stale(data):
+        return []
+    drawn = []
+    with mpl.rc_context(STYLE):
+        for name, draw in PICTURES.items():
+            drawn.append(_save(draw(data), IMAGES / f"{name}.svg"))
+        for name, draw_one in _of_methods(data):
+            drawn.append(_save(draw_one(), IMAGES / f"{name}.svg"))
+    drawn.append(read_me_picture(data))
+    for path in IMAGES.glob("method-*.svg"):
+        if path.stem not in names(data):
+            path.unlink()
+    _MADE.write_text(_digest(data) + "\n", encoding="utf-8")
+    return drawn
+
+
+def stale(data: dict[str, Any]) -> bool:
+    """Whether figures were drawn from other numbers, or by other code."""
+    gone = any(not (IMAGES / f"{name}.svg").exists() for name in names(data))
+    return gone or not _MADE.exists() or _MADE.read_text("utf-8").strip() != _digest(data)
 
 
 def _digest(data: dict[str, Any]) -> str:
@@ -348,20 +378,23 @@ def _digest(data: dict[str, Any]) -> str:
     import json
 
     digest = hashlib.sha256(Path(__file__).read_bytes())
-    digest.update(json.dumps(data, sort_keys=True).encode())
+    drawn = ("nearness", "geometry", "by_lambda", "curves", "batch", "landings", "paper")
+    digest.update(json.dumps({k: data[k] for k in drawn}, sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
 
-def _save(figure: Any, path: Path) -> None:
+def _save(figure: Any, path: Path) -> Path:
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
+    lines = path.read_text("utf-8").split("\n")
+    path.write_text("\n".join(line.rstrip() for line in lines), encoding="utf-8")
+    return path
 
 
-def read_me_picture() -> Path:
+def read_me_picture(data: dict[str, Any]) -> Path:
     """The geometry and the nearness side by side, as the PNG that README.md shows."""
     import matplotlib as mpl
 
-    data = numbers()
-    path = ROOT / "docs" / "images" / "where-methods-land.png"
+    path = IMAGES / "where-methods-land.png"
     rows = {short(name): data["nearness"][name] for name in CHOICE}
     with mpl.rc_context(STYLE):
         figure, (left, right) = _figure(9.6, 3.5, 2, width_ratios=[1.3, 1.0])
@@ -371,7 +404,3 @@ def read_me_picture() -> Path:
         right.set_title(f"limits on {data['nearness']['TD']['n']} random problems")
         figure.savefig(path, dpi=170, facecolor="white", metadata={"Software": None})
     return path
-
-
-if __name__ == "__main__":
-    print(read_me_picture())

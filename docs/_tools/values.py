@@ -1,10 +1,10 @@
-"""`{{ name }}` in a page becomes a measured number or a table; an unknown name stops the build.
+"""Measured values in pages: what stands between two marks is written there by `make docs`.
 
-{{ nearness.TD.median }}            a number, three significant digits
-{{ paper.baird.star.rmse.GTD2 | .4g }}  with a format
-{{ claims }}                        a block, from `_tools.blocks`
+<!--= nearness.TD.median -->1.52<!--/-->        a number, three significant digits
+<!--= paper.baird.star.rmse.GTD2 | .4g -->…     with a format
+<!--= claims -->…<!--/-->                       a block, from `_tools.blocks`
 
-One right after a backtick is code, and stays as it is.
+The marks are comments, so a page reads as it stands. A mark right after a backtick is code.
 """
 
 from __future__ import annotations
@@ -14,26 +14,69 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_NAME = re.compile(r"(?<!`)\{\{\s*([^{}|]+?)\s*(?:\|\s*([^{}]+?)\s*)?\}\}")
+_PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
+_MARK = re.compile(r"(?<!`)<!--= ([^|\n]+?)(?: \| ([^\n]+?))? -->(.*?)<!--/-->", re.S)
+_NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?")
+_ROUNDING = 1e-9  # smaller numbers are what rounding has left, and differ between machines
 
 
 def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], str]]) -> str:
-    """`text` with every `{{ name }}` replaced.
+    """`text` with every value between marks as it is now.
 
-    >>> fill("{{ a.b }} of {{ a.c | .1f }}", {"a": {"b": 2.34567, "c": 10}}, {})
-    '2.35 of 10.0'
-    >>> fill("`{{ a.b }}`", {}, {})
-    '`{{ a.b }}`'
-    >>> fill("{{ a.x }}", {"a": {"b": 1}}, {})
+    >>> fill("<!--= a.b --><!--/--> of <!--= a.c | .1f -->9<!--/-->", {"a": {"b": 2.34567, "c": 10}}, {})
+    '<!--= a.b -->2.35<!--/--> of <!--= a.c | .1f -->10.0<!--/-->'
+    >>> fill("`<!--= a.b --><!--/-->`", {}, {})
+    '`<!--= a.b --><!--/-->`'
+    >>> fill("<!--= a.x --><!--/-->", {"a": {"b": 1}}, {})
     Traceback (most recent call last):
     KeyError: "no 'a.x' among the measured numbers: 'x' is not one of b"
     """
 
     def value(match: re.Match[str]) -> str:
         name, form = match[1], match[2]
-        return blocks[name]() if name in blocks else _shown(look_up(data, name), form)
+        if name == "output":  # of a command: see `_tools.outputs`
+            return match[0]
+        new = blocks[name]().strip() if name in blocks else _shown(look_up(data, name), form)
+        new = f"\n\n{new}\n\n" if "\n" in new else new
+        return f"<!--= {name}{f' | {form}' if form else ''} -->{new}<!--/-->"
 
-    return _NAME.sub(value, text)
+    return _MARK.sub(value, text)
+
+
+def unmarked(text: str) -> str:
+    """The page without marks, as the site shows it.
+
+    >>> unmarked("<!--= a.b -->2.35<!--/--> of it")
+    '2.35 of it'
+    """
+    return re.sub(r"(?<!`)(?:<!--= [^\n]+? -->|<!--/-->)", "", text)
+
+
+def same(one: str, other: str, tolerance: float = 0.01) -> bool:
+    """Whether two texts differ in nothing but numbers, and these by little; seconds may be any.
+
+    >>> same("1.52 of 40", "1.53 of 40"), same("1.52 of 40", "1.72 of 40"), same("a", "b")
+    (True, False, False)
+    >>> same("off by 3 × 10⁻¹⁶", "off by 0")
+    True
+    """
+    one, other = (re.sub(r"\d[\d.]* s\b", "some s", text) for text in (one, other))
+    if _NUMBER.sub("#", one).split() != _NUMBER.sub("#", other).split():
+        return False
+    pairs = zip(map(_read, _NUMBER.findall(one)), map(_read, _NUMBER.findall(other)), strict=True)
+    return all(near(a, b, tolerance) for a, b in pairs)
+
+
+def _read(shown: str) -> float:
+    digits, _, power = shown.partition(" × 10")
+    number = float(digits.translate(_PLAIN).replace(",", ""))
+    return number * 10.0 ** int(power.translate(_PLAIN)) if power else number
+
+
+def near(a: float, b: float, tolerance: float = 0.01) -> bool:
+    """Whether two numbers differ by little; what is as small as rounding counts as zero."""
+    size = max(abs(a), abs(b))
+    return size < _ROUNDING or abs(a - b) <= tolerance * size
 
 
 def look_up(data: Any, name: str) -> Any:

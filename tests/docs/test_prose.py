@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _tools import board, claims, measure, values
+from _tools import board, claims, kept, values
 from _tools.blocks import record
 
 import o2td
@@ -23,7 +23,7 @@ from .blocks import ROOT
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, Any]:
-    return measure.numbers()
+    return kept.read()
 
 
 NEARER = [  # the first is nearer to the best than the second, in the median
@@ -138,6 +138,7 @@ def test_what_the_verdicts_were_worth() -> None:
     hits = sum(round(part["covered"] * part["of"]) for part in (first, rest))
     assert hits / whole["of"] == pytest.approx(whole["covered"], abs=1e-4)
     text = (ROOT / "docs" / "guides" / "diagnostics.md").read_text("utf-8")
+    text = re.sub(r"<!--= .*?<!--/-->", "", text, flags=re.S)
     typed = set(re.findall(r"(?<![\d.])\d+ ?%", text))
     assert typed == {"95 %"}  # what an interval promises; what was found is filled in
 
@@ -177,6 +178,7 @@ def test_a_method_page_has_its_parts(name: str) -> None:
     text = (ROOT / "docs" / "methods" / f"{name}.md").read_text("utf-8")
     way = "Update" if name in LEARNERS.names() else "Estimate"
     parts = ["Objective", way, "Limit", "Stability", "Cost", "When to use it", "Source"]
+    parts.append("Measured here")
     assert re.findall(r"^## (.+)$", text, re.M) == parts
     when = text.partition("## When to use it")[2].partition("## Source")[0]
     assert re.search(r"\b(no|not)\b", when)
@@ -184,7 +186,7 @@ def test_a_method_page_has_its_parts(name: str) -> None:
 
 def test_a_number_that_does_not_exist_is_refused() -> None:
     with pytest.raises(KeyError, match="not one of"):
-        values.fill("{{ nearness.NoSuchMethod.median }}", {"nearness": {"TD": 1}}, {})
+        values.fill("<!--= nearness.NoSuchMethod.median --><!--/-->", {"nearness": {"TD": 1}}, {})
 
 
 @pytest.mark.parametrize("reading", ["", "(omega=state)", "(omega=moments)", "(omega=printed)"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 from _tools import check
 
-from browser import WIDTHS, chromium, stumbles
+import o2td
+from browser import SCHEMES, WIDTHS, chromium, stumbles
 
 from .blocks import ROOT
 
 SAMPLE = (
     *("index.html", "start.html", "book/oblique-projection.html", "book/paper.html"),
-    *("methods/index.html", "methods/o2td.html", "methods/lstd.html"),
+    *("methods/index.html", "methods/O2TD.html", "methods/LSTD.html", "play.html"),
     *("guides/logs.html", "guides/algorithm.html"),
     *("reference/exact.html", "reference/commands.html", "contributing.html"),
 )
@@ -50,10 +52,25 @@ def test_every_method_has_a_page_with_its_measured_part(site: Path) -> None:
     from o2td.registry import LEARNERS, SOLVERS
 
     for name in (*LEARNERS.names(), *SOLVERS.names()):
-        page = check.read(site / "methods" / f"{name.lower()}.html")
+        page = check.read(site / "methods" / f"{name}.html")
         assert "measured-here" in page.ids, name
         assert page.formulas > 0, name
         assert (ROOT / "docs" / "methods" / f"{name}.md").exists(), name
+
+
+def test_it_can_be_hosted_anywhere(site: Path) -> None:
+    """Every page says what it is and shows a picture; the one for missing pages is relative."""
+    for path in site.rglob("*.html"):
+        text = path.read_text("utf-8")
+        if path.name in ("404.html", "play.html"):
+            continue
+        assert '<meta property="og:image"' in text, path
+        about = re.search(r'<meta name="description" content="([^"]+)"', text)
+        assert about, path
+    lost = (site / "404.html").read_text("utf-8")
+    assert re.findall(r'(?:href|src)="/[^"]*"', lost) == []
+    assert (site / "sitemap.xml").exists()
+    assert f"o2td {o2td.__version__}" in (site / "index.html").read_text("utf-8")
 
 
 def test_a_broken_page_is_noticed(tmp_path: Path) -> None:
@@ -72,7 +89,10 @@ def test_a_broken_page_is_noticed(tmp_path: Path) -> None:
 def test_a_sample_of_pages_in_a_browser(site: Path) -> None:
     with chromium() as browser:
         found = [
-            s for page in SAMPLE for width in WIDTHS for s in stumbles(browser, site / page, width)
+            sentence
+            for page in SAMPLE
+            for width in WIDTHS
+            for sentence in stumbles(browser, site / page, width, SCHEMES[width < 1000])
         ]
     assert found == []
 
@@ -80,10 +100,16 @@ def test_a_sample_of_pages_in_a_browser(site: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.browser
 def test_every_page_in_a_browser(site: Path) -> None:
-    pages = sorted(path for path in site.rglob("*.html") if path.name != "404.html")
+    pages = sorted(site.rglob("*.html"))
     assert len(pages) > 50
     with chromium() as browser:
-        found = [s for page in pages for width in WIDTHS for s in stumbles(browser, page, width)]
+        found = [
+            sentence
+            for page in pages
+            for width in WIDTHS
+            for scheme in SCHEMES
+            for sentence in stumbles(browser, page, width, scheme)
+        ]
     assert found == []
 
 

@@ -15,6 +15,7 @@ from browser import SCHEMES, WIDTHS, chromium, stumbles
 from o2td import domains, exact, interactive
 from o2td.cli.main import main
 from o2td.errors import InputError
+from o2td.paper.studies.geometry import diverging_cycle, three_states
 
 LEARNERS = {
     "td": lambda trace: o2td.TD(0.1, trace),
@@ -35,19 +36,10 @@ DIRECTIONS = {
 }
 
 
-def cycle() -> o2td.Problem:
-    """On-policy, and every reading of O2TD diverges."""
-    P = np.zeros((3, 1, 3))
-    P[[0, 1, 2], 0, [1, 2, 0]] = 1.0
-    one = np.ones((3, 1))
-    Phi = np.array([[-1.0, 2.0], [-2.0, 2.0], [2.0, 0.0]])
-    return o2td.Problem(P, np.array([1.0, 0.0, -0.5]), 0.9, one, one, Phi, name="cycle")
-
-
 def fifty() -> list[o2td.Problem]:
     """The small domains, and random problems of many sizes."""
     rng = np.random.default_rng(7)
-    found = [domains.collision(seed=0), domains.boyan_chain(), domains.baird(), cycle()]
+    found = [domains.collision(seed=0), domains.boyan_chain(), domains.baird(), diverging_cycle()]
     found += [domains.random_walk(form=form) for form in ("dependent", "tabular")]
     while len(found) < 50:
         states = int(rng.integers(3, 25))
@@ -210,8 +202,6 @@ def at(page: Any, name: str) -> tuple[float, float]:
 
 @pytest.mark.browser
 def test_a_pointer_drags_v_and_features(browser: Any, tmp_path: Path) -> None:
-    from o2td.experiments.studies.geometry import three_states
-
     page = opened(browser, interactive.write(tmp_path / "three.html", [three_states()]))
     for name in ("V", "phi0", "phi1"):
         before = page.evaluate("() => [o2td.results().V, o2td.problem().phi]")
@@ -295,7 +285,7 @@ def test_it_reads_well_at_every_width_in_light_and_dark(browser: Any, path: Path
 
 @pytest.mark.browser
 def test_what_is_unstable_turns_red(browser: Any, tmp_path: Path) -> None:
-    page = opened(browser, interactive.write(tmp_path / "cycle.html", [cycle()]))
+    page = opened(browser, interactive.write(tmp_path / "cycle.html", [diverging_cycle()]))
     red = page.locator("#methods tr.unstable").evaluate_all("all => all.map((e) => e.dataset.key)")
     assert red == ["o2td-printed", "o2td-sample", "o2td-state", "o2td-moments"]
     assert page.locator("#spectrum .bad").count() == 4  # one of two eigenvalues each

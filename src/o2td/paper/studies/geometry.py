@@ -12,7 +12,7 @@ from o2td.learners import ETD, O2TD, TD, ResidualGradient
 from o2td.problem import Problem
 from o2td.solvers import SOTD
 
-__all__ = ["geometry", "three_states"]
+__all__ = ["diverging_cycle", "geometry", "three_states"]
 
 
 def three_states() -> Problem:
@@ -29,6 +29,15 @@ def three_states() -> Problem:
         features=np.array([[1.0, 0.2], [0.3, 1.0], [0.8, 0.6]]),
         name="three states",
     )
+
+
+def diverging_cycle() -> Problem:
+    """A cycle of three states, on-policy: TD converges and every reading of O2TD diverges."""
+    P = np.zeros((3, 1, 3))
+    P[[0, 1, 2], 0, [1, 2, 0]] = 1.0
+    one = np.ones((3, 1))
+    Phi = np.array([[-1.0, 2.0], [-2.0, 2.0], [2.0, 0.0]])
+    return Problem(P, np.array([1.0, 0.0, -0.5]), 0.9, one, one, Phi, name="a cycle, on-policy")
 
 
 def geometry(first: int, last: int, seed: int) -> Iterator[Measurement]:

@@ -1,0 +1,71 @@
+"""Write what the pages of the repository measure: numbers, tables, pictures, outputs of commands.
+
+`python docs/_tools/refresh.py`, which `make docs` runs first, brings every page up to date in place.
+A page is any Markdown file in docs/ or in the root; a method, a public module or a chapter needs no
+list of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from _tools import kept, outputs, pages, pictures
+from _tools.blocks import blocks
+from _tools.measure import ROOT
+from _tools.values import fill
+
+PLAY = ROOT / "docs" / "play.html"
+
+
+def sources() -> list[Path]:
+    """Every Markdown file that a visitor of the repository may open."""
+    return sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
+
+
+def stale(commands: bool = True) -> Iterator[tuple[Path, str]]:
+    """Pages that differ from what they should say, with what they should say."""
+    data = kept.numbers()
+    known = blocks(data)
+    for path in sources():
+        text = path.read_text("utf-8")
+        try:
+            new = fill(text, data, known)
+        except KeyError as error:
+            raise SystemExit(f"{path.relative_to(ROOT)}: {error.args[0]}") from None
+        new = outputs.filled(new) if commands else new
+        if new != text:
+            yield path, new
+
+
+def play() -> str:
+    """The page to play with: problems on which something is to be seen."""
+    from o2td import domains, interactive
+    from o2td.paper.studies.geometry import diverging_cycle, three_states
+
+    problems = [three_states(), diverging_cycle(), domains.random_walk(form="dependent")]
+    problems += [domains.collision(seed=0), domains.boyan_chain(), domains.baird()]
+    problems += [domains.garnet(states=12, features=4, seed=1)]
+    return interactive.page(problems, back="book/oblique-projection.html")
+
+
+def main() -> None:
+    """Measure, draw, and write."""
+    for change in kept.refresh()[:20]:
+        print("measured:", change)
+    for path in pages.missing():
+        print("new page:", path.relative_to(ROOT))
+    for path in pictures.refresh(kept.numbers()):
+        print("drawn:", path.relative_to(ROOT))
+    PLAY.write_text(play(), encoding="utf-8")
+    for path, text in stale():
+        path.write_text(text, encoding="utf-8")
+        print("written:", path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
