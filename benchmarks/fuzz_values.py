@@ -135,7 +135,7 @@ def bent(value: Any, draw: random.Random) -> Any:
         return csr_array(other) if rows and other.dtype.itemsize > 2 else other
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], (int, float)):
         value = np.array(value)
-    if isinstance(value, np.ndarray) and value.size:
+    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fiub":
         return _bent_array(value, draw)
     if isinstance(value, str):
         return draw.choice(

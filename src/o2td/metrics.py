@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from o2td.arguments import instance, number
 from o2td.arrays import Floats, as_numbers, as_rows, check_finite, vector
+from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.exact.system import Compressed, check_width, compress, dense, orthonormalizer

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import lower_builtin, type_callable
 
 from o2td.arrays import Floats, Ints
+from o2td.compiled import njit
 from o2td.errors import InputError
 
 Seed = int | Sequence[int] | np.random.SeedSequence

@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from o2td.arguments import real, unit
 from o2td.arrays import Floats
+from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.features import Fourier
 from o2td.simulated import SimulatedProblem

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from o2td.compiled import njit
 
 if TYPE_CHECKING:
     from o2td.evaluation.moments import Spread

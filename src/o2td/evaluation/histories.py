@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.evaluation.episodes import Episodes, Floats, Ints
 
 HORIZON = 16_384  # steps told apart; later ones count as the last

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.evaluation.basis import Actions, FeatureRows, States
 from o2td.evaluation.episodes import Bools, Episodes, Floats
 from o2td.solvers.linear import Solution, conclude, solve

@@ -9,7 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from o2td.compiled import njit
 
 # Taylor coefficients of sin(pi h) / h and cos(pi h) in h^2: for |h| <= 1/2 the first term left out
 # is below 1e-17.

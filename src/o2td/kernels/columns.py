@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from o2td.compiled import njit
 from o2td.kernels.vectors import WIDTH
 
 __all__ = ["pack", "take_out", "turn", "unpack"]

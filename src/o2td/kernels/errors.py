@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.kernels.memory import get_row, get_theta, posted, put_z
 from o2td.kernels.vectors import LINE, WIDTH, squares
 

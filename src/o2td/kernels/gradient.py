@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba import njit
 from numba.extending import register_jitable
 
+from o2td.compiled import njit
 from o2td.kernels.memory import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.weighted import FASTMATH, HUGE
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
 from numba.extending import register_jitable
 
+from o2td.compiled import njit
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.memory import get_row
 from o2td.kernels.weighted import FASTMATH, HUGE

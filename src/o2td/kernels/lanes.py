@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from o2td.compiled import njit
 from o2td.kernels.notes import note
 
 __all__ = ["CACHED_ROWS", "advance", "block_end", "drive"]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.kernels.memory import get_theta, post, put_z
 
 __all__ = ["Notes", "note"]

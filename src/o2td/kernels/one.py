@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import float64, int64, njit
+from numba import float64, int64
 from numba.extending import register_jitable
 
+from o2td.compiled import njit
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.packing import (
     ALPHA,

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from numba.extending import overload
 
+from o2td.compiled import njit
 from o2td.kernels.lanes import advance
 from o2td.kernels.rows import add_row, dot_row
 

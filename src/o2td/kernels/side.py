@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.kernels.lanes import CACHED_ROWS
 from o2td.kernels.memory import get_row, put_z
 from o2td.kernels.vectors import WIDTH, aligned

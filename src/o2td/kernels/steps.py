@@ -16,10 +16,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
+from o2td.compiled import njit
 from o2td.kernels import access
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
 from o2td.kernels.notes import note
@@ -330,8 +330,5 @@ def _compiled(own: Any) -> Drive:
     inlined = njit(**options)(function)
     filled = _filled(inlined, code)
     filled.__qualname__ = code.co_name  # by which it is kept
-    try:
-        made: Drive = njit(cache=True, nogil=True, fastmath=FASTMATH)(filled)
-    except RuntimeError:  # no file to keep it beside
-        made = njit(nogil=True, fastmath=FASTMATH)(filled)
+    made: Drive = njit(cache=True, nogil=True, fastmath=FASTMATH)(filled)
     return made

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
 from numba.extending import register_jitable
 
+from o2td.compiled import njit
 from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
+from o2td.compiled import njit
 from o2td.kernels.memory import get_row, get_theta, put_theta, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from o2td.compiled import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
 

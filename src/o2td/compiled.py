@@ -1,0 +1,78 @@
+"""`njit` for a package that may lie anywhere: compiled code is kept where that is possible.
+
+Numba keeps it beside the source, in `NUMBA_CACHE_DIR`, or in the cache folder of the home directory,
+and refuses to define a function where it finds none of them, as in a read-only container. Here such a
+function is compiled anew in each process, and one line says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+__all__ = ["NotKeptWarning", "njit"]
+
+
+class NotKeptWarning(RuntimeWarning):
+    """Compiled code cannot be kept, so every process compiles its own."""
+
+
+def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
+    """`numba.njit`, without its cache where there is no place for one.
+
+    >>> @njit(nogil=True)
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
+    """
+    kept = options.pop("cache", False)
+
+    def decorate(function: Any) -> Any:
+        if kept and (_has_home() or _beside(function)):
+            try:
+                return numba.njit(*signatures, cache=True, **options)(function)
+            except RuntimeError as error:
+                if "no locator available" not in str(error):
+                    raise
+        if kept and Path(function.__code__.co_filename).is_file():  # none is kept of a console's
+            _say()
+        return numba.njit(*signatures, **options)(function)
+
+    return decorate
+
+
+def _has_home() -> bool:
+    """Whether Numba's fallback is a real folder: without a home it would make one called `~` here."""
+    given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    return bool(given) or not os.path.expanduser("~").startswith("~")  # noqa: PTH111
+
+
+def _beside(function: Any) -> bool:
+    """Whether compiled code can be kept beside the source of this function."""
+    return _writable(str(Path(function.__code__.co_filename).parent))
+
+
+@functools.cache
+def _writable(folder: str) -> bool:
+    return os.access(Path(folder) / "__pycache__", os.W_OK) or os.access(folder, os.W_OK)
+
+
+@functools.cache
+def _say() -> None:
+    """One line, once in a process: a file and a line would say nothing."""
+    warnings.warn_explicit(
+        "compiled code cannot be kept here, so each process compiles its own, for some seconds at"
+        " every first use: set NUMBA_CACHE_DIR to a folder that can be written to",
+        NotKeptWarning,
+        filename="o2td",
+        lineno=1,
+        module="o2td",
+        registry={},
+    )
