@@ -69,7 +69,8 @@ def test_json_is_the_documented_object_and_near_the_truth(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = answered(capsys, file, *QUICK)
-    assert set(answer) == {"verdict", "reasons", "estimates", "diagnostics", "tests"}
+    names = {"verdict", "reasons", "estimates", "logged", "tests", "diagnostics", "audit"}
+    assert set(answer) == names
     assert answer["verdict"] == "trust"
     best = answer["estimates"][0]
     keys = {"method", "value", "low", "high", "interval", "approximation_error", "verdict"}

@@ -91,6 +91,9 @@ def test_a_cluster_gives_the_numbers_of_one_machine(
     # A condition number is a ratio of nearly nothing where equations are singular.
     for answer in (here, there):
         answer["diagnostics"].pop("condition")
+        answer["audit"].pop("date")
+        for file in answer["audit"]["files"]:  # workers read them
+            file.pop("rows")
     close(here, there)
 
 

@@ -89,11 +89,11 @@ def same_answer(one: evaluation.Evaluation, two: evaluation.Evaluation) -> None:
 def test_continuous_observations_choose_features_and_cover():
     answer = evaluation.evaluate(line_log(150, 7), discount=DISCOUNT, methods="all")
     found = plain_json(answer)
-    assert found["features"]["candidates"]
+    assert found["diagnostics"]["features"]["candidates"]
     assert answer["lstd"].covers(line_value(DISCOUNT), widened=True)
     assert {"lstdq", "sotd", "o2td", "dr"} <= {row["method"] for row in found["estimates"]}
     assert answer.values(np.array([[0.0], [1.0]])).shape == (2,)
-    assert set(found["series"]["curves"]) == {"o2td", "etd", "tdrc"}
+    assert set(answer.series["curves"]) == {"o2td", "etd", "tdrc"}
 
 
 def test_poor_features_are_told_by_their_approximation_error():

@@ -50,5 +50,6 @@ def test_four_times_the_rows_take_no_more_memory(monkeypatch, length, states):
     """A number kept of every episode (or of every row of the only one) would take twice the bound."""
     monkeypatch.setattr("o2td.evaluation.survey.SAMPLE", 60)
     monkeypatch.setattr("o2td.evaluation.importance.LARGEST", 100)
+    monkeypatch.setattr("o2td.evaluation.starts.Starts.MEMORY", 100)
     peak(2 * CHUNK, length, states)  # compiles, and imports what is imported late
     assert peak(4 * ROWS, length, states) - peak(ROWS, length, states) < 4 * 3 * ROWS

@@ -60,7 +60,7 @@ ALLOWED = {
     ("sources/write.py", "ParquetWriter"): "into a file of o2td.atomic",
     ("experiments/files.py", "ParquetWriter"): "in memory",
     ("evaluation/output.py", "ParquetWriter"): "into a file of o2td.atomic",
-    ("cli/logs_files.py", "write_parquet"): "that of evaluation/output.py",
+    ("evaluation/output.py", "write_parquet"): "the one defined there",
 }
 WRITERS = {"write_text", "savez", "savez_compressed", "tofile", "savetxt", "ParquetWriter"}
 IN_MEMORY = ("stream", "buffer", "png")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ from o2td.errors import InputError, O2TDError
 if TYPE_CHECKING:
     from o2td.evaluation import Evaluation
     from o2td.evaluation.model import ValueModel
-    from o2td.sources import LogRows, LogSource
+    from o2td.sources import LogSource
 
 __all__ = ["command"]
 
@@ -105,7 +104,7 @@ def command(
     logs or the options cannot be used, and nothing was written; 130: interrupted.
     """
     from o2td.cli.logs_columns import in_words_of_the_command, parse_columns
-    from o2td.evaluation.output import check_folder, json_text
+    from o2td.evaluation.output import check_folder
 
     try:
         check_options(states, out, seed, methods, everything)
@@ -121,19 +120,19 @@ def command(
             "lanes": bootstrap,
             "seed": seed,
         }
-        starts = Starts(source)
-        evaluation = _evaluate(source, settings, dask, starts)
-        answer = answer_of(evaluation)
+        answer = _evaluate(source, settings, dask)
         if out is not None:
-            _write(out, evaluation, answer, starts if given is None else given)
+            if given is not None and answer.model is not None:
+                given.check(answer.model)
+            answer.save(out, force=force, states=given)
     except O2TDError as error:
         sentence = in_words_of_the_command(str(error), logs[0], features)
         raise type(error)(sentence) from None
     if as_json:
-        print(json_text(answer))
+        print(answer.to_json())
     else:
-        _say(answer, source, confidence, out)
-    if check and evaluation.verdict == "cannot answer":
+        _say(answer, source, out)
+    if check and answer.verdict == "cannot answer":
         raise typer.Exit(1)
 
 
@@ -169,9 +168,8 @@ def _open(
     )
 
 
-def _evaluate(
-    source: LogSource, settings: dict[str, Any], dask: str | None, starts: Starts
-) -> Evaluation:
+def _evaluate(source: LogSource, settings: dict[str, Any], dask: str | None) -> Evaluation:
+    from o2td.cli.logs_progress import Progress
     from o2td.evaluation import evaluate
 
     if dask is not None:
@@ -179,69 +177,8 @@ def _evaluate(
 
         with DaskLog(source, dask) as log:
             return evaluate(log, **settings)
-    with starts.watching():
-        return evaluate(source, **settings)
-
-
-class Starts:
-    """The start states of a log, noted while an evaluation reads it; shows progress meanwhile.
-
-    Only as many are noted as fit in `MEMORY` bytes: those of a longer log are read again.
-    """
-
-    MEMORY = 16 << 20
-
-    def __init__(self, source: LogSource) -> None:
-        self._source = source
-        self._noted: list[Any] | None = None
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Note what the source yields inside this block."""
-        from o2td.cli.logs_progress import Progress
-
-        parts: list[Any] | None = []
-        size = 0
-
-        def watch(rows: LogRows | None) -> None:
-            nonlocal parts, size
-            if rows is None:
-                self._noted = parts
-                return
-            progress.add(len(rows))
-            if rows.episode[0] == 0 and rows.step[0] == 0:  # another pass begins
-                parts, size = [], 0
-            if parts is not None:
-                parts.append(rows.starts())
-                size += sum(one.nbytes for one in parts[-1] if one is not None)
-                parts = parts if size <= self.MEMORY else None
-
-        with Progress() as progress, self._source.watched(watch):
-            yield
-
-    def __iter__(self) -> Iterator[Any]:
-        """Where episodes start, in the order of the log, in parts: inputs, and probabilities there."""
-        if self._noted is not None:
-            yield from self._noted
-            return
-        for chunk in self._source.chunks():
-            yield chunk.starts()
-
-
-def answer_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The object that `--json` prints."""
-    from o2td.evaluation.output import plain
-
-    found: dict[str, Any] = plain(
-        {
-            "verdict": evaluation.verdict,
-            "reasons": evaluation.reasons,
-            "estimates": [estimate.as_dict() for estimate in evaluation.estimates],
-            "diagnostics": {**evaluation.diagnostics, "features": evaluation.features},
-            "tests": [test.as_dict() for test in evaluation.tests],
-        }
-    )
-    return found
+    with Progress() as progress:
+        return evaluate(source, **settings, progress=progress.add)
 
 
 class Given:
@@ -270,31 +207,15 @@ class Given:
             yield rows, chances_of(chances)
 
 
-def _write(
-    out: Path, evaluation: Evaluation, answer: dict[str, Any], states: Iterable[Any]
-) -> None:
-    from o2td.cli.logs_files import page_of, values_of
-    from o2td.evaluation.output import json_text, write_folder
-
-    files: dict[str, Any] = {"evaluation.json": json_text(answer).encode()}
-    if evaluation.model is not None:
-        if isinstance(states, Given):
-            states.check(evaluation.model)
-        files["values.parquet"] = values_of(evaluation.model, states)
-        files["model.npz"] = evaluation.model.save
-    files["report.html"] = page_of(answer, evaluation).encode()
-    write_folder(out, files)
-
-
-def _say(answer: dict[str, Any], source: LogSource, confidence: float, out: Path | None) -> None:
-    from o2td.cli.logs_show import show_answer, show_log
+def _say(answer: Evaluation, source: LogSource, out: Path | None) -> None:
+    from o2td.evaluation.text import show_answer, show_log
 
     show_log(str(source.info).splitlines())
-    show_answer(answer, confidence)
+    show_answer(answer.as_dict())
     if out is not None:
         print(f"\nreport in {out / 'report.html'}")
-        whose = answer["diagnostics"]["model"]
-        if whose is None:
+        if answer.model is None:
             print("no model: no value function could be fitted")
         else:
-            print(f"values of states by {whose}, in {out / 'model.npz'} and values.parquet")
+            files = f"{out / 'model.npz'} and values.parquet"
+            print(f"values of states by {answer.model.method}, in {files}")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from o2td.evaluation.model import ValueModel
     from o2td.sources.places import Where
 
-__all__ = ["chances_of", "check_states", "predicted", "rows_of", "value_name"]
+__all__ = ["chances_of", "check_states", "rows_of"]
 
 _ROWS = 65_536
 
@@ -89,30 +89,3 @@ def chances_of(columns: Sequence[Any]) -> Any:
     import numpy as np
 
     return np.column_stack(columns) if columns else None
-
-
-def predicted(model: ValueModel, rows: Any, chances: Any = None) -> dict[str, Any]:
-    """Columns of predictions: `value`, and of a model of actions one for each (`value_0` …).
-
-    Without the policy's probabilities a model of actions gives no `value`.
-    """
-    name = value_name(model.inputs)
-    if not model.of_actions:
-        return {name: model.predict(rows)}
-    each = model.action_values(rows)
-    found = {f"{name}_{a}": each[:, a] for a in range(each.shape[1])}
-    if chances is not None:
-        found = {name: (each * chances).sum(axis=1)} | found
-    return found
-
-
-def value_name(inputs: Sequence[str]) -> str:
-    """The column of predictions: `value`, or a longer name where inputs are called like it.
-
-    >>> value_name(["x", "y"]), value_name(["value_0"])
-    ('value', 'predicted_value')
-    """
-    name = "value"
-    while any(one == name or one.startswith(f"{name}_") for one in inputs):
-        name = f"predicted_{name}"
-    return name

@@ -84,16 +84,14 @@ def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
     """A polars frame: the model's inputs and `value` (or one value an action), in order."""
     import polars as pl
 
-    from o2td.cli.logs_rows import chances_of, check_states, predicted, rows_of
+    from o2td.cli.logs_rows import chances_of, check_states, rows_of
 
     chances = [f"target_prob_{a}" for a in range(len(model.theta))] if model.of_actions else []
     parts = []
     for rows, given, where in rows_of(files, model.inputs, model.states, name, chances):
         if model.states:
             check_states(model, rows, where)
-        table = rows[:, None] if model.states else rows
-        columns = {column: table[:, j] for j, column in enumerate(model.inputs)}
-        parts.append(pl.DataFrame(columns | predicted(model, rows, chances_of(given))))
+        parts.append(pl.DataFrame(model.table(rows, chances_of(given))))
     return pl.concat(parts)
 
 

@@ -29,8 +29,8 @@ class CellSystem:
 
     trace, emphatic, ridge = 0.0, False, 0.0
 
-    def __init__(self, basis: Cells, lanes: int = 0) -> None:
-        self.basis, self.wanted = basis, lanes
+    def __init__(self, basis: Cells, lanes: int = 0, uses_ratios: bool = True) -> None:
+        self.basis, self.wanted, self.uses_ratios = basis, lanes, uses_ratios
         self.cell: Ints = np.zeros(0, dtype=np.int64)
         self.pair: Ints = np.zeros((0, 2), dtype=np.int64)
         # Of each cell: sums of rho, of rho r, and the number of starts there.
@@ -63,16 +63,17 @@ class CellSystem:
         self._grow(np.unique(np.concatenate([here, ahead[ahead >= 0]])))
         at, to = self._place(here), self._place(np.maximum(ahead, self.cell[0]))
         rows, unit = block.rows, block.unit()
-        live = (rows.discount > 0.0) & (rows.rho > 0.0)
+        rho = rows.rho if self.uses_ratios else np.ones(len(rows))
+        live = (rows.discount > 0.0) & (rho > 0.0)
         joint = np.column_stack([at[live], to[live]])
         weights = self._weights(fold, counts, block.count)
         zero = np.zeros(len(rows))
         first = zero.copy()
         first[block.first[:-1]] = block.opens
-        for k, value in enumerate((rows.rho, rows.rho * rows.reward, first)):
+        for k, value in enumerate((rho, rho * rows.reward, first)):
             self.sums[:, k] += _grouped(at, unit, value, self.d, block.count) @ weights
         pair, where = np.unique(joint, axis=0, return_inverse=True)
-        flow = (rows.rho * rows.discount)[live]
+        flow = (rho * rows.discount)[live]
         found = _grouped(where.ravel(), unit[live], flow, len(pair), block.count) @ weights
         self._merge(self.cell[pair], found)
         self._check()
@@ -135,6 +136,10 @@ class CellSystem:
 
     def _place(self, cells: Ints) -> Ints:
         return np.searchsorted(self.cell, cells)
+
+    def logged(self) -> CellSystem:
+        """The model of the policy that made the log, on the same cells."""
+        return CellSystem(self.basis, uses_ratios=False)
 
     def light(self) -> CellSystem:
         """The same without its sums, to go over rows with."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
+from o2td.evaluation.audit import facts
 from o2td.evaluation.bootstrap import LANES
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.horizon import HorizonLog
@@ -16,6 +17,7 @@ from o2td.evaluation.log_test import BIASED, Finding
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import run_passes
 from o2td.evaluation.result import Estimate, Evaluation, finite
+from o2td.evaluation.starts import Starts
 from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.thresholds import CANNOT, Thresholds
 from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, recommend
@@ -38,6 +40,7 @@ def evaluate(
     thresholds: Thresholds | None = None,
     influence: bool = False,
     horizon: int | None = None,
+    progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Evaluation:
     """The value of the target policy, `E[V(s_0)]`, from logs of another policy.
@@ -74,6 +77,8 @@ def evaluate(
         Keep what each episode moves each estimate by, for `Evaluation.influence`.
     horizon
         Steps over which rewards count; later ones do not. None: until episodes terminate.
+    progress
+        Called with the number of rows of each chunk that is read.
     options
         More for `open_logs`: `columns`, `behavior`, `sort`, `densities`.
 
@@ -97,13 +102,15 @@ def evaluate(
     study = Study(log, settings)
     tests = [LOG_TESTS[name]() for name in LOG_TESTS]
     # Threads that wait for each other cost more than they save on systems of some hundred rows.
-    with import_extra("threadpoolctl", "logs").threadpool_limits(1, user_api="blas"):
+    limited = import_extra("threadpoolctl", "logs").threadpool_limits(1, user_api="blas")
+    starts = Starts(log.source)
+    with limited, starts.noting(progress):
         run_passes(log, [*(test.collect(study) for test in tests), study.collect(*named)])
         findings = [found for test in tests if (found := test.find(study)) is not None]
-        return _answer(study, findings)
+        return _answer(study, findings, starts)
 
 
-def _answer(study: Study, findings: list[Finding]) -> Evaluation:
+def _answer(study: Study, findings: list[Finding], starts: Starts) -> Evaluation:
     cases = study.cases()
     for case in study.judged(cases):
         judge(case, study)
@@ -124,7 +131,33 @@ def _answer(study: Study, findings: list[Finding]) -> Evaluation:
         model,
         finite({**study.survey.series(), **_series(study, cases)}),
         findings,
+        _logged(study),
+        finite(facts(study)),
+        starts,
+        _influence(study, cases) if study.settings.influence else None,
     )
+
+
+def _logged(study: Study) -> dict[str, Any]:
+    """The logged policy's own value, with its interval."""
+    case = study.logged()
+    numbers = (case.value, case.interval.low, case.interval.high, case.interval.standard_error)
+    names = ("value", "low", "high", "standard_error")
+    found = dict(zip(names, map(float, numbers), strict=True))
+    made: dict[str, Any] = finite({**found, "interval": case.interval.name})
+    return made
+
+
+def _influence(study: Study, cases: list[Case]) -> dict[str, Any]:
+    """Episodes' numbers and what each moves each estimate by, a column a method."""
+    kept = study.influences.kept
+    found = {"episode": np.concatenate([number for number, _, _ in kept])}
+    for case in cases:
+        influence = case.outcome.influence
+        if case.outcome.interval is None and influence is not None:
+            assert influence.values is not None  # noqa: S101  # they were asked for
+            found[case.method] = influence.values
+    return found
 
 
 def _heed(case: Case, findings: list[Finding], study: Study) -> None:

@@ -11,7 +11,7 @@ the numbers themselves are asked for.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -218,7 +218,8 @@ class Influences:
     def spread(self, column: int) -> Spread:
         """Moments and lanes of a column."""
         assert self.moments is not None  # noqa: S101
-        return self.moments.spread(self._number(column))
+        found = self.moments.spread(self._number(column))
+        return replace(found, values=self._values(column)) if self.keep else found
 
     def found(self, column: int, blend: Blend) -> tuple[Spread, Floats]:
         """Influence of a blend, and its value in each lane: its own, or along the influence."""
@@ -227,8 +228,7 @@ class Influences:
         own_lanes = blend[0][1].lanes if len(blend) == 1 else None
         return influence, value + influence.lanes if own_lanes is None else own_lanes
 
-    def numbers(self, column: int) -> Floats:
-        """The numbers of a column themselves, about their mean, where they were kept."""
+    def _values(self, column: int) -> Floats:
         found = np.concatenate([values[:, self._number(column)] for _, _, values in self.kept])
         return np.asarray(found - found.mean())
 

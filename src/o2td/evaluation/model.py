@@ -103,6 +103,31 @@ class ValueModel:
         values: Floats = (self.action_values(table) * weight).sum(axis=1)
         return values
 
+    def table(self, rows: Any, probabilities: Any = None) -> dict[str, Any]:
+        """Columns of inputs and of predictions, by name.
+
+        These are `value`, and of a model of actions one for each (`value_0` …); without the policy's
+        probabilities such a model gives no `value`. The names are longer where inputs are called
+        like them.
+
+        >>> from o2td.features import Tabular
+        >>> model = ValueModel(np.array([0.5, 2.0]), Tabular(2).fit(), ("value",), True, "LSTD")
+        >>> {name: column.tolist() for name, column in model.table([1, 0]).items()}
+        {'value': [1, 0], 'predicted_value': [2.0, 0.5]}
+        """
+        inputs = np.asarray(rows)
+        each = inputs[:, None] if inputs.ndim == 1 else inputs
+        found: dict[str, Any] = {name: each[:, j] for j, name in enumerate(self.inputs)}
+        name = "value"
+        while any(one == name or one.startswith(f"{name}_") for one in self.inputs):
+            name = f"predicted_{name}"
+        if not self.of_actions:
+            return {**found, name: self.predict(inputs)}
+        if probabilities is not None:
+            found[name] = self.predict(inputs, probabilities)
+        values = self.action_values(inputs)
+        return found | {f"{name}_{a}": values[:, a] for a in range(values.shape[1])}
+
     def action_values(self, rows: Any) -> Floats:
         """Action values (n, A) of rows of observations or of states."""
         if not self.of_actions:

@@ -24,7 +24,8 @@ class Spread:
 
     `error` is the standard error of its mean (of an influence value: the clustered sandwich), `skew`
     is `sum I^3 / (sum I^2)^(3/2)`, `carrying` the number of episodes `(sum I^2)^2 / sum I^4` that the
-    variation rests on (all about the mean), and `lanes` the mean in each bootstrap lane.
+    variation rests on (all about the mean), and `lanes` the mean in each bootstrap lane. `values` are
+    the numbers themselves about their mean, where they were kept.
 
     >>> found = Spread.of(np.array([1.0, -1.0]))
     >>> found.count, round(found.error, 3), found.skew, found.carrying
@@ -37,6 +38,7 @@ class Spread:
     skew: float
     carrying: float
     lanes: Floats
+    values: Floats | None = None
 
     @classmethod
     def of(cls, values: Floats, key: Keys | None = None, seed: int = 0, lanes: int = 0) -> Spread:

@@ -8,7 +8,6 @@ what else is in it stays.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -18,11 +17,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from o2td import terminal
 from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
+from o2td.evaluation.model import ValueModel
 
-__all__ = ["check_folder", "json_text", "write_folder", "write_parquet"]
+__all__ = ["check_folder", "values_writer", "write_folder", "write_parquet"]
 
 _GROUP = 1 << 16  # rows of a group in a parquet file
 Writer = Callable[[Path], None]
@@ -98,27 +97,12 @@ def _alone(fresh: Path, folder: Path, names: set[str]) -> bool:
     return not Path.cwd().is_relative_to(folder.resolve())  # or a shell would stand in the old one
 
 
-def json_text(answer: Mapping[str, Any]) -> str:
-    """The answer as JSON; what is not finite is null, as JSON knows no other word.
+def values_writer(model: ValueModel, parts: Iterable[Any]) -> Writer:
+    """A writer of `values.parquet`: the model's inputs and the value of each row.
 
-    >>> json_text({"value": float("nan"), "low": 1.5})
-    '{"value": null, "low": 1.5}'
+    A part is rows and the target's probabilities there, which only values of actions need.
     """
-    document = json.dumps(plain(answer), allow_nan=False, ensure_ascii=False)
-    return terminal.printable_json(document)
-
-
-def plain(value: Any) -> Any:
-    """The same in JSON's own types: arrays as lists, numbers as Python's, null where not finite."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if isinstance(value, float):
-        return value if value - value == 0.0 else None
-    return value
+    return lambda path: write_parquet(path, (model.table(*part) for part in parts))
 
 
 def write_parquet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:

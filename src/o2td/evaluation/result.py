@@ -1,19 +1,26 @@
-"""What an evaluation returns: estimates with intervals and verdicts, diagnostics, a fitted model."""
+"""What an evaluation returns: estimates with intervals and verdicts, which show and save themselves."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2td.errors import InputError
+from o2td import terminal
+from o2td.errors import InputError, import_extra
 from o2td.evaluation.episodes import Floats
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
 
 __all__ = ["Estimate", "Evaluation"]
 
@@ -72,15 +79,31 @@ class Estimate:
         return self.low - slack <= truth <= self.high + slack
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The answer to "what would this policy be worth?".
 
-    `verdict` and `reasons` are about the question, those of an estimate about one method.
-    `estimates` has the recommended one first. `diagnostics` is plain data, `features` says what was
-    picked and why, `series` holds what figures draw, `tests` what was tested about the log. `model`
-    predicts values of states: it is LSTD's fit, or where `methods` leaves that out the recommended
-    one's, or the first one's that has one.
+    `print` shows it as the command line does, a notebook with its picture. `verdict` and `reasons` are
+    about the question, those of an estimate about one method. `estimates` has the recommended one
+    first, `logged` is the value of the policy that made the log, `tests` what was tested about the log,
+    `diagnostics` what was measured, `features` what was picked and why, `audit` of what, when and how
+    this was computed; `series` holds what figures draw. `model` predicts values of states: it is
+    LSTD's fit, or where `methods` leaves that out the recommended one's, or the first one's that has
+    one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from o2td import evaluation
+    >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
+    ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
+    >>> answer = evaluation.evaluate(log, discount=0.9, methods="lstd,wis")
+    >>> answer
+    Evaluation(trust: 0.75 [0.6287, 0.8443] by lstd)
+    >>> answer.frame().select("method", "verdict").rows()
+    [('lstd', 'trust'), ('wis', 'caution')]
+    >>> answer.audit["discount"], answer.logged["value"]
+    (0.9, 0.5)
     """
 
     verdict: str
@@ -91,6 +114,10 @@ class Evaluation:
     model: ValueModel | None = None
     series: Mapping[str, Any] = field(default_factory=dict)
     tests: list[Finding] = field(default_factory=list)
+    logged: Mapping[str, Any] = field(default_factory=dict)
+    audit: Mapping[str, Any] = field(default_factory=dict)
+    starts: Iterable[Any] = ()
+    _influence: Mapping[str, Any] | None = None
 
     @property
     def recommended(self) -> Estimate:
@@ -118,21 +145,120 @@ class Evaluation:
             raise InputError("values: no value function could be fitted to this log")
         return self.model.predict(states, probabilities)
 
+    # -- how it shows itself -----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        best = self.recommended
+        if best.value is None or best.low is None or best.high is None:
+            return f"Evaluation({self.verdict})"
+        said = f"{best.value:.4g} [{best.low:.4g}, {best.high:.4g}] by {best.method}"
+        return f"Evaluation({self.verdict}: {said})"
+
+    def __str__(self) -> str:
+        """The table of estimates, the verdict and what it rests on, as the command line prints them."""
+        from o2td.evaluation.text import text_of
+
+        return text_of(self.as_dict())
+
+    def _repr_html_(self) -> str:
+        from o2td.report.logs_notebook import notebook_html
+
+        return notebook_html(self.as_dict())
+
+    def frame(self) -> pl.DataFrame:
+        """The estimates as a polars frame, one row a method; `.to_pandas()` makes another one."""
+        polars = import_extra("polars", "logs")
+        rows = [estimate.as_dict() for estimate in self.estimates]
+        made: pl.DataFrame = polars.DataFrame(rows, infer_schema_length=None)
+        return made
+
+    @property
+    def influence(self) -> pl.DataFrame:
+        """What each episode moves each estimate by: a row an episode, a column a method.
+
+        An estimate's standard error is its column's deviation over the root of their number, the
+        difference of two columns is the influence on a difference. Episodes count from 0 in the order
+        of the log; -1 is one of which only the start is known.
+        """
+        if self._influence is None:
+            raise InputError("influence: was not kept; pass influence=True to evaluate")
+        made: pl.DataFrame = import_extra("polars", "logs").DataFrame(dict(self._influence))
+        return made
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of all estimates with their intervals."""
+        from o2td.report.drawing import styled
+        from o2td.report.logs_figures import estimates_figure
+
+        with styled():
+            return estimates_figure([estimate.as_dict() for estimate in self.estimates])
+
     def as_dict(self) -> dict[str, Any]:
         """The object that `o2td evaluate --json` prints."""
-        return {
-            "verdict": self.verdict,
-            "reasons": list(self.reasons),
-            "estimates": [estimate.as_dict() for estimate in self.estimates],
-            "diagnostics": finite(dict(self.diagnostics)),
-            "features": finite(dict(self.features)),
-            "series": finite(dict(self.series)),
-            "tests": [finite(test.as_dict()) for test in self.tests],
-        }
+        found: dict[str, Any] = finite(
+            {
+                "verdict": self.verdict,
+                "reasons": self.reasons,
+                "estimates": [estimate.as_dict() for estimate in self.estimates],
+                "logged": self.logged,
+                "tests": [test.as_dict() for test in self.tests],
+                "diagnostics": {**self.diagnostics, "features": self.features},
+                "audit": self.audit,
+            }
+        )
+        return found
 
     def to_json(self, indent: int | None = None) -> str:
         """`as_dict` as JSON text; never NaN."""
-        return json.dumps(self.as_dict(), indent=indent, allow_nan=False)
+        document = json.dumps(self.as_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+        return terminal.printable_json(document)
+
+    # -- how it is kept ----------------------------------------------------------------------------
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page for people, one HTML file without anything beside it."""
+        from o2td.atomic import write_bytes
+
+        target = Path(path)
+        write_bytes(target, self._page())
+        return target
+
+    def _page(self) -> bytes:
+        from o2td.report.logs import logs_page
+
+        return logs_page(self.as_dict(), self.series).html().encode()
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        states: Iterable[Any] | None = None,
+    ) -> Path:
+        """Write `evaluation.json`, `report.html`, `values.parquet` and `model.npz`, all or none of them.
+
+        Parameters
+        ----------
+        folder
+            Where; it must be empty or absent.
+        force
+            Replace an evaluation that is there.
+        states
+            Parts (inputs, the target's probabilities or None) whose values are written; by default
+            the log's start states.
+        """
+        from o2td.evaluation.output import check_folder, values_writer, write_folder
+
+        target = Path(folder)
+        check_folder(target, force)
+        files: dict[str, Any] = {"evaluation.json": self.to_json().encode()}
+        if self.model is not None:
+            parts = self.starts if states is None else states
+            files["values.parquet"] = values_writer(self.model, parts)
+            files["model.npz"] = self.model.save
+        files["report.html"] = self._page()
+        write_folder(target, files)
+        return target
 
 
 def finite(value: Any) -> Any:

@@ -24,6 +24,7 @@ from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.memory import dependence
 from o2td.evaluation.log_tests.seen import seen
 from o2td.evaluation.past import Past, choose_past
+from o2td.evaluation.logged import LoggedValue
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
@@ -70,7 +71,8 @@ class Study:
         asked = [one for one in self.estimators if one.name == REFERENCE.name]
         self._reference: Estimator = asked[0] if asked else REFERENCE()
         others = [one for one in self.estimators if one is not self._reference]
-        yield from together(one.collect(self) for one in (self._reference, *others))
+        self._logged = LoggedValue()
+        yield from together(one.collect(self) for one in (self._reference, self._logged, *others))
 
     def _suitable(self, methods: list[str] | None, everything: bool) -> list[Estimator]:
         made = [make(name) for name in methods or known()]
@@ -189,6 +191,10 @@ class Study:
     def _case(self, estimator: Estimator) -> Case:
         outcome = estimator.estimate(self)
         return Case(estimator, outcome, self._interval(outcome), estimator.unlogged(self))
+
+    def logged(self) -> Case:
+        """The value of the policy that made the log."""
+        return self._case(self._logged)
 
     def judged(self, cases: list[Case]) -> list[Case]:
         """The cases in the order in which they are judged: the reference first, asked for or not."""

@@ -98,8 +98,10 @@ class System:
         emphatic: bool = False,
         lanes: int = 0,
         ridge: float = 0.0,
+        logged: bool = False,
     ) -> None:
         self.basis, self.trace, self.emphatic, self.ridge = basis, trace, emphatic, ridge
+        self.uses_ratios = basis.uses_ratios and not logged
         self.wanted = lanes
         self.d = 0
         self.opened = np.zeros(FOLDS)
@@ -124,7 +126,7 @@ class System:
 
     def left(self, block: Episodes, rows: FeatureRows) -> Floats:
         """The rows `z_t`."""
-        if not self.basis.uses_ratios:
+        if not self.uses_ratios:
             return rows.here if rows.keep is None else rows.here * rows.keep[:, None]
         rho, discount = block.rows.rho, block.rows.discount
         if self.trace == 0.0 and not self.emphatic:
@@ -198,6 +200,10 @@ class System:
                 mine = fold[low:high] == k
                 self.folds[k] += stack[: high - low][mine].sum(axis=0)
 
+    def logged(self) -> System:
+        """The equations of the policy that made the log, on the same features."""
+        return System(self.basis, ridge=self.ridge, logged=True)
+
     def light(self) -> System:
         """The same without its sums, to go over rows with."""
         other = copy(self)
@@ -254,7 +260,7 @@ class System:
         """`phi_0·theta` and `u·sum_t z_t delta_t` of each episode."""
         delta = rows.temporal_difference(theta)
         along = rows.here @ adjoint
-        if self.basis.uses_ratios:
+        if self.uses_ratios:
             out = np.empty(len(along))
             rho, discount = block.rows.rho, block.rows.discount
             held = self._behind(block, 2)

@@ -32,7 +32,7 @@ from o2td.report.page import (
 )
 from o2td.report.statistics import number
 
-__all__ = ["TONES", "logs_page"]
+__all__ = ["TONES", "conclusion", "estimate_name", "logs_page"]
 
 TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 _SAID = {
@@ -82,8 +82,9 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     best = answer["estimates"][0] if answer["estimates"] else None
     with styled():
         sections = [_verdict(answer), _estimates(answer), *_evidence(answer, series)]
-    sections += [*_choice(series), _log(answer, series)]
-    said = "no estimate" if best is None else f"{_value(best)} by {_name(best)}"
+    sections[2:2] = _tests(answer)
+    sections += [*_choice(series), _log(answer, series), _audit(answer)]
+    said = "no estimate" if best is None else f"{_value(best)} by {estimate_name(best)}"
     return Page(
         "What would this policy be worth?",
         f"Value of the target policy from the start states, estimated from logs of another policy:"
@@ -94,7 +95,8 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     )
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def estimate_name(row: Mapping[str, Any]) -> str:
+    """A method's full name."""
     return str(row.get("title") or row["method"])
 
 
@@ -108,18 +110,25 @@ def _verdict(answer: Answer) -> Section:
     made = Section("verdict", "Verdict")
     made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
     sentences = [_sentence(reason) for reason in answer["reasons"]]
-    if answer["estimates"] and verdict != "cannot answer":
-        sentences.insert(0, _conclusion(answer["estimates"][0]))
+    if answer["estimates"]:
+        sentences.insert(0, conclusion(answer))
     if sentences:
         made.add(Items(sentences))
     return made
 
 
-def _conclusion(best: Mapping[str, Any]) -> str:
-    said = f"From its start states the target policy is worth {_value(best)} by {_name(best)}"
+def conclusion(answer: Answer) -> str:
+    """What the target policy is worth, and the policy that made the log, in a sentence or two."""
+    best, logged = answer["estimates"][0], answer.get("logged")
+    said = f"From its start states the target policy is worth {_value(best)}"
+    said += f" by {estimate_name(best)}"
     if best["approximation_error"]:
         extra = number(best["approximation_error"], 2)
         said += f", and ±{extra} beside the interval for the features' own error"
+    if answer["verdict"] == "cannot answer" or best["value"] is None:
+        said = "This log does not tell what the target policy is worth"
+    if logged and logged["value"] is not None:
+        said += f". The policy that made the log is worth {_value(logged)}"
     return f"{said}."
 
 
@@ -141,7 +150,7 @@ def _estimates(answer: Answer) -> Section:
     columns = ["method", "value", "interval", "approximation error", "verdict", "how, and why"]
     body = [
         (
-            _name(row),
+            estimate_name(row),
             number(row["value"], 4),
             f"[{number(row['low'], 4)}, {number(row['high'], 4)}]",
             number(row["approximation_error"], 2),
@@ -192,6 +201,26 @@ def _evidence(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
     return [made]
 
 
+def _tests(answer: Answer) -> list[Section]:
+    """What was tested about the log, failed tests first."""
+    found = sorted(answer.get("tests") or (), key=lambda one: one["verdict"] == "trust")
+    if not found:
+        return []
+    made = Section("tests", "Is the log what it says?")
+    columns = ["test", "figure", "verdict", "what was found", "remedy"]
+    body = [
+        (
+            one["name"].replace("_", " "),
+            _cell(one["figure"]),
+            Badge(one["verdict"], TONES.get(one["verdict"], "plain")),
+            _sentence(one["sentence"]),
+            _sentence(one["remedy"]) if one["remedy"] else "–",
+        )
+        for one in found
+    ]
+    return [made.add(Table(columns, body, numbers=["figure"], stack=True, caption="All tests"))]
+
+
 def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
     found = answer["diagnostics"]
     made = []
@@ -213,7 +242,7 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
         )
     if curves := series.get("curves"):
         best = answer["estimates"][0]["value"] if answer["estimates"] else None
-        titles = {row["method"]: _name(row) for row in answer["estimates"]}
+        titles = {row["method"]: estimate_name(row) for row in answer["estimates"]}
         made.append(
             Picture(
                 draw_curves(curves, best, titles),
@@ -271,6 +300,29 @@ def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
         made.add(Table(["role", "column"], rows))
     remarks = [line[0] for line in said if len(line) == 1]
     return made.add(Items(remarks)) if remarks else made
+
+
+def _audit(answer: Answer) -> Section:
+    """Of what, when and how this was computed."""
+    made = Section("audit", "For an audit")
+    found = answer.get("audit") or {}
+    plain = [
+        (name.replace("_", " "), _quoted(str(value) if isinstance(value, str) else _cell(value)))
+        for name, value in found.items()
+        if not isinstance(value, (Mapping, list))
+    ]
+    made.add(Table(["fact", "value"], plain))
+    files = [
+        (_quoted(one["name"]), _cell(one["rows"]), _cell(one["bytes"]), one["sha256"] or "–")
+        for one in found.get("files") or ()
+    ]
+    if files:
+        heads = ["file", "rows", "bytes", "SHA-256"]
+        made.add(Table(heads, files, numbers=heads[1:3], stack=True, caption="Files"))
+    columns = [
+        (role, _quoted(_cell(names))) for role, names in (found.get("columns") or {}).items()
+    ]
+    return made.add(Table(["role", "columns"], columns, caption="Columns as understood"))
 
 
 def _unverified(found: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from o2td.report.style import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "draw_calibration",
@@ -19,6 +20,7 @@ __all__ = [
     "draw_estimates",
     "draw_horizon",
     "draw_weights",
+    "estimates_figure",
 ]
 
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
@@ -28,6 +30,11 @@ Row = Mapping[str, Any]
 
 
 def draw_estimates(rows: Sequence[Row]) -> bytes:
+    """`estimates_figure` as SVG."""
+    return svg(estimates_figure(rows))
+
+
+def estimates_figure(rows: Sequence[Row]) -> Figure:
     """One line an estimate: value, interval, and beyond it the approximation error."""
     rows = [row for row in rows if row["value"] is not None]
     made = figure(1.2 * WIDTH, 1.0 + 0.24 * len(rows))
@@ -55,7 +62,7 @@ def draw_estimates(rows: Sequence[Row]) -> bytes:
     axes.set_yticks(range(len(rows)), [plain_title(row) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
-    return svg(made)
+    return made
 
 
 def _ends(row: Row) -> tuple[float, float]:

@@ -52,6 +52,7 @@ class LogSource(Source):
         self._kinds = kinds_of(self.mapped)
         self._sorted: Part | None = None
         self._checked: set[int] = set()
+        self._rows: dict[int, int] = {}  # of each part that was read to its end
         self._open: tuple[str, ...] | None = None
 
     def partitions(self, count: int | None = None) -> list[LogSource]:
@@ -100,6 +101,7 @@ class LogSource(Source):
                 if batch.num_rows:
                     yield part, batch, Where(self._names, part, first)
                 first += batch.num_rows
+            self._rows[part] = first
 
     def _check_some(self, tally: Tally) -> None:
         if self._own == (0, len(self._parts)):  # a part of a log may be empty
@@ -129,14 +131,21 @@ class LogSource(Source):
                 ) from error
             (self._sorted,) = files_of(file)
         kinds = {**self._kinds, PART: "int", ROW: "int"}
+        counts = np.zeros(len(self._parts), dtype=np.int64)
         for batch in self._sorted.batches(kinds, rows):
             part, row = batch.column(PART).to_numpy(), batch.column(ROW).to_numpy()
+            counts += np.bincount(part.astype(np.int64), minlength=len(counts))
             yield 0, batch, Where(self._names, part.astype(np.int64), row)
+        self._rows.update(enumerate(counts.tolist()))
 
     # -- account -----------------------------------------------------------------------------------
 
     def _files(self) -> tuple[str, ...]:
         return tuple(self._names[slice(*self._own)])
+
+    def rows_by_file(self) -> dict[str, int | None]:
+        """Rows of each file, None where it was not read to its end yet, or by another process."""
+        return {self._names[k]: self._rows.get(k) for k in range(*self._own)}
 
     def _unverified(self) -> tuple[str, ...]:
         if self._open is None:

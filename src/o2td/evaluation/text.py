@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from o2td import terminal
 
-__all__ = ["show_answer", "show_log"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["show_answer", "show_log", "text_of"]
 
 _STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
 _LARGE = 1e9
@@ -47,21 +50,43 @@ def show_log(lines: Iterable[str]) -> None:
     console.print()
 
 
-def show_answer(answer: Mapping[str, Any], confidence: float) -> None:
+def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> None:
     """The table of estimates, the verdict in words, and the diagnostics that matter."""
     from rich.text import Text
 
-    console = terminal.console()
+    console = terminal.console() if console is None else console
+    confidence = answer["audit"]["confidence"]
     if answer["estimates"]:
         console.print(_table(answer["estimates"], confidence))
         console.print()
         _doubts(console, answer["estimates"][1:])
     verdict = str(answer["verdict"])
     console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {_STYLES.get(verdict, '')}"))
-    for sentence in (_conclusion(answer, confidence), *answer["reasons"]):
+    said = [_conclusion(answer, confidence), *_logged(answer), *answer["reasons"]]
+    for sentence in said:
         console.print(Text(f"  · {sentence}"))
     console.print()
     _diagnostics(console, answer["diagnostics"])
+
+
+def text_of(answer: Mapping[str, Any], width: int = 100) -> str:
+    """What `show_answer` prints, without colours."""
+    from rich.text import Text
+
+    console = terminal.console(width=width)
+    with console.capture() as shown:
+        show_answer(answer, console)
+    plain = Text.from_ansi(shown.get()).plain
+    return "\n".join(line.rstrip() for line in plain.rstrip().splitlines())
+
+
+def _logged(answer: Mapping[str, Any]) -> list[str]:
+    """The value of the policy that made the log, beside the target's."""
+    found = answer["logged"]
+    if found is None or found["value"] is None:
+        return []
+    value, low, high = (_fixed(found[name], _places(found)) for name in ("value", "low", "high"))
+    return [f"The policy that made the log is worth {value}, [{low}, {high}]."]
 
 
 def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:

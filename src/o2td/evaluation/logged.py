@@ -1,0 +1,79 @@
+"""What the policy that made the log is worth: `mean_e sum_t g_t r_t`.
+
+Where episodes were cut it goes on with values of that policy, LSTD(0) with all ratios 1 on the other
+folds of episodes. This is no estimator of the target; every answer has it beside the target's value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from o2td.evaluation.episodes import Floats
+from o2td.evaluation.families import HistoryEstimator
+from o2td.evaluation.influence import Baseline, Column, Histories
+from o2td.evaluation.statistic import Passes
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+
+__all__ = ["LoggedValue"]
+
+
+class LoggedValue(HistoryEstimator):
+    """Mean of the logged returns, with what may follow where episodes were cut."""
+
+    name = "logged"
+    title = "the policy that made the log"
+
+    def collect(self, study: Study) -> Passes:
+        """Fit values of the logged policy where they are needed, then trace returns."""
+        self.baseline: Baseline | None = None
+        self.cut = study.survey.left() > 0.0
+        if self.cut:
+            system = study.fitting.want(study.choice.lead.logged())
+            yield [study.fitting]
+            self.baseline = Baseline.of(system, study.weighed.totals.opened)
+            yield from self._trace(study)
+        else:
+            yield from super().collect(study)
+
+    def _trace(self, study: Study) -> Passes:
+        self.column = study.influences.want(self.make_column(study))
+        yield [study.influences]
+
+    def make_column(self, study: Study) -> Column:
+        """Each episode's return."""
+        weighed = study.weighed
+        start = weighed.units / max(weighed.totals.opened, 1.0)
+        each = weighed.units / weighed.count
+        if self.baseline is None:
+            return Part(-1, 0.0, start, each)
+        return Part(study.influences.correct(self.baseline), self.baseline.mean, start, each)
+
+    def value(self, study: Study) -> float:
+        """The mean over episodes."""
+        base = 0.0 if self.baseline is None else self.baseline.mean
+        return base + study.influences.spread(self.column).mean
+
+
+class Part(Column):
+    """The return of an episode, by a baseline's errors where there is one."""
+
+    def __init__(self, baseline: int, base: float, start: float, each: float) -> None:
+        self.baseline, self.base, self.start, self.each = baseline, base, start, each
+
+    def of(self, histories: Histories) -> Floats:
+        """One number an episode."""
+        h, block = histories, histories.episodes
+        if self.baseline < 0:
+            return self.each * block.sums(h.gone * block.rows.reward)
+        apart = np.where(block.opens, h.first[self.baseline] - self.base, 0.0)
+        return apart * self.start + self.each * block.sums(h.gone * h.delta[self.baseline])
+
+    def alone(self, count: int, first: list[Floats]) -> Floats:
+        """The start's part."""
+        if self.baseline < 0:
+            return np.zeros(count)
+        return (first[self.baseline] - self.base) * self.start

@@ -1,0 +1,77 @@
+"""An evaluation in a notebook: verdict, picture and table, with styles of their own.
+
+A notebook has neither the page's style sheet nor one background: text keeps the notebook's own
+colour, and only badges and the picture bring theirs.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from o2td.errors import O2TDError
+from o2td.report.drawing import styled
+from o2td.report.logs import TONES, conclusion, estimate_name
+from o2td.report.logs_figures import draw_estimates
+from o2td.report.statistics import number
+
+__all__ = ["notebook_html"]
+
+_COLOURS = {"good": "#0b6b4b", "mixed": "#8a5d00", "bad": "#9c2a10"}
+_HEADS = ("method", "value", "low", "high", "approximation error", "verdict")
+_CELL = "padding:.2em .8em .2em 0;text-align:{};border:none"
+
+
+def notebook_html(answer: Mapping[str, Any]) -> str:
+    """The answer as a piece of HTML."""
+    verdict, rows = str(answer["verdict"]), answer["estimates"]
+    parts = [f"<p>{_badge(verdict)} {escape(conclusion(answer))}</p>"]
+    if answer["reasons"]:
+        items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
+        parts.append(f"<ul>{items}</ul>")
+    parts += [_picture(rows), _table(rows)]
+    audit = answer["audit"]
+    said = f"discount {audit['discount']}, {audit['confidence']:.0%} intervals of episodes,"
+    said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']}"
+    parts.append(f'<p style="opacity:.7">{escape(said)}</p>')
+    return f'<div style="max-width:60em">{"".join(parts)}</div>'
+
+
+def _badge(verdict: str) -> str:
+    colour = _COLOURS.get(TONES.get(verdict, ""), "#4d4d4d")
+    style = f"background:{colour};color:#fff;border-radius:4px;padding:.1em .5em;white-space:nowrap"
+    return f'<span style="{style}">{escape(verdict)}</span>'
+
+
+def _picture(rows: list[Mapping[str, Any]]) -> str:
+    if not any(row["value"] is not None for row in rows):
+        return ""
+    try:
+        with styled():
+            picture = draw_estimates(rows)
+    except O2TDError:  # matplotlib is not installed: the table says the same
+        return ""
+    data = base64.b64encode(picture).decode()
+    style = "background:#fff;max-width:100%;width:36em;border-radius:6px"
+    said = "Estimates with their intervals, one line a method"
+    return f'<img alt="{said}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _table(rows: list[Mapping[str, Any]]) -> str:
+    sides = ["left", *["right"] * 4, "left"]
+    heads = "".join(
+        f'<th style="{_CELL.format(side)}">{head}</th>'
+        for head, side in zip(_HEADS, sides, strict=True)
+    )
+    body = []
+    for row in rows:
+        cells = [escape(estimate_name(row))]
+        cells += [number(row[name], 4) for name in ("value", "low", "high")]
+        cells += [number(row["approximation_error"], 2), _badge(str(row["verdict"]))]
+        made = zip(cells, sides, strict=True)
+        body.append("".join(f'<td style="{_CELL.format(side)}">{cell}</td>' for cell, side in made))
+    lines = "".join(f'<tr style="background:none">{cells}</tr>' for cells in body)
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    return f'<table style="{style}"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
