@@ -68,7 +68,11 @@ GROUPS = {
             "src/o2td/emphasis.py",
         ],
     ),
-    "solvers": Group(["solvers/*.py"], ["tests/solvers"], ("o2td.solvers",)),
+    "solvers": Group(
+        ["solvers/*.py", "linear_algebra/*.py"],
+        ["tests/solvers"],
+        ("o2td.solvers", "o2td.linear_algebra"),
+    ),
     "exact": Group(
         ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
     ),

@@ -18,7 +18,7 @@ from o2td.arrays import Floats, as_numbers, as_rows, check_finite, vector
 from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
-from o2td.exact.system import Compressed, check_width, compress, dense, orthonormalizer
+from o2td.linear_algebra import Compressed, check_width, compress, dense, orthonormalizer
 from o2td.mdp import numbers
 from o2td.problem import Problem
 from o2td.transitions import Transitions

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from o2td import Problem, chain, exact
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
-from o2td.exact.system import compress, orthonormalizer
+from o2td.linear_algebra import compress, orthonormalizer
 
 from .conftest import make_problem
 

@@ -18,9 +18,9 @@ import o2td
 from o2td import Problem, domains, exact
 from o2td.errors import InputError
 from o2td.exact.dynamics import LinearDynamics
-from o2td.exact.graded import spectrum
 from o2td.exact.objectives import quadratic
-from o2td.exact.system import orthonormalizer
+from o2td.linear_algebra import orthonormalizer
+from o2td.linear_algebra.scaled_spectrum import spectrum
 
 from .conftest import make_problem
 

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 import o2td
 from o2td import Transitions
+from o2td.linear_algebra import EPS, MESSAGES, solve
 from o2td.registry import SOLVERS
-from o2td.solvers.linear import EPS, MESSAGES, solve
 
 SIZES = (1, 2, 3, 5, 10, 16, 50)
 TYPES = (

@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 import o2td
 from o2td import Transitions
 from o2td.errors import InputError
+from o2td.linear_algebra import backward_error, condition_of, pseudo_inverse, solve
 from o2td.solvers.dantzig import select
-from o2td.solvers.linear import backward_error, condition_of, pseudo_inverse, solve
 
 from . import reference
 

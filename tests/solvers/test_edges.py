@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import o2td
 from o2td import Transitions, domains
 from o2td.errors import InputError
-from o2td.solvers.linear import solve
+from o2td.linear_algebra import solve
 
 
 def test_choices_are_checked_by_every_solver_that_has_them() -> None:

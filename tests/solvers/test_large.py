@@ -9,9 +9,9 @@ import scipy.sparse as sp
 import o2td
 from o2td import chain, domains, exact
 from o2td.errors import NoAnswerError
-from o2td.solvers import diagonal, diagonal_sotd, pivoted
+from o2td.linear_algebra import pivoted, solve
+from o2td.solvers import diagonal, diagonal_sotd
 from o2td.solvers.groups import distinct
-from o2td.solvers.linear import solve
 from o2td.solvers.plugin_optimal import _unique_pairs
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from o2td.solvers.linear import EPS, backward_error, pseudo_inverse, solve, triangle
-from o2td.solvers.sparse import solve_sparse
+from o2td.linear_algebra import EPS, backward_error, pseudo_inverse, solve, triangle
+from o2td.linear_algebra.sparse import solve_sparse
 
 SIZES = [1, 2, 3, 5, 10, 16, 50]
 TYPES = [

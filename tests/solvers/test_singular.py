@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 import o2td
 from o2td import Transitions
-from o2td.solvers.linear import EPS, rounding, solve
-from o2td.solvers.sparse import solve_sparse
+from o2td.linear_algebra import EPS, rounding, solve
+from o2td.linear_algebra.sparse import solve_sparse
 
 STATES, FEATURES = 40, 5
 SOLVERS = [

@@ -16,7 +16,7 @@ from o2td.evaluation.basis import Cells
 from o2td.evaluation.coverage import NEARLY, unlogged
 from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints
 from o2td.evaluation.systems import FOLDS
-from o2td.solvers.linear import Solution, conclude, solve
+from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
 _LANES_BYTES = 1 << 28

@@ -14,7 +14,7 @@ from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes, Floats
 from o2td.evaluation.survey import by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System, fitting_rows, slices
-from o2td.solvers.linear import Solution
+from o2td.linear_algebra import Solution
 from o2td.sources.rows import LoneStarts
 
 AnySystem = System | CellSystem

@@ -16,7 +16,7 @@ import numpy as np
 from o2td.compiled import njit
 from o2td.evaluation.basis import Actions, FeatureRows, States
 from o2td.evaluation.episodes import Bools, Episodes, Floats
-from o2td.solvers.linear import Solution, conclude, solve
+from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
 FOLDS = 5

@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.errors import InputError
-from o2td.exact.graded import Deflated, sizes, spectrum
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.system import check_width, finite, system
+from o2td.exact.system import finite, system
 from o2td.exact.truth import model
 from o2td.learners.parameters import initial
+from o2td.linear_algebra import check_width, shortest
+from o2td.linear_algebra.scaled_spectrum import Deflated, sizes, spectrum
 from o2td.problem import Problem
 
 __all__ = ["FixedPoint", "LinearDynamics", "fixed_point", "land"]
@@ -128,7 +129,7 @@ class LinearDynamics:
     def _shortest(self, x: Floats) -> Floats:
         """The solution of minimum norm among those that differ by the null space of A."""
         null = self._parts.right / self._size[:, None]
-        return np.asarray(x - null @ np.linalg.lstsq(null, x, rcond=None)[0])
+        return shortest(x, null)
 
 
 def _initial_theta(problem: Problem, learner: Any) -> Floats:

@@ -19,7 +19,8 @@ import numpy as np
 from o2td import chain
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import Compressed, compress, dense, finite, orthonormalizer, system
+from o2td.exact.system import finite, system
+from o2td.linear_algebra import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
 
 _TINY = 1e-290  # a square below is rounding, or has faded away

@@ -16,7 +16,8 @@ from o2td import chain
 from o2td.arguments import unit
 from o2td.arrays import Floats, as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import System, check_width, dense, finite, orthonormalizer, system
+from o2td.exact.system import System, finite, system
+from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 
 __all__ = [

@@ -1,13 +1,10 @@
 """What every exact quantity is made of: `P_gamma`, `R`, `V`, `xi` and the features, computed once.
 
-A problem never changes, so its system is kept as long as the problem lives. Least-squares problems
-over states are compressed to d rows by QR, block by block, which costs one pass over the states and
-works for dense and CSR features alike.
+A problem never changes, so its system is kept as long as the problem lives.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -17,10 +14,9 @@ import numpy as np
 from o2td import chain
 from o2td.arrays import Floats
 from o2td.errors import InputError, NoAnswerError
+from o2td.linear_algebra import Compressed, column_sizes, compress, orthonormalizer
 from o2td.problem import Problem
 
-MOST_FEATURES = 1 << 14
-_BLOCK = 1 << 21  # entries of a block of rows that QR sees at a time
 _known: WeakKeyDictionary[Problem, System] = WeakKeyDictionary()
 
 
@@ -107,115 +103,6 @@ def system(problem: Problem) -> System:
     if problem not in _known:
         _known[problem] = System(problem)
     return _known[problem]
-
-
-@dataclass(frozen=True, eq=False)
-class Compressed:
-    """`sum_s weight(s) (rows(s).theta - value(s))^2 = |R (theta - center)|^2 + constant`."""
-
-    R: Floats
-    center: Floats
-    constant: float
-
-
-def compress(
-    rows: Any, value: Floats, weight: Floats | None = None, scale: Floats | None = None
-) -> Compressed:
-    """A least-squares problem in d rows: `R` upper triangular, `center` of minimum norm.
-
-    `scale` holds the sizes of the columns, where these are known to differ in their units.
-    """
-    d = rows.shape[1]
-    triangle = _triangle(rows, weight, value)
-    R, target = np.ascontiguousarray(triangle[:d, :d]), triangle[:d, d]
-    unit = np.ones(d) if scale is None else np.where(scale > 0.0, scale, 1.0)
-    U, size, vectors, null = _decomposed(R, unit, max(R.shape))
-    center = _shortest(vectors @ ((U.T @ target) / size), null)
-    # Where R is singular, part of the target stays out of its reach.
-    with np.errstate(over="ignore"):  # `center` holds where the square overflows; users refuse it
-        rest = float(np.sum((target - R @ center) ** 2) + np.square(triangle[d, d]))
-    return Compressed(R, center, rest)
-
-
-def orthonormalizer(rows: Any, weight: Floats | None = None, scale: Floats | None = None) -> Floats:
-    """`B` (d, r), r the rank, such that `rows B` has orthonormal columns in the weighted norm.
-
-    Columns may have any units. Where they are differences of features of size `scale`, one that is
-    smaller by 1e12 is rounding, and no column.
-    """
-    R = _triangle(rows, weight)[: rows.shape[1]]
-    unit = column_sizes(R)
-    if scale is not None and len(scale) == len(unit):
-        unit = np.where(unit > 1e-12 * scale, unit, scale)
-    unit = np.where(unit > 0.0, unit, 1.0)
-    _, size, vectors, null = _decomposed(R, unit, max(rows.shape))
-    if not len(size):
-        raise NoAnswerError("the features are zero in every state that counts; give others")
-    return _shortest(vectors / size, null)
-
-
-def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """`U`, sizes and `vectors` with `R vectors = U sizes`, and a basis of what R sends to 0.
-
-    The rank is that of R with its columns divided by `unit`.
-    """
-    U, size, Vt = np.linalg.svd(R / unit)
-    kept = size > size[0] * longest * np.finfo(np.float64).eps
-    vectors = Vt.T / unit[:, None]
-    return U[:, kept], size[kept], vectors[:, kept], vectors[:, ~kept]
-
-
-def _shortest(x: Floats, null: Floats) -> Floats:
-    """`x`, or its columns, without what lies in the span of `null`."""
-    if not null.shape[1]:
-        return x
-    return np.asarray(x - null @ np.linalg.lstsq(null, x, rcond=None)[0])
-
-
-def column_sizes(rows: Any, weight: Floats | None = None) -> Floats:
-    """`sqrt(sum_s weight(s) rows(s)^2)` of each column, without overflow."""
-    largest = dense(abs(rows).max(axis=0)).ravel()
-    unit = np.where(largest > 0.0, largest, 1.0)
-    weight = np.ones(rows.shape[0]) if weight is None else weight
-    if isinstance(rows, np.ndarray):
-        return np.asarray(unit * np.sqrt(weight @ (rows / unit) ** 2))
-    from scipy.sparse import diags_array
-
-    share = rows @ diags_array(1.0 / unit)
-    return np.asarray(unit * np.sqrt(weight @ share.power(2)))
-
-
-def dense(rows: Any) -> Floats:
-    """A matrix as a float64 array, whatever it was."""
-    array: Floats = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
-    return array
-
-
-def check_width(d: int) -> None:
-    """Refuse features that are too many for a dense (d, d) matrix, before memory does."""
-    if d > MOST_FEATURES:
-        raise NoAnswerError(
-            f"{d} features need dense matrices of {8e-9 * d * d:.0f} GB here; up to {MOST_FEATURES}"
-            " are taken: aggregate or hash them, or learn from samples"
-        )
-
-
-def _triangle(rows: Any, weight: Floats | None, value: Floats | None = None) -> Floats:
-    """Upper triangular R of `sqrt(weight) [rows, value] = Q R`, padded with zero rows to square."""
-    n, d = rows.shape
-    check_width(d)
-    width = d + (value is not None)
-    root = np.ones(n) if weight is None else np.sqrt(weight)
-    used = np.flatnonzero(root)
-    R = np.zeros((0, width))
-    step = max(width, _BLOCK // width)
-    for low in range(0, len(used), step):
-        part = used[low : low + step]
-        block = dense(rows[part])
-        if value is not None:
-            block = np.column_stack([block, value[part]])
-        R = np.asarray(np.linalg.qr(np.vstack([R, block * root[part, None]]), mode="r"))
-    return np.vstack([R, np.zeros((width - len(R), width))])
 
 
 def _check_active(problem: Problem) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from o2td.linear_algebra import Solution
 from o2td.registry import SOLVERS
 from o2td.solvers.averager import Averager
 from o2td.solvers.base import Solver, Statistics
 from o2td.solvers.bellman_residual import BellmanResidual
 from o2td.solvers.dantzig import DantzigTD
 from o2td.solvers.diagonal_sotd import DiagonalSOTD
-from o2td.solvers.linear import Solution
 from o2td.solvers.lsetd import LSETD
 from o2td.solvers.lstd import LSTD
 from o2td.solvers.lstdq import LSTDQ

@@ -15,10 +15,10 @@ import numpy as np
 
 from o2td.arrays import Floats, Ints, freeze
 from o2td.errors import InputError
+from o2td.linear_algebra import top
 from o2td.solvers import kernels
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.solvers.groups import by_group, distinct, grouping
-from o2td.solvers.linear import top
 from o2td.solvers.system import scale_rows
 from o2td.transitions import Transitions
 

@@ -15,9 +15,9 @@ import numpy as np
 from o2td import chain
 from o2td.arrays import Floats
 from o2td.errors import InputError, NoAnswerError
+from o2td.linear_algebra import POOR, Solution, backward_error, conclude, solve
 from o2td.model import Model
 from o2td.solvers.base import Solver, model_rows
-from o2td.solvers.linear import POOR, Solution, backward_error, conclude, solve
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from o2td import archive
 from o2td.arrays import Floats, points
 from o2td.errors import FormatError, InputError, NoAnswerError
+from o2td.linear_algebra import Solution, conclude
 from o2td.model import Model
-from o2td.solvers.linear import Solution, conclude
 from o2td.transitions import Transitions
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -21,10 +21,10 @@ import numpy as np
 
 from o2td.arguments import choice, number
 from o2td.errors import InputError
+from o2td.linear_algebra import Solution, conclude, solve, triangle
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect, estimates
 from o2td.solvers.base import Solver, Statistics, model_rows
-from o2td.solvers.linear import Solution, conclude, solve, triangle
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from o2td.arrays import Floats
+from o2td.linear_algebra import Solution, conclude, solve
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, GROUPS, Direction, Directions
-from o2td.solvers.linear import Solution, conclude, solve
 
 _BAND = 2  # neighbouring rows whose correlation counts
 _SHRINK = 3.0  # of the regression on (rho - 1) phi, in features per effective row

@@ -13,10 +13,7 @@ import numpy as np
 
 from o2td.arguments import choice, number, switch
 from o2td.arrays import Floats
-from o2td.model import Model
-from o2td.solvers.aggregate import StateSums, collect, estimates
-from o2td.solvers.base import Solver, Statistics, model_rows, refuse_overflow
-from o2td.solvers.linear import (
+from o2td.linear_algebra import (
     Solution,
     backward_error,
     conclude,
@@ -24,6 +21,9 @@ from o2td.solvers.linear import (
     rank_of,
     triangle,
 )
+from o2td.model import Model
+from o2td.solvers.aggregate import StateSums, collect, estimates
+from o2td.solvers.base import Solver, Statistics, model_rows, refuse_overflow
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from o2td.arrays import Floats
+from o2td.linear_algebra import triangle
 from o2td.solvers.aggregate import Aggregate, row_norms, scaled
-from o2td.solvers.linear import triangle
 
 __all__ = ["Diagonal", "Suited"]
 

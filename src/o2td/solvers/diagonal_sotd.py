@@ -15,11 +15,11 @@ import numpy as np
 
 from o2td.arguments import choice, number, whole
 from o2td.arrays import Floats, freeze
+from o2td.linear_algebra import Solution, conclude, shifted, solve
 from o2td.model import Model
 from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates, scaled
 from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.diagonal import Diagonal, Suited
-from o2td.solvers.linear import Solution, conclude, shifted, solve
 from o2td.transitions import Transitions
 
 _CONVERGED = (0, 1, 2, 4, 5)  # of LSMR's reasons to stop; 3, 6: near singular, 7: too many steps

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.arguments import number, unit
+from o2td.linear_algebra import Solution, solve
 from o2td.model import Model
 from o2td.solvers.base import Solver
-from o2td.solvers.linear import Solution, solve
 from o2td.solvers.system import System, expected, traced
 from o2td.transitions import Transitions
 

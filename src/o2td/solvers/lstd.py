@@ -15,11 +15,11 @@ import numpy as np
 from o2td.arguments import choice, number, unit
 from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.linear_algebra import Solution, solve
 from o2td.model import Model
 from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.choice import choose
 from o2td.solvers.directions import Directions, collect
-from o2td.solvers.linear import Solution, solve
 from o2td.solvers.system import Side, System, expected, product, traced
 from o2td.transitions import Transitions
 

@@ -14,9 +14,9 @@ import numpy as np
 from o2td.arguments import number
 from o2td.arrays import as_rows
 from o2td.errors import InputError, NoAnswerError
+from o2td.linear_algebra import Solution, solve
 from o2td.model import Model
 from o2td.solvers.base import Solver
-from o2td.solvers.linear import Solution, solve
 from o2td.solvers.system import Side, System, product
 from o2td.transitions import Transitions
 

@@ -24,6 +24,7 @@ from o2td import chain
 from o2td.arguments import choice, number
 from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.linear_algebra import Solution, conclude, solve
 from o2td.model import Model
 from o2td.solvers import kernels
 from o2td.solvers.base import (
@@ -32,7 +33,6 @@ from o2td.solvers.base import (
     Statistics,
     refuse_overflow,
 )
-from o2td.solvers.linear import Solution, conclude, solve
 from o2td.solvers.regression import regress
 from o2td.solvers.system import Side, product
 from o2td.transitions import Transitions

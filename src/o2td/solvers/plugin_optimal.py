@@ -17,11 +17,11 @@ from o2td import chain
 from o2td.arguments import choice
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError, NoAnswerError
+from o2td.linear_algebra import Solution, conclude, solve
 from o2td.model import Model
 from o2td.solvers.aggregate import StateSums, collect
 from o2td.solvers.base import Arrays, Solver, Statistics, model_rows, refuse_overflow
 from o2td.solvers.groups import distinct
-from o2td.solvers.linear import Solution, conclude, solve
 from o2td.solvers.regression import regress
 from o2td.transitions import Transitions
 

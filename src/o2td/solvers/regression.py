@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from o2td.arrays import Floats
-from o2td.solvers.linear import Solution, solve, triangle
+from o2td.linear_algebra import Solution, solve, triangle
 
 
 def regress(

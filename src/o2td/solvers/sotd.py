@@ -18,10 +18,7 @@ import numpy as np
 
 from o2td.arguments import choice, number, whole
 from o2td.arrays import Floats
-from o2td.model import Model
-from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates
-from o2td.solvers.base import Solver, model_rows
-from o2td.solvers.linear import (
+from o2td.linear_algebra import (
     POOR,
     Solution,
     conclude,
@@ -31,6 +28,9 @@ from o2td.solvers.linear import (
     solve,
     triangle,
 )
+from o2td.model import Model
+from o2td.solvers.aggregate import Aggregate, StateSums, collect, estimates
+from o2td.solvers.base import Solver, model_rows
 from o2td.transitions import Transitions
 
 _CHECK_EVERY = 10

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from o2td.arrays import Floats
-from o2td.solvers.linear import EPS, POOR, Solution, backward_error, conclude, rounding, top
+from o2td.linear_algebra.rank import EPS, rounding, top
+from o2td.linear_algebra.solving import POOR, Solution, backward_error, conclude
 
 _PASSES = 3
 _LARGER = 4  # powers of two

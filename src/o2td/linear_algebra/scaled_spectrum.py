@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Floats
+from o2td.linear_algebra.rank import COMPUTED, count, rounding
 
 __all__ = ["Deflated", "sizes", "spectrum"]
 
 Ints = npt.NDArray[np.intp]
 Complexes = npt.NDArray[np.complex128]
 
-_RANK = 16.0 * float(np.finfo(np.float64).eps)
 _NOISE = 1e-13  # entries of a null vector below this share of the largest are rounding
 _SEMISIMPLE = 1e-8
 _WIDE = 100.0  # how far apart the sizes may be where eigenvalues are computed together
@@ -61,7 +61,7 @@ class Deflated:
         self.row = np.repeat(np.where(np.array(blocks) > 0.0, blocks, 1.0), d)[:n]
         self._saddle = _Saddle.found(M, s, d)
         U, size, Vt = np.linalg.svd(M / self.row[:, None])
-        rank = n if self._saddle else int((size > size[0] * n * _RANK).sum())
+        rank = n if self._saddle else count(size, (n,), slack=COMPUTED)
         self.rank = rank
         if not self._saddle:
             self._inverse = (Vt[:rank].T / size[:rank]) @ U[:, :rank].T
@@ -117,8 +117,8 @@ class _Saddle:
         ratio = s[d:] / s[:d]
         B, C = M[:d, d:] * ratio, M[d:, :d] * ratio[:, None]
         for part in (B, C):
-            size = np.linalg.svd(part, compute_uv=False)
-            if size[-1] <= size[0] * len(M) * _RANK:
+            size: Floats = np.linalg.svd(part, compute_uv=False).astype(np.float64)
+            if count(size, (len(M),), slack=COMPUTED) < len(size):
                 return None
         return cls(B, C, M[d:, d:], ratio)
 
@@ -131,7 +131,9 @@ class _Saddle:
         size = np.sqrt(np.maximum(H.diagonal(), 0.0))
         if not size.all():
             return False
-        return bool(np.linalg.eigvalsh(H / size / size[:, None])[0] > len(H) * _RANK)
+        return bool(
+            np.linalg.eigvalsh(H / size / size[:, None])[0] > rounding(H.shape, slack=COMPUTED)
+        )
 
     @property
     def _factor(self) -> float | None:

@@ -11,17 +11,16 @@ that rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from o2td.arrays import Floats, freeze
-from o2td.solvers.pivoted import pivoted
+from o2td.arrays import Floats, Ints, freeze
+from o2td.linear_algebra.pivoted import pivoted
+from o2td.linear_algebra.rank import equilibrate, exponent, rounding, svd, top
 
-EPS = float(np.finfo(np.float64).eps)
 POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer
 _DOUBT = 10.0  # times what rounding explains: below this the singular values decide, not LU
 
@@ -83,21 +82,6 @@ def conclude(
     return Solution(theta, status, rank, condition, residual, message, iterations, counts)
 
 
-def rounding(shape: tuple[int, ...], rows: int = 0) -> float:
-    """Singular values up to this share of the largest are rounding error: the rank leaves them out.
-
-    `max(shape) eps`, as is usual for a matrix that is given, or `4 sqrt(rows) eps` where it is a sum
-    over more rows: a running sum is rounded at each of them. Measured on dependent features, in
-    units of `sqrt(rows) eps`: up to 0.4 by one fit, and by updates of one row each 0.1 on random
-    data and 2.3 where a few values are rounded alike at every row. No system of full rank with a
-    condition number up to 1e12 was taken for a singular one, with up to a million rows.
-
-    >>> rounding((5, 5)) / EPS, rounding((5, 5), 10_000) / EPS
-    (5.0, 400.0)
-    """
-    return max(*shape, 4.0 * float(np.sqrt(rows))) * EPS
-
-
 def solve(
     A: Any,
     b: Floats,
@@ -131,7 +115,7 @@ def solve(
         part = solve(A[row][:, column], b[row], 0.0, None, triangular, rows)
         return _embedded(part, A, b, column, counts)
     if not dense:
-        from o2td.solvers.sparse import solve_sparse
+        from o2td.linear_algebra.sparse import solve_sparse
 
         return solve_sparse(A, b, rows, counts)
     with np.errstate(over="ignore", under="ignore"):
@@ -163,8 +147,8 @@ def _embedded(
 
 
 def _equilibrated(A: Floats, b: Floats, by_row: bool, rows: int) -> tuple[Floats, str, int, float]:
-    scaled, up, across = _equilibrate(A, by_row)
-    shift = int(np.max((_exponent(b) - up)[b != 0.0], initial=-4000)) if b.any() else 0
+    scaled, up, across = equilibrate(A, by_row)
+    shift = int(np.max((exponent(b) - up)[b != 0.0], initial=-4000)) if b.any() else 0
     right = np.ldexp(b, -up - shift)
     tolerance = rounding(A.shape, rows)
     rcond, y = _lu(scaled, right)
@@ -175,38 +159,6 @@ def _equilibrated(A: Floats, b: Floats, by_row: bool, rows: int) -> tuple[Floats
     if rcond > 0.0 and answer[2] == A.shape[1]:  # of full rank after all: LU is nearer
         return np.ldexp(y, shift - across), *answer[1:]
     return answer
-
-
-def triangle(blocks: Iterable[Floats], width: int) -> Floats:
-    """`R` of the QR factorisation of all rows in `blocks`, one block in memory at a time.
-
-    `||R x|| = ||D x||` for the matrix `D` of all rows, without squaring its condition number.
-    """
-    R = np.zeros((0, width))
-    for block in blocks:
-        R = np.asarray(np.linalg.qr(np.concatenate([R, block]), mode="r"))
-    return R
-
-
-def pseudo_inverse(R: Floats, ridge: float = 0.0, rows: int = 0) -> tuple[Floats, Floats]:
-    """`U, W` with `(R^T R + ridge)^+ R^T = W U^T`, singular values that are rounding error left out.
-
-    Columns of full rank are equilibrated first, which changes nothing but the rounding.
-    """
-    if not R.any():
-        return np.zeros((R.shape[0], 0)), np.zeros((R.shape[1], 0))
-    unit = np.ldexp(1.0, -_exponent(np.abs(R).max(axis=0)))
-    U, s, V = _triples(R * unit, rows)
-    if ridge == 0.0 and len(s) == R.shape[1]:
-        return U, unit[:, None] * V / s
-    U, s, V = _triples(R, rows)
-    return U, V * (s / (s**2 + ridge))
-
-
-def _triples(R: Floats, rows: int) -> tuple[Floats, Floats, Floats]:
-    U, s, Vt = _svd(R)
-    rank = int(np.count_nonzero(s > rounding(R.shape, rows) * s[0]))
-    return U[:, :rank], s[:rank], Vt[:rank].T
 
 
 def backward_error(A: Any, theta: Floats, b: Floats) -> float:
@@ -231,53 +183,10 @@ def backward_error(A: Any, theta: Floats, b: Floats) -> float:
     return float(np.abs(target - product).max(initial=0.0)) / scale if scale > 0.0 else 0.0
 
 
-def top(x: Floats) -> int:
-    """The exponent of the largest entry, 0 where all are zero."""
-    largest = float(np.abs(x).max(initial=0.0))
-    return int(np.frexp(largest)[1]) if largest > 0.0 else 0
-
-
 def shifted(x: Floats, k: int) -> Floats:
     """`2^k x`, infinite where that is too large: `conclude` tells."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(x, k)
-
-
-def _exponent(x: Floats) -> npt.NDArray[np.int64]:
-    return np.frexp(x)[1].astype(np.int64)
-
-
-def condition_of(R: Floats, rows: int = 0) -> float:
-    """Ratio of the extreme singular values that count, columns brought to one size first."""
-    if not R.any():
-        return np.inf
-    s = _triples(np.ldexp(R, -_exponent(np.abs(R).max(axis=0))), rows)[1]
-    return float(s[0] / s[-1])
-
-
-def rank_of(A: Floats, rows: int = 0) -> tuple[int, float]:
-    """Rank of the equilibrated matrix and its condition number, infinite where rank is lost.
-
-    >>> rank_of(np.array([[1.0, 1e9], [1.0, 1e9]]))
-    (1, inf)
-    """
-    s = _svd(_equilibrate(A)[0])[1]
-    rank = int(np.count_nonzero(s > rounding(A.shape, rows) * s[0]))
-    return rank, float(s[0] / s[-1]) if rank == A.shape[1] else np.inf
-
-
-def _equilibrate(
-    A: Floats, by_row: bool = True
-) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """`B = 2^-r A 2^-c` with the largest entry of each column, and of each row, near one."""
-    B, rows, columns = A, np.zeros(A.shape[0], np.int64), np.zeros(A.shape[1], np.int64)
-    for _ in range(3):
-        if by_row:
-            step = _exponent(np.abs(B).max(axis=1))
-            B, rows = np.ldexp(B, -step[:, None]), rows + step
-        step = _exponent(np.abs(B).max(axis=0))
-        B, columns = np.ldexp(B, -step), columns + step
-    return B, rows, columns
 
 
 def _lu(A: Floats, b: Floats) -> tuple[float, Floats]:
@@ -297,8 +206,8 @@ def _lu(A: Floats, b: Floats) -> tuple[float, Floats]:
 
 def _minimum_norm(
     A: Floats,
-    rows: npt.NDArray[np.int64],
-    columns: npt.NDArray[np.int64],
+    rows: Ints,
+    columns: Ints,
     b: Floats,
     shift: int,
     tolerance: float,
@@ -326,7 +235,7 @@ class _Singular:
     """Rank, null spaces and solutions from singular values."""
 
     def __init__(self, A: Floats, tolerance: float) -> None:
-        U, s, Vt = _svd(A, full=True)
+        U, s, Vt = svd(A, full=True)
         self.rank = r = int(np.count_nonzero(s > tolerance * s[0]))
         self.condition = float(s[0] / s[-1]) if r == min(A.shape) else np.inf
         self.left, self.right = U[:, r:], Vt[r:].T
@@ -343,12 +252,3 @@ def _basis(N: Floats) -> Floats:
         return N
     largest = np.abs(N).max(axis=0)
     return np.linalg.qr(N / np.where(largest > 0.0, largest, 1.0))[0]
-
-
-def _svd(A: Floats, full: bool = False) -> tuple[Floats, Floats, Floats]:
-    from scipy.linalg import svd
-
-    try:
-        return svd(A, full_matrices=full, check_finite=False)
-    except np.linalg.LinAlgError:
-        return svd(A, full_matrices=full, check_finite=False, lapack_driver="gesvd")
