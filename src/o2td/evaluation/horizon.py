@@ -21,7 +21,7 @@ from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints, Log
 from o2td.evaluation.systems import FOLDS
-from o2td.solvers.linear import Solution, conclude
+from o2td.linear_algebra import Solution, conclude
 from o2td.sources.rows import LoneStarts
 
 __all__ = ["HorizonLog", "ModelSystem", "steps_of"]

@@ -93,9 +93,9 @@ def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, 
     The rank is that of R with its columns divided by `unit`.
     """
     U, size, Vt = np.linalg.svd(R / unit)
-    rank = count(size, (longest,))
+    kept = np.arange(len(size)) < count(size, (longest,))
     vectors = Vt.T / unit[:, None]
-    return U[:, :rank], size[:rank], vectors[:, :rank], vectors[:, rank:]
+    return U[:, kept], size[kept], vectors[:, kept], vectors[:, ~kept]
 
 
 def shortest(x: Floats, null: Floats) -> Floats:
