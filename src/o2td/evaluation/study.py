@@ -23,8 +23,8 @@ from o2td.evaluation.influence import Baseline, Influences
 from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.memory import dependence
 from o2td.evaluation.log_tests.seen import seen
-from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.logged import LoggedValue
+from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
