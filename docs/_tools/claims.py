@@ -25,6 +25,7 @@ _WORDS = {
     "reproduced": "are reproduced",
     "not reproduced": "are not",
     "depends on the reading": "depend on how the paper is read",
+    "undecided": "are undecided",
 }
 _MARKS = {"reproduced": "yes", "not reproduced": "no"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from o2td.cli.main import main
+from o2td.paper.claims import DEPENDS, NOT, REPRODUCED, UNDECIDED
 
 
 def test_json_is_one_object_with_exactly_these_keys(
@@ -24,7 +25,7 @@ def test_json_is_one_object_with_exactly_these_keys(
     assert [row["id"] for row in document["claims"]] == [1, 2, 3, 4, 5, 6, 7, 13, 16]
     for row in document["claims"]:
         assert list(row) == ["id", "claim", "verdict", "measured", "low", "high", "why"]
-        assert row["verdict"] in ("reproduced", "not reproduced", "depends on the reading")
+        assert row["verdict"] in (REPRODUCED, NOT, DEPENDS, UNDECIDED)
     assert document["figures"] == ["fig-oblique"]
     assert (out / "report.html").stat().st_size > 10_000
 

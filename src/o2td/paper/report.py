@@ -15,7 +15,7 @@ from o2td.experiments.loading import Results
 from o2td.experiments.record import read_record
 from o2td.experiments.store import Store
 from o2td.paper import beyond, board, comparisons, sections
-from o2td.paper.claims import DEPENDS, NOT, REPRODUCED, Claim, Verdict, judge_all
+from o2td.paper.claims import DEPENDS, NOT, REPRODUCED, UNDECIDED, Claim, Verdict, judge_all
 from o2td.paper.guide import guide
 from o2td.paper.reproduction import RECORD
 from o2td.report.drawing import Folder, styled
@@ -23,7 +23,7 @@ from o2td.report.page import Badge, Cell, Page, Section, Table, Text
 
 __all__ = ["Report", "build", "load"]
 
-_TONES = {REPRODUCED: "good", NOT: "bad", DEPENDS: "mixed"}
+_TONES = {REPRODUCED: "good", NOT: "bad", DEPENDS: "mixed", UNDECIDED: "mixed"}
 _LEADS = {
     "fig-baird": "Baird's counterexample in both forms, every reading of ω.",
     "fig-random-seq": "One 400-state random MDP, many streams. Its V is nearly constant, so RMSE here"

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 from o2td.experiments.loading import Results
 from o2td.paper.claims import experiments, theory
-from o2td.paper.claims.base import CLAIMS, DEPENDS, NOT, REPRODUCED, Claim, Verdict
+from o2td.paper.claims.base import CLAIMS, DEPENDS, NOT, REPRODUCED, UNDECIDED, Claim, Verdict
 
-__all__ = ["CLAIMS", "DEPENDS", "NOT", "REPRODUCED", "Claim", "Verdict", "judge_all"]
+__all__ = [
+    "CLAIMS",
+    "DEPENDS",
+    "NOT",
+    "REPRODUCED",
+    "UNDECIDED",
+    "Claim",
+    "Verdict",
+    "judge_all",
+]
 
 _MODULES = (experiments, theory)  # importing them registers the claims
 

@@ -10,11 +10,23 @@ from typing import Any
 from o2td.experiments.loading import Results
 from o2td.report.statistics import Interval
 
-__all__ = ["DEPENDS", "NOT", "REPRODUCED", "Claim", "Verdict", "below", "claim", "judge", "listed"]
+__all__ = [
+    "DEPENDS",
+    "NOT",
+    "REPRODUCED",
+    "UNDECIDED",
+    "Claim",
+    "Verdict",
+    "below",
+    "claim",
+    "judge",
+    "listed",
+]
 
 REPRODUCED = "reproduced"
 NOT = "not reproduced"
 DEPENDS = "depends on the reading"
+UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -82,11 +94,17 @@ def below(ratios: Iterable[Interval], far: float = 1.0) -> bool | None:
 def judge(readings: Readings) -> str:
     """Reproduced if it holds in every reading, not if in none, else it depends on the reading.
 
-    >>> judge({"printed": True, "tuned": False})
-    'depends on the reading'
+    Undecided where a reading that the runs leave open could change the answer.
+
+    >>> judge({"printed": True, "tuned": False}), judge({"printed": True, "tuned": None})
+    ('depends on the reading', 'undecided')
     """
-    held = sum(value is True for value in readings.values())
-    return REPRODUCED if held == len(readings) else DEPENDS if held else NOT
+    found = set(readings.values())
+    if {True, False} <= found:
+        return DEPENDS
+    if None in found:
+        return UNDECIDED
+    return REPRODUCED if found == {True} else NOT
 
 
 def listed(readings: Readings) -> str:
