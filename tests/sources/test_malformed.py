@@ -115,11 +115,15 @@ def test_sentences_on_csv(frame, tmp_path, name, rows):
 
 TYPED = {
     "nested": ("obs_1", [[1.0, 2.0]], r"4 columns of observations .* and 3 of next observations"),
-    "text": ("obs_1", ["a"], r"column obs_1 holds .*string instead of numbers; convert it"),
+    "text": (
+        "obs_1",
+        ["a"],
+        r"column obs_1 holds .*string and next_obs_1 holds double; write both",
+    ),
     "time": (
         "obs_1",
         pd.to_datetime(["2020-01-01"]),
-        r"column obs_1 holds timestamp.* instead of n",
+        r"column obs_1 holds timestamp.* and next_obs_1 holds double; write both alike",
     ),
     "nested names": (
         "episode",

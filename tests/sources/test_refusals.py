@@ -140,7 +140,10 @@ def test_a_step_that_counts_on_from_episode_to_episode():
 
 def test_names_of_actions_where_the_ratio_needs_numbers():
     log = _log(action=list("abcabc"), target_prob=0.5).drop(columns="rho")
-    _refused(log, "column action holds names of actions, .*; number the actions from 0")
+    source = sources.open_logs(log, discount=0.9)
+    assert next(source.chunks()).action.tolist() == [0, 1, 2, 0, 1, 2]
+    assert "coded action: a = 0, b = 1, c = 2" in str(source.info)
+    assert "action" not in sources.open_logs(log.assign(rho=1.0), discount=0.9).info.mapping
     assert sources.open_logs(log.assign(rho=1.0), discount=0.9).scan().transitions == 6
 
 

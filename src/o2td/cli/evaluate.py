@@ -190,7 +190,9 @@ class Given:
         observed = source.mapped.many("observation")
         names = observed or source.mapped.many("state")
         chances = source.mapped.many("target_probs")
-        self._parts = list(rows_of([str(file)], names, not observed, "the log", chances))
+        self._parts = list(
+            rows_of([str(file)], names, not observed, "the log", chances, source.codings)
+        )
 
     def check(self, model: ValueModel) -> None:
         """Refuse the first row whose state the model does not know."""

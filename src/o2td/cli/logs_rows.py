@@ -9,6 +9,7 @@ from o2td.errors import InputError
 
 if TYPE_CHECKING:
     from o2td.evaluation.model import ValueModel
+    from o2td.sources.coding import Codings
     from o2td.sources.places import Where
 
 __all__ = ["chances_of", "check_states", "rows_of"]
@@ -17,7 +18,12 @@ _ROWS = 65_536
 
 
 def rows_of(
-    files: Sequence[str], inputs: Sequence[str], states: bool, who: str, more: Sequence[str] = ()
+    files: Sequence[str],
+    inputs: Sequence[str],
+    states: bool,
+    who: str,
+    more: Sequence[str] = (),
+    codings: Codings | None = None,
 ) -> Iterator[tuple[Any, list[Any], Where]]:
     """Observations (n, k) or states (n,), the columns of `more` if all are there, and the place."""
     import numpy as np
@@ -30,13 +36,15 @@ def rows_of(
 
     parts = files_of(list(files))
     kind, any_rows = "int" if states else "float", False
+    made = {one: name for name, coding in (codings or {}).items() for one in coding.names}
     for part in parts:
+        part.codings = codings or {}
         file, columns = part.label, part.schema().names
         for name in inputs:
             if name not in columns:
                 raise InputError(
-                    f"{file}: column {name} is missing, which {who} reads; add it, or rename the"
-                    " column that holds it"
+                    f"{file}: column {made.get(name, name)} is missing, which {who} reads; add it, or"
+                    " rename the column that holds it"
                 )
         extra = list(more) if all(name in columns for name in more) else []
         kinds = dict.fromkeys(inputs, kind) | dict.fromkeys(extra, "float")

@@ -88,7 +88,9 @@ def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
 
     chances = [f"target_prob_{a}" for a in range(len(model.theta))] if model.of_actions else []
     parts = []
-    for rows, given, where in rows_of(files, model.inputs, model.states, name, chances):
+    for rows, given, where in rows_of(
+        files, model.inputs, model.states, name, chances, model.codings
+    ):
         if model.states:
             check_states(model, rows, where)
         parts.append(pl.DataFrame(model.table(rows, chances_of(given))))

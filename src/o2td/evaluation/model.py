@@ -8,7 +8,8 @@ checked, and a feature map is found by its registered name.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from o2td import archive, features
 from o2td.errors import FormatError, InputError
 from o2td.evaluation.basis import apply
 from o2td.sources import Source
+from o2td.sources.coding import Coding
 
 __all__ = ["ValueModel", "load_model"]
 
@@ -46,6 +48,8 @@ class ValueModel:
         How the weights were estimated.
     discount
         Gamma of the log, None where a column gave it.
+    codings
+        How columns of the log that are not numbers were read, by their names.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class ValueModel:
     states: bool
     method: str
     discount: float | None = None
+    codings: Mapping[str, Coding] = field(default_factory=dict)
 
     @classmethod
     def of(cls, theta: Any, features: Any, method: str, source: Source) -> ValueModel:
@@ -70,7 +75,12 @@ class ValueModel:
         observed = source.mapped.many("observation")
         names = observed or source.mapped.many("state")
         weights = np.asarray(theta, dtype=np.float64)
-        return cls(weights, features, names, not observed, method, source.discount)
+        read = {
+            column: coding
+            for column, coding in source.codings.items()
+            if not set(coding.names).isdisjoint(names)
+        }
+        return cls(weights, features, names, not observed, method, source.discount, read)
 
     @property
     def of_actions(self) -> bool:
@@ -167,6 +177,9 @@ class ValueModel:
             "discount": self.discount,
             "features": state["header"],
         }
+        if self.codings:
+            codings = {name: [one.kind, list(one.values)] for name, one in self.codings.items()}
+            header["codings"] = codings
         arrays = {f"features.{name}": array for name, array in state["arrays"].items()}
         archive.save(path, _KIND, header, {"theta": self.theta, **arrays})
 
@@ -195,7 +208,11 @@ def load_model(path: str | os.PathLike[str]) -> ValueModel:
         if not (named and inputs and fits and np.isfinite(theta).all()):
             raise ValueError("its parts do not fit together")
         states, method = header["states"] is True, str(header["method"])
-        return ValueModel(theta, phi, tuple(inputs), states, method, discount)
+        codings = {
+            name: Coding(name, str(kind), tuple(values))
+            for name, (kind, values) in header.get("codings", {}).items()
+        }
+        return ValueModel(theta, phi, tuple(inputs), states, method, discount, codings)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InputError):
             raise

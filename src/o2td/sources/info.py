@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from o2td.sources.coding import Coding
+
 __all__ = ["LogInfo"]
 
 
@@ -15,7 +17,8 @@ class LogInfo:
     `dropped` counts rows left out, `notes` what was seen and handled, both by reason. `files` are their
     names, `mapping` is what was taken for what, `ratio` says where rho comes from, `remarks` what a
     reader should know. `verified`: every file carried checksums that held; `unverified` are those
-    that carry none. `rows`, `transitions` and `episodes` were read; `complete`: all of them.
+    that carry none. `codings` are of columns that are not numbers. `rows`, `transitions` and `episodes`
+    were read; `complete`: all of them.
 
     >>> import pandas as pd
     >>> from o2td import sources
@@ -45,6 +48,7 @@ class LogInfo:
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    codings: Mapping[str, Coding] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [
@@ -54,6 +58,7 @@ class LogInfo:
             names = (found,) if isinstance(found, str) else found
             shown = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
             lines.append(f"{role}: {shown}")
+        lines += [f"coded {column}: {coding}" for column, coding in self.codings.items()]
         lines.append(f"ratio: {self.ratio}")
         if self.complete:
             lines.append(

@@ -16,6 +16,7 @@ import numpy as np
 
 from o2td.errors import InputError, O2TDError
 from o2td.sources.ahead import ahead
+from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded, Decoder
 from o2td.sources.mapping import Mapped
 from o2td.sources.partition import owned
@@ -154,6 +155,11 @@ class LogSource(Source):
                 part.label for part in self._parts[slice(*self._own)] if not part.verified(columns)
             )
         return self._open
+
+    @property
+    def codings(self) -> Codings:
+        """How columns that are not numbers are read, by their names."""
+        return self._parts[0].codings
 
     def _remarks(self) -> tuple[str, ...]:
         remarks = []

@@ -12,7 +12,7 @@ import msgspec
 from o2td.errors import InputError
 from o2td.sources.columns import FLAGS, LISTS, SYNONYMS, Columns, says_never
 
-__all__ = ["Mapped", "as_bandit", "called", "find_columns"]
+__all__ = ["Mapped", "as_bandit", "called", "find_columns", "named_actions"]
 
 _SINGLE = (
     *("episode", "start", "step", "time", "reward", "terminated", "truncated", "done", "rho"),
@@ -49,6 +49,33 @@ class Mapped(msgspec.Struct, frozen=True):
             lines.append(f"{role} = {shown}")
         lines += [f"{role} = never" for role in self.never]
         return "\n".join(lines)
+
+
+def named_actions(
+    mapped: Mapped, names: Sequence[str], groups: Mapping[str, tuple[str, ...]]
+) -> tuple[Mapped, list[str] | None]:
+    """Columns of probabilities that bear the names of actions, and these names in their order.
+
+    >>> log = Mapped({"action": "a"})
+    >>> log, order = named_actions(log, ["target_prob_buy", "target_prob_sell"], {})
+    >>> log.many("target_probs"), order
+    (('target_prob_buy', 'target_prob_sell'), ['buy', 'sell'])
+    """
+    roles, order = dict(mapped.roles), None
+    for role in ("target_probs", "behavior_probs", "next_target_probs"):
+        found: dict[str, str] = {}
+        for synonym in SYNONYMS[role]:
+            columns = groups.get(synonym[:-2], ()) or [
+                name for name in names if _plain(name).startswith(synonym[:-1])
+            ]
+            found = found or {name[len(synonym) - 1 :]: name for name in columns}
+        wanted = list(found) if order is None else order
+        if len(found) < 2 or all(name.isdecimal() for name in found):
+            continue
+        if all(name in found for name in wanted):
+            order = wanted
+            roles[role] = tuple(found[name] for name in order)
+    return Mapped(roles, mapped.never, mapped.bandit), order
 
 
 _IN_EPISODES = (

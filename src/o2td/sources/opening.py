@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from o2td.errors import InputError, import_extra
+from o2td.sources.coding import is_text
 from o2td.sources.columns import Columns
 from o2td.sources.logs import LogSource
-from o2td.sources.mapping import as_bandit, find_columns
+from o2td.sources.mapping import as_bandit, find_columns, named_actions
 from o2td.sources.parts import Part, PathLike, parts_of
-from o2td.sources.ratio import Ratio
-from o2td.sources.schema import drop_unreadable
+from o2td.sources.ratio import Ratio, action_order
+from o2td.sources.schema import drop_unreadable, with_codings
 
 __all__ = ["minari", "open_logs", "rollouts"]
 
@@ -26,6 +27,7 @@ def open_logs(
     behavior: Any = None,
     sort: bool = False,
     densities: bool = False,
+    actions: Sequence[Any] | None = None,
 ) -> LogSource:
     """A log as a stream of transitions; nothing but the headers is read yet.
 
@@ -52,6 +54,9 @@ def open_logs(
         Sort the rows by episode and step first, in a temporary file.
     densities
         Actions are continuous and the probabilities are densities, which may exceed 1.
+    actions
+        What the log calls the actions, in the order of the policy's probabilities. None: as the
+        policy's `classes_` or the columns of its probabilities name them, else in sorted order.
 
     Examples
     --------
@@ -67,7 +72,8 @@ def open_logs(
     {'no final observation': 1}
     """
     chosen = Columns.make(columns)
-    return _opened(parts_of(logs, chosen), chosen, discount, target, behavior, sort, densities)
+    parts = parts_of(logs, chosen)
+    return _opened(parts, chosen, discount, target, behavior, sort, densities, actions)
 
 
 def _opened(
@@ -78,15 +84,24 @@ def _opened(
     behavior: Any,
     sort: bool = False,
     densities: bool = False,
+    actions: Sequence[Any] | None = None,
 ) -> LogSource:
     first, name = parts[0].schema(), parts[0].label
     found = find_columns(_unique(first.names, name), chosen, name, parts[0].groups)
     mapped = drop_unreadable(found, first, chosen)
     if discount is None:
         mapped = as_bandit(mapped)
-    names = None if "action" in mapped.roles else found.one("action")
-    ratio = Ratio(mapped, target, behavior, densities, names)
-    return LogSource(parts, ratio, discount, sort)
+    order, action = action_order(target, behavior, actions), mapped.one("action")
+    if action is not None and is_text(first.field(action).type):
+        mapped, named = named_actions(mapped, first.names, parts[0].groups)
+        order = order or named
+        if chosen.action is None and not Ratio(mapped, target, behavior, densities).discrete:
+            del mapped.roles["action"]  # names that nothing asks for
+    mapped, codings = with_codings(parts, mapped, order)
+    for part in parts:
+        part.codings = codings
+    names = codings[action].values if action in codings else None
+    return LogSource(parts, Ratio(mapped, target, behavior, densities, names), discount, sort)
 
 
 def _unique(names: list[str], where: str) -> list[str]:

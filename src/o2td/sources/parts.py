@@ -17,6 +17,7 @@ from typing import Any
 
 from o2td.errors import FormatError, InputError, import_extra
 from o2td.registry import FORMATS
+from o2td.sources.coding import Codings, coded, coded_schema
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
 from o2td.sources.nested import EPISODES, Nested
@@ -36,6 +37,7 @@ class Part:
         self._given = given or Columns()
         self._nested: Nested | None = None
         self._peeked = False
+        self.codings: Codings = {}
 
     @property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
@@ -43,7 +45,11 @@ class Part:
         return self._nested.groups if self._nested else {}
 
     def schema(self) -> Any:
-        """Names and Arrow types of the flat columns."""
+        """Names and Arrow types of the columns as they are handed on: flat, and coded."""
+        schema = self._flat_schema()
+        return coded_schema(schema, self.codings) if self.codings else schema
+
+    def _flat_schema(self) -> Any:
         pa = import_extra("pyarrow", "logs")
         if self._nested is not None:
             return self._nested.schema
@@ -62,14 +68,25 @@ class Part:
 
     def batches(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         """Record batches of at most `rows` rows with the columns of `kinds`."""
+        made = self._made()
+        raw = {made.get(n, n): "any" if n in made else kind for n, kind in kinds.items()}
+        first = 0
         with self._reading():
-            for batch in self._flat(kinds, rows):
+            for batch in self._flat(raw, rows):
                 for low in range(0, batch.num_rows, rows):
-                    yield batch.slice(low, rows)
+                    piece = batch.slice(low, rows)
+                    if self.codings:
+                        piece = coded(piece, list(kinds), self.codings, self.label, first)
+                    first += piece.num_rows
+                    yield piece
+
+    def _made(self) -> dict[str, str]:
+        """The flat column that each coded one is made of."""
+        return {one: coding.column for coding in self.codings.values() for one in coding.names}
 
     def _flat(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
         if not self._peeked:
-            self.schema()
+            self._flat_schema()
         nested = self._nested
         if nested is None:
             yield from self.format.batches(kinds, rows)
@@ -86,6 +103,7 @@ class Part:
     def verified(self, columns: set[str]) -> bool:
         """Whether checksums protect these columns against silent damage."""
         with self._reading():
+            columns = {self._made().get(name, name) for name in columns}
             if self._nested is not None:
                 columns = {self._nested.source[name] for name in columns}
             return self.format.verified(columns)

@@ -8,7 +8,7 @@ as it is, unless a target policy is passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -49,7 +49,7 @@ class Ratio:
     target: Any = None  # policy, (S, A) array, "behavior" or None
     behavior: Any = None  # policy, (S, A) array, model or None
     densities: bool = False
-    names: str | None = None  # a column of actions that holds text
+    actions: tuple[Any, ...] | None = None  # what the log calls them, where they are coded
 
     def __post_init__(self) -> None:
         has = self.mapped.roles.__contains__
@@ -77,11 +77,6 @@ class Ratio:
             self.estimate or self.listed or self.policy is not None or has("target_probs")
         )
         if (self.discrete or self._matrix(self.behavior)) and not has("action"):
-            if self.names is not None:
-                raise InputError(
-                    f"logs: column {self.names} holds names of actions, and the ratio needs numbers;"
-                    " number the actions from 0"
-                )
             raise InputError("logs: no column for action, which the ratio needs; add or name it")
         if self.estimate and len(self.mapped.many("action")) > 1:
             raise InputError(
@@ -171,6 +166,12 @@ class Ratio:
         return given
 
     def _take(self, matrix: Floats, action: npt.NDArray[Any], place: Place) -> Floats:
+        if self.actions is not None and len(self.actions) != matrix.shape[1]:
+            raise InputError(
+                f"logs: {matrix.shape[1]} probabilities, and the log names {len(self.actions)} actions"
+                f" ({', '.join(map(str, self.actions[:8]))}); say which is which, actions=[…], or name"
+                " the columns of probabilities after the actions, such as target_prob_NAME"
+            )
         bad = (action < 0) | (action >= matrix.shape[1])
         if bad.any():
             name = self.mapped.many("action")[0]
@@ -254,6 +255,14 @@ class Ratio:
             name = self.mapped.one(role) or role
             _refuse(place, row, name, "gives a ratio that overflows", "correct the probabilities")
         return ratio
+
+
+def action_order(target: Any, behavior: Any, given: Sequence[Any] | None) -> list[Any] | None:
+    """What the log calls the actions, in the policy's order, if anybody says."""
+    for order in (given, getattr(target, "classes_", None), getattr(behavior, "classes_", None)):
+        if order is not None:
+            return [one.item() if hasattr(one, "item") else one for one in order]
+    return None
 
 
 def evaluate(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats:

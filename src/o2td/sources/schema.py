@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from o2td.errors import InputError, import_extra
+from o2td.sources.coding import (
+    Coding,
+    is_text,
+    is_time,
+    large_ids,
+    levels_of,
+    mostly_numbers,
+    numbers_of,
+)
 from o2td.sources.columns import Columns
 from o2td.sources.mapping import Mapped
 from o2td.sources.parts import Part
@@ -27,7 +37,7 @@ def kinds_of(mapped: Mapped) -> dict[str, str]:
 
 
 def drop_unreadable(mapped: Mapped, schema: Any, given: Columns) -> Mapped:
-    """Settle what only types can: a real-valued `obs` is an observation, text actions are names."""
+    """Settle what only types can: a real-valued `obs` is an observation, a text no time."""
     pa = import_extra("pyarrow", "logs")
     roles = dict(mapped.roles)
     for role, other in (("state", "observation"), ("next_state", "next_observation")):
@@ -36,13 +46,62 @@ def drop_unreadable(mapped: Mapped, schema: Any, given: Columns) -> Mapped:
         if guessed and pa.types.is_floating(schema.field(name).type):
             del roles[role]
             roles.setdefault(other, (str(name),))
-    action = mapped.one("action")
-    if action is not None and given.action is None and not _numeric(schema.field(action).type):
-        del roles["action"]
     time = mapped.one("time")
     if time is not None and given.time is None and not _ordered(schema.field(time).type):
         del roles["time"]
     return Mapped(roles, mapped.never)
+
+
+def with_codings(
+    parts: Sequence[Part], mapped: Mapped, order: Sequence[Any] | None
+) -> tuple[Mapped, dict[str, Coding]]:
+    """Codings of all that is not numbers, and the mapping to the columns that they make.
+
+    `order` names the actions in the order of the policy; None: they are sorted.
+    """
+    schema, roles = parts[0].schema(), dict(mapped.roles)
+    codings: dict[str, Coding] = {}
+    now, then = mapped.many("observation"), mapped.many("next_observation")
+    for j, name in enumerate(now):
+        both = (name, then[j]) if len(then) == len(now) else (name,)
+        kind, same = schema.field(name).type, is_time
+        if not is_time(kind):
+            if not _is_name(parts[0], name):
+                continue
+            same = is_text
+        for other in both[1:]:
+            if not same(schema.field(other).type):
+                raise InputError(
+                    f"{parts[0].label}: column {name} holds {kind} and {other} holds"
+                    f" {schema.field(other).type}; write both alike"
+                )
+        values = () if same is is_time else levels_of(parts, name, both[1:])
+        codings |= {one: Coding(one, "levels" if values else "seconds", values) for one in both}
+    for role in ("observation", "next_observation"):
+        if role in roles:
+            made = (codings[n].names if n in codings else (n,) for n in mapped.many(role))
+            roles[role] = tuple(one for names in made for one in names)
+    states = [one for role in ("state", "next_state") for one in mapped.many(role)]
+    if states and (_is_name(parts[0], states[0]) or _is_id(parts[0], states[0])):
+        values = numbers_of(parts, states, "state")
+        codings |= {name: Coding(name, "number", values) for name in states}
+    action = mapped.one("action")
+    if action is not None and (order is not None or _is_name(parts[0], action)):
+        values = numbers_of(parts, [action], "action") if order is None else tuple(order)
+        codings[action] = Coding(action, "number", values)
+    return Mapped(roles, mapped.never, mapped.bandit), codings
+
+
+def _is_name(part: Part, column: str) -> bool:
+    """Whether a column holds names; in a text file numbers with a few mistakes are none."""
+    if not is_text(part.schema().field(column).type):
+        return False
+    return not (part.format.text and mostly_numbers(part, column))
+
+
+def _is_id(part: Part, column: str) -> bool:
+    types = import_extra("pyarrow", "logs").types
+    return types.is_integer(part.schema().field(column).type) and large_ids(part, column)
 
 
 def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, str]) -> None:

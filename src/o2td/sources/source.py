@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from o2td.errors import InputError
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
+from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded
 from o2td.sources.info import LogInfo
 from o2td.sources.mapping import Mapped
@@ -64,6 +65,11 @@ class Source:
 
     def _remarks(self) -> tuple[str, ...]:
         return ()
+
+    @property
+    def codings(self) -> Codings:
+        """How columns that are not numbers are read, by their names."""
+        return {}
 
     # -- for everybody -----------------------------------------------------------------------------
 
@@ -148,6 +154,7 @@ class Source:
             dropped=dict(tally.dropped),
             notes=dict(tally.notes),
             remarks=self._remarks(),
+            codings=dict(self.codings),
         )
 
     @property

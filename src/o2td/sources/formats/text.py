@@ -57,6 +57,7 @@ class Text(Format):
             for name, kind in columns.items()
             if not import_extra("pyarrow", "logs").types.is_nested(types[name])
         }
+        cells |= {name: "flag" for name, kind in types.items() if str(kind) == "bool"}
         with self._refusing(cells), self.opened(types, TEXT_BLOCK) as reader:
             yield from reader
 
@@ -70,7 +71,7 @@ class Text(Format):
         types: dict[str, Any] = {}
         for name, kind in columns.items():
             seen = sniffed.field(name).type
-            if pa.types.is_nested(seen):
+            if pa.types.is_nested(seen) or pa.types.is_boolean(seen):
                 types[name] = seen if kind == "any" else _widened(seen)
                 continue
             missing = pa.types.is_null(seen)
