@@ -16,7 +16,7 @@ from o2td import exact
 
 LEARNERS = {
     "TD": o2td.TD,
-    "TD λ=0.9": lambda a, **k: o2td.TD(a, 0.9, **k),
+    "TD λ=0.9": lambda a, **k: o2td.TD(a, trace=0.9, **k),
     "TDRC": o2td.TDRC,
     "GTD2": o2td.GTD2,
     "ETD": o2td.ETD,

@@ -261,10 +261,10 @@ def test_no_trace_leads_from_one_pass_into_the_next(given: bool) -> None:
     rng = np.random.default_rng(0)
     X, following, reward = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)), rng.normal(size=20)
     start = np.arange(20) == 7
-    twice = ValueRegressor(o2td.TD(0.05, 0.9), discount=0.9, passes=2)
+    twice = ValueRegressor(o2td.TD(0.05, trace=0.9), discount=0.9, passes=2)
     twice.fit(X, reward, next_X=following, start=start if given else None)
     assert start.sum() == 1
     marks = (start & given) | (np.arange(20) == 0)
     rows = o2td.Transitions(X, reward, following, 0.9, start=marks)
-    expected = o2td.TD(0.05, 0.9).partial_fit(o2td.Transitions.concatenate([rows, rows]))
+    expected = o2td.TD(0.05, trace=0.9).partial_fit(o2td.Transitions.concatenate([rows, rows]))
     np.testing.assert_allclose(twice.theta_, expected.theta, rtol=1e-12)

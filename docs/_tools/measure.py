@@ -212,10 +212,10 @@ def _by_lambda() -> dict[str, Any]:
     from o2td import ETD, LSTD, O2TD, TD, domains, exact
 
     makers: dict[str, Callable[[float], Any]] = {
-        "TD": lambda trace: TD(0.1, trace),
-        "ETD": lambda trace: ETD(0.1, trace),
-        "O2TD (state)": lambda trace: O2TD(0.1, "state", trace),
-        "O2TD (sample)": lambda trace: O2TD(0.1, "sample", trace),
+        "TD": lambda trace: TD(0.1, trace=trace),
+        "ETD": lambda trace: ETD(0.1, trace=trace),
+        "O2TD (state)": lambda trace: O2TD(0.1, omega="state", trace=trace),
+        "O2TD (sample)": lambda trace: O2TD(0.1, omega="sample", trace=trace),
     }
     problems = [domains.garnet(seed=(13, k)) for k in range(GARNETS // 2)]
     limits = {

@@ -60,8 +60,11 @@ def _ratio_inside() -> dict[str, float]:
 def _baird() -> dict[str, Any]:
     """2. Errors on Baird's counterexample at the printed step sizes, mean of 20 runs."""
     lanes = {
-        **{f"O2TD {reading}": O2TD(0.006, reading) for reading in ("printed", "sample", "state")},
-        "GTD2": GTD2(0.005, 0.02),
+        **{
+            f"O2TD {reading}": O2TD(0.006, omega=reading)
+            for reading in ("printed", "sample", "state")
+        },
+        "GTD2": GTD2(0.005, second_step_size=0.02),
     }
     found: dict[str, Any] = {}
     for form in ("star", "survey"):
@@ -145,7 +148,7 @@ def _cycle() -> dict[str, Any]:
     problem = cycle()
     learners = {
         "TD": TD(0.1),
-        "O2TD": O2TD(0.1, "state"),
+        "O2TD": O2TD(0.1, omega="state"),
         "repaired": GTD2(0.1, emphasis=Omega("state")),
     }
     found: dict[str, Any] = {}

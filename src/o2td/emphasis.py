@@ -45,7 +45,7 @@ class Emphasis:
     def check(self, batch: Transitions, memory: Memory) -> None:
         """Refuse a batch that lacks what this emphasis needs, before anything changes."""
 
-    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+    def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
         """Fill `out` with M_t of every row and carry `memory` on."""
         raise NotImplementedError
 
@@ -53,7 +53,7 @@ class Emphasis:
         """What `memory` may hold, for compiled code to rely on; None: not checked when loaded."""
         return None
 
-    def expected(self, model: Model, trace: float) -> Floats:
+    def expected(self, model: Model, trace: float | Floats) -> Floats:
         """The long-run `E[M_t]` of each transition (s, a, s') of the model."""
         raise NotImplementedError
 
@@ -77,7 +77,7 @@ class Uniform(Emphasis):
 
     uniform = True
 
-    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+    def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
         """Every row counts alike."""
         out[:] = 1.0
 
@@ -85,7 +85,7 @@ class Uniform(Emphasis):
         """Nothing is remembered."""
         return {}
 
-    def expected(self, model: Model, trace: float) -> Floats:
+    def expected(self, model: Model, trace: float | Floats) -> Floats:
         """One."""
         return np.ones(len(model.state))
 
@@ -106,20 +106,24 @@ class FollowOn(Emphasis):
             raise InputError(f"decay must be in [0, 1] or None, got {decay!r}")
         self.decay = None if decay is None else float(decay)
 
-    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+    def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
         """Run the recursion over the block."""
         from o2td.kernels.rows import follow_on
 
         carried = memory.setdefault("follow_on", np.zeros(2))
         interest = _ones(block.n) if block.interest is None else block.interest
         beta = -1.0 if self.decay is None else self.decay
-        follow_on(block.rho, block.discount, block.start, interest, beta, trace, carried, out)
+        one = isinstance(trace, float)
+        columns = (block.rho, block.discount, block.start, interest)
+        follow_on(*columns, beta, trace if one else 0.0, carried, out)
+        if not one:
+            out[:] = trace * interest + (1.0 - trace) * out
 
     def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]]:
         """`rho F` and gamma of the row before."""
         return {"follow_on": (2,)}
 
-    def expected(self, model: Model, trace: float) -> Floats:
+    def expected(self, model: Model, trace: float | Floats) -> Floats:
         """`f = (I - P_gamma^T)^-1 (xi i)`, divided by xi."""
         interest = model.visits * model.interest
         if self.decay is None:
@@ -187,7 +191,7 @@ class Omega(Emphasis):
         if batch.state is None and "omega_above" in memory:
             raise InputError("omega='moments' began with states; this batch has none: pass state")
 
-    def weigh(self, block: Transitions, memory: Memory, trace: float, out: Floats) -> None:
+    def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
         """The factor before `dphi.phi / |dphi|^2` (printed, sample) or omega itself."""
         if self.reading == "sample":
             out[:] = 1.0
@@ -240,7 +244,7 @@ class Omega(Emphasis):
         own = (self.step_size, self.floor, scale, along, square)
         moments_by_regression(*rows, block.discount, block.rho, *own, out)
 
-    def expected(self, model: Model, trace: float) -> Floats:
+    def expected(self, model: Model, trace: float | Floats) -> Floats:
         """Omega at its limit: by transition (printed, sample) or by state."""
         from o2td.kernels.rows import omegas
 

@@ -9,7 +9,6 @@ import pytest
 
 from o2td import LSTD, TD, Transitions
 from o2td.checks import CheckError, all_checks
-from o2td.learners.step_sizes import AUTO_SHARE
 from o2td.solvers import BellmanResidual
 
 
@@ -157,7 +156,7 @@ class KnowsOneScale(TD):
     def _fill_rows(self, block: Transitions, out: Any) -> None:
         super()._fill_rows(block, out)
         if self.step_size == "auto":
-            out["gain"][:] = AUTO_SHARE * block.rho
+            out["gain"][:] = 0.1 * block.rho
 
 
 class MistakesTables(TD):

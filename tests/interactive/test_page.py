@@ -18,11 +18,11 @@ from o2td.errors import InputError
 from o2td.paper.studies.geometry import diverging_cycle, three_states
 
 LEARNERS = {
-    "td": lambda trace: o2td.TD(0.1, trace),
-    "etd": lambda trace: o2td.ETD(0.1, trace),
+    "td": lambda trace: o2td.TD(0.1, trace=trace),
+    "etd": lambda trace: o2td.ETD(0.1, trace=trace),
     "rg": lambda trace: o2td.ResidualGradient(0.1, double=True),
     **{
-        f"o2td-{reading}": lambda trace, reading=reading: o2td.O2TD(0.1, reading, trace)
+        f"o2td-{reading}": lambda trace, reading=reading: o2td.O2TD(0.1, omega=reading, trace=trace)
         for reading in ("printed", "sample", "state", "moments")
     },
 }

@@ -46,55 +46,76 @@ def gradient(name, **options):
 
 CASES = {
     "TD": (TD(A), weighted()),
-    "TD 0.9": (TD(A, 0.9), weighted(lam=0.9)),
+    "TD 0.9": (TD(A, trace=0.9), weighted(lam=0.9)),
     "TD auto": (TD("auto"), weighted(alpha="auto")),
     "TD decay": (TD(PowerDecay(0.3, 0.6)), weighted(alpha=lambda t: 0.3 * t**-0.6)),
-    "VTrace 0.9": (VTrace(A, 0.9), weighted(coefficient=lambda r: 0.9 * min(1.0, r["rho"]))),
+    "VTrace 0.9": (VTrace(A, trace=0.9), weighted(coefficient=lambda r: 0.9 * min(1.0, r["rho"]))),
     "VTrace clipped": (
-        VTrace(A, 0.9, clip=0.7, clip_update=True),
+        VTrace(A, trace=0.9, clip=0.7, clip_update=True),
         weighted(coefficient=lambda r: 0.9 * min(0.7, r["rho"]), clip_update=0.7),
     ),
-    "TreeBackup 0.9": (TreeBackup(A, 0.9), weighted(coefficient=lambda r: 0.9 * r["pi"])),
-    "ABTD 0.3": (ABTD(A, 0.3), weighted(coefficient=nu_pi(0.3, 1.0, 2.0))),
-    "ABTD 0.9": (ABTD(A, 0.9, 0.8, 3.0), weighted(coefficient=nu_pi(0.9, 0.8, 3.0))),
+    "TreeBackup 0.9": (TreeBackup(A, trace=0.9), weighted(coefficient=lambda r: 0.9 * r["pi"])),
+    "ABTD 0.3": (ABTD(A, zeta=0.3), weighted(coefficient=nu_pi(0.3, 1.0, 2.0))),
+    "ABTD 0.9": (
+        ABTD(A, zeta=0.9, psi_0=0.8, psi_max=3.0),
+        weighted(coefficient=nu_pi(0.9, 0.8, 3.0)),
+    ),
     "ETD": (ETD(A / 5), weighted(alpha=A / 5, kind="follow")),
-    "ETD 0.8": (ETD(A / 5, 0.8), weighted(alpha=A / 5, lam=0.8, kind="follow")),
+    "ETD 0.8": (ETD(A / 5, trace=0.8), weighted(alpha=A / 5, lam=0.8, kind="follow")),
     "ETD beta": (
-        ETD(A / 5, 0.4, decay=0.3),
+        ETD(A / 5, trace=0.4, decay=0.3),
         weighted(alpha=A / 5, lam=0.4, kind="follow", memory={"beta": 0.3}),
     ),
     **{
-        f"O2TD {reading} {lam}": (O2TD(A, reading, lam), weighted(lam=lam, kind=f"omega:{reading}"))
+        f"O2TD {reading} {lam}": (
+            O2TD(A, omega=reading, trace=lam),
+            weighted(lam=lam, kind=f"omega:{reading}"),
+        )
         for reading in ("sample", "printed", "state", "moments")
         for lam in (0.0, 0.7)
     },
     "RG": (ResidualGradient(A, double=False), lambda rows: reference.residual(rows, A)),
     "RG double": (ResidualGradient(A), lambda rows: reference.residual(rows, A, double=True)),
-    "GTD": (GTD(A, W), gradient("GTD")),
-    "GTD 0.6": (GTD(A, W, 0.6), gradient("GTD", lam=0.6)),
-    "GTD2": (GTD2(A, W), gradient("GTD2")),
-    "GTD2 0.6": (GTD2(A, W, 0.6), gradient("GTD2", lam=0.6)),
-    "GTD2 expanded": (GTD2(A, W, 0.6, form="expanded"), gradient("GTD2 expanded", lam=0.6)),
+    "GTD": (GTD(A, second_step_size=W), gradient("GTD")),
+    "GTD 0.6": (GTD(A, second_step_size=W, trace=0.6), gradient("GTD", lam=0.6)),
+    "GTD2": (GTD2(A, second_step_size=W), gradient("GTD2")),
+    "GTD2 0.6": (
+        GTD2(A, second_step_size=W, trace=0.6, form="sampled"),
+        gradient("GTD2", lam=0.6),
+    ),
+    "GTD2 expanded": (
+        GTD2(A, second_step_size=W, trace=0.6, form="expanded"),
+        gradient("GTD2 expanded", lam=0.6),
+    ),
     "GTD2 omega": (
-        GTD2(A, W, 0.5, emphasis=Omega("sample")),
+        GTD2(A, second_step_size=W, trace=0.5, emphasis=Omega("sample")),
         gradient("GTD2", lam=0.5, kind="omega:sample"),
     ),
-    "GTD2 state": (GTD2(A, W, emphasis=Omega("state")), gradient("GTD2", kind="omega:state")),
-    "GTD2 follow": (GTD2(A, W, 0.5, emphasis=FollowOn()), gradient("GTD2", lam=0.5, kind="follow")),
-    "TDC": (TDC(A, W), gradient("TDC")),
-    "TDC 0.6": (TDC(A, W, 0.6), gradient("TDC", lam=0.6)),
-    "TDRC": (TDRC(A, W), gradient("TDRC", kappa=1.0)),
-    "TDRC 0.6": (TDRC(A, W, 0.6, regularizer=0.3), gradient("TDRC", lam=0.6, kappa=0.3)),
-    "HTD": (HTD(A, W), gradient("HTD")),
-    "HTD 0.6": (HTD(A, W, 0.6), gradient("HTD", lam=0.6)),
-    "GTD2MP": (GTD2MP(A, W), gradient("GTD2MP")),
-    "GTD2MP 0.6": (GTD2MP(A, W, 0.6), gradient("GTD2MP", lam=0.6)),
+    "GTD2 state": (
+        GTD2(A, second_step_size=W, emphasis=Omega("state")),
+        gradient("GTD2", kind="omega:state"),
+    ),
+    "GTD2 follow": (
+        GTD2(A, second_step_size=W, trace=0.5, emphasis=FollowOn()),
+        gradient("GTD2", lam=0.5, kind="follow"),
+    ),
+    "TDC": (TDC(A, second_step_size=W), gradient("TDC")),
+    "TDC 0.6": (TDC(A, second_step_size=W, trace=0.6), gradient("TDC", lam=0.6)),
+    "TDRC": (TDRC(A, second_step_size=W), gradient("TDRC", kappa=1.0)),
+    "TDRC 0.6": (
+        TDRC(A, second_step_size=W, trace=0.6, regularizer=0.3),
+        gradient("TDRC", lam=0.6, kappa=0.3),
+    ),
+    "HTD": (HTD(A, second_step_size=W), gradient("HTD")),
+    "HTD 0.6": (HTD(A, second_step_size=W, trace=0.6), gradient("HTD", lam=0.6)),
+    "GTD2MP": (GTD2MP(A, second_step_size=W), gradient("GTD2MP")),
+    "GTD2MP 0.6": (GTD2MP(A, second_step_size=W, trace=0.6), gradient("GTD2MP", lam=0.6)),
     "GTD2MP omega": (
-        GTD2MP(A, W, emphasis=Omega("moments")),
+        GTD2MP(A, second_step_size=W, emphasis=Omega("moments")),
         gradient("GTD2MP", kind="omega:moments"),
     ),
-    "TDCMP": (TDCMP(A, W), gradient("TDCMP")),
-    "TDCMP 0.6": (TDCMP(A, W, 0.6), gradient("TDCMP", lam=0.6)),
+    "TDCMP": (TDCMP(A, second_step_size=W), gradient("TDCMP")),
+    "TDCMP 0.6": (TDCMP(A, second_step_size=W, trace=0.6), gradient("TDCMP", lam=0.6)),
 }
 
 

@@ -93,7 +93,7 @@ def test_records_of_a_stream_longer_than_what_is_held_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "learner", [o2td.TD(0.1, 0.5), o2td.O2TD(0.1, omega="state"), o2td.GTD2(0.1, trace=0.5)]
+    "learner", [o2td.TD(0.1, trace=0.5), o2td.O2TD(0.1, omega="state"), o2td.GTD2(0.1, trace=0.5)]
 )
 def test_a_state_that_is_never_visited_does_not_spoil_the_mean(learner: o2td.Learner) -> None:
     transition = np.zeros((3, 1, 3))
@@ -113,7 +113,7 @@ def test_a_state_that_is_never_visited_does_not_spoil_the_mean(learner: o2td.Lea
 @pytest.mark.parametrize("trace", [-0.1, 1.1, np.nan, "0.5", None])
 def test_a_trace_is_a_share(trace: object) -> None:
     with pytest.raises(InputError, match="trace"):
-        o2td.TD(0.1, trace)  # type: ignore[arg-type]
+        o2td.TD(0.1, trace=trace)  # type: ignore[arg-type]
 
 
 def rows_of(n=6):
@@ -157,7 +157,7 @@ def test_what_was_handed_out_stays_as_it_was(kind):
 
 def test_a_copy_learns_by_itself():
     rows = rows_of()
-    learner = o2td.TD(0.1, 0.5).partial_fit(rows)
+    learner = o2td.TD(0.1, trace=0.5).partial_fit(rows)
     other = copy.copy(learner)
     theta = learner.theta
     other.partial_fit(rows)
@@ -175,7 +175,7 @@ def test_numbers_of_numpy_can_be_saved(tmp_path):
 @pytest.mark.parametrize("start", ["no", float("nan"), 2, None])
 def test_marks_of_a_row_are_true_or_false(start):
     rows = rows_of()
-    learner = o2td.TD(0.1, 0.5).partial_fit(rows)
+    learner = o2td.TD(0.1, trace=0.5).partial_fit(rows)
     given = (rows.phi[0].copy(), 1.0, rows.next_phi[0].copy(), 0.9)
     with pytest.raises(InputError, match="start"):
         learner.learn_one(*given, start=start)
@@ -207,7 +207,7 @@ def test_no_rows_of_a_table():
     assert o2td.TD(0.1).partial_fit(rows).status.kind == "new"
 
 
-@pytest.mark.parametrize("learner", [o2td.TD(0.1, 0.5), o2td.HTD(0.1, trace=0.5)], ids=repr)
+@pytest.mark.parametrize("learner", [o2td.TD(0.1, trace=0.5), o2td.HTD(0.1, trace=0.5)], ids=repr)
 @pytest.mark.parametrize("active", [[0, 0, 0], [1, 2, 0], [0, 1, 1]])
 def test_a_forged_list_of_a_trace_s_entries_is_refused(learner, active, tmp_path):
     """One that names an index twice would grow beyond its end, one that forgets some is wrong."""
@@ -232,7 +232,7 @@ def test_a_state_that_stays_what_it_is_gives_no_update_by_state(sparse):
     phi = np.tile(np.random.default_rng(0).normal(size=4), (50, 1))
     rows = csr_array(phi) if sparse else phi
     stay = Transitions(rows, 1.0, rows, 1.0, rho=np.linspace(0.1, 3.0, 50), state=np.zeros(50, int))
-    for learner in (o2td.O2TD(0.1, "state"), o2td.GTD2(0.1, emphasis=Omega("state"))):
+    for learner in (o2td.O2TD(0.1, omega="state"), o2td.GTD2(0.1, emphasis=Omega("state"))):
         assert (learner.partial_fit(stay).theta == 0.0).all()
 
 

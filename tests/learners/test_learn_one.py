@@ -16,10 +16,23 @@ from .conftest import as_rows, random_rows
 
 CASES = [
     *(member(step_size=0.05) for member in MEMBERS),
-    *(TD(0.05, 0.8), TD("auto"), TD(PowerDecay(0.2, 0.5), 0.3), O2TD(0.05, trace=0.6)),
-    *(ETD(0.01, 0.7), ETD(0.01, decay=0.4), O2TD(0.05, "state"), O2TD(0.05, "printed")),
-    *(GTD2(0.05, 0.1, 0.7), HTD(0.05, 0.1, 0.7), learners.GTD2MP(0.05, trace=0.5)),
-    *(learners.TDRC(0.05, trace=0.4), learners.VTrace(0.05, 0.9), learners.ABTD(0.05, 0.9)),
+    *(TD(0.05, trace=0.8), TD("auto"), TD(PowerDecay(0.2, 0.5), trace=0.3), O2TD(0.05, trace=0.6)),
+    *(
+        ETD(0.01, trace=0.7),
+        ETD(0.01, decay=0.4),
+        O2TD(0.05, omega="state"),
+        O2TD(0.05, omega="printed"),
+    ),
+    *(
+        GTD2(0.05, second_step_size=0.1, trace=0.7),
+        HTD(0.05, second_step_size=0.1, trace=0.7),
+        learners.GTD2MP(0.05, trace=0.5),
+    ),
+    *(
+        learners.TDRC(0.05, trace=0.4),
+        learners.VTrace(0.05, trace=0.9),
+        learners.ABTD(0.05, zeta=0.9),
+    ),
 ]
 
 
@@ -58,7 +71,7 @@ def test_learn_one_is_partial_fit(learner):
 
 
 @pytest.mark.parametrize(
-    "learner", [TD(0.1, 0.5), ETD(0.1), GTD2(0.1), O2TD(0.1, "moments")], ids=repr
+    "learner", [TD(0.1, trace=0.5), ETD(0.1), GTD2(0.1), O2TD(0.1, omega="moments")], ids=repr
 )
 def test_a_copy_taken_between_rows_is_independent(learner):
     table, batch = random_rows(20, double=False)
@@ -72,7 +85,7 @@ def test_a_copy_taken_between_rows_is_independent(learner):
 
 
 @pytest.mark.parametrize(
-    "learner", [TD(0.1), TD(0.1, 0.5), ETD(0.1), GTD2(0.1), GTD2(0.1, trace=0.5)], ids=repr
+    "learner", [TD(0.1), TD(0.1, trace=0.5), ETD(0.1), GTD2(0.1), GTD2(0.1, trace=0.5)], ids=repr
 )
 @pytest.mark.parametrize(
     "bad",
@@ -119,7 +132,9 @@ def test_divergence_is_reported_row_by_row():
     assert 0 < learner.status.step < 2000
 
 
-@pytest.mark.parametrize("learner", [TD(10.0), TD(10.0, 0.5), ETD(10.0), GTD2(10.0)], ids=repr)
+@pytest.mark.parametrize(
+    "learner", [TD(10.0), TD(10.0, trace=0.5), ETD(10.0), GTD2(10.0)], ids=repr
+)
 def test_after_divergence_no_row_moves_it_whichever_way_it_comes(learner):
     wild = {"phi": np.ones(1), "reward": 1.0, "next_phi": np.full(1, 5.0), "discount": 1.0}
     calm = {"phi": np.full(1, 1e-3), "reward": 1.0, "next_phi": np.zeros(1), "discount": 0.0}

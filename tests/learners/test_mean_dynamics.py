@@ -38,16 +38,37 @@ STRETCHES, LENGTH = 32, 800
 BOUND = 7.5
 
 LEARNERS = [
-    *(TD(TINY), TD(TINY, 0.8), VTrace(TINY, 0.9), VTrace(TINY, 0.9, clip_update=True)),
-    *(TreeBackup(TINY, 0.9), ABTD(TINY, 0.8), ETD(TINY), ETD(TINY, 0.6), ETD(TINY, 0.3, decay=0.4)),
-    *(O2TD(TINY, omega) for omega in ("sample", "printed", "state", "moments")),
-    *(O2TD(TINY, omega, 0.7) for omega in ("sample", "printed", "state", "moments")),
+    *(
+        TD(TINY),
+        TD(TINY, trace=0.8),
+        VTrace(TINY, trace=0.9),
+        VTrace(TINY, trace=0.9, clip_update=True),
+    ),
+    *(
+        TreeBackup(TINY, trace=0.9),
+        ABTD(TINY, zeta=0.8),
+        ETD(TINY),
+        ETD(TINY, trace=0.6),
+        ETD(TINY, trace=0.3, decay=0.4),
+    ),
+    *(O2TD(TINY, omega=omega) for omega in ("sample", "printed", "state", "moments")),
+    *(O2TD(TINY, omega=omega, trace=0.7) for omega in ("sample", "printed", "state", "moments")),
     *(ResidualGradient(TINY, double=False), ResidualGradient(TINY, double=True)),
-    *(GTD(TINY, 2 * TINY), GTD(TINY, trace=0.5), GTD2(TINY, 3 * TINY), GTD2(TINY, trace=0.5)),
+    *(
+        GTD(TINY, second_step_size=2 * TINY),
+        GTD(TINY, trace=0.5),
+        GTD2(TINY, second_step_size=3 * TINY),
+        GTD2(TINY, trace=0.5),
+    ),
     *(GTD2(TINY, trace=0.5, form="expanded"), GTD2(TINY, emphasis=FollowOn())),
     *(GTD2(TINY, trace=0.4, emphasis=Omega("sample")), GTD2(TINY, emphasis=Omega("state"))),
     *(TDC(TINY), TDC(TINY, trace=0.6), TDRC(TINY), TDRC(TINY, trace=0.6, regularizer=0.3)),
-    *(HTD(TINY), HTD(TINY, 2 * TINY, 0.6), GTD2MP(TINY), TDCMP(TINY, trace=0.5)),
+    *(
+        HTD(TINY),
+        HTD(TINY, second_step_size=2 * TINY, trace=0.6),
+        GTD2MP(TINY),
+        TDCMP(TINY, trace=0.5),
+    ),
 ]
 
 

@@ -5,6 +5,8 @@ Short enough to run without compilation, so that mutants of compiled lines meet 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -81,31 +83,34 @@ WEIGHTED = {
     TD(0.3): weighted(alpha=0.3),
     TD("auto"): weighted(alpha="auto"),
     ETD(A / 5): weighted(alpha=A / 5, kind="follow"),
-    **{O2TD(A, name): weighted(kind=f"omega:{name}") for name in ("sample", "printed", "moments")},
+    **{
+        O2TD(A, omega=name): weighted(kind=f"omega:{name}")
+        for name in ("sample", "printed", "moments")
+    },
 }
 TRACED = {
-    TD(A, 0.5): weighted(lam=0.5),
-    TD(0.3, 1.0): weighted(alpha=0.3, lam=1.0),
-    ETD(A / 5, 0.4): weighted(alpha=A / 5, lam=0.4, kind="follow"),
-    O2TD(A, "sample", 0.7): weighted(lam=0.7, kind="omega:sample"),
+    TD(A, trace=0.5): weighted(lam=0.5),
+    TD(0.3, trace=1.0): weighted(alpha=0.3, lam=1.0),
+    ETD(A / 5, trace=0.4): weighted(alpha=A / 5, lam=0.4, kind="follow"),
+    O2TD(A, omega="sample", trace=0.7): weighted(lam=0.7, kind="omega:sample"),
 }
 PAIRS = {
-    GTD2(A, W): ("GTD2", A, W, {}),
-    GTD2(0.3, 0.2): ("GTD2", 0.3, 0.2, {}),
+    GTD2(A, second_step_size=W): ("GTD2", A, W, {}),
+    GTD2(0.3, second_step_size=0.2): ("GTD2", 0.3, 0.2, {}),
     GTD2("auto"): ("GTD2", "auto", "auto", {}),
-    GTD2(PowerDecay(0.3, 0.6), W): ("GTD2", lambda t: 0.3 * t**-0.6, W, {}),
-    GTD2(A, W, emphasis=Omega("sample")): ("GTD2", A, W, {"kind": "omega:sample"}),
-    GTD2(A / 5, W, emphasis=FollowOn()): ("GTD2", A / 5, W, {"kind": "follow"}),
+    GTD2(PowerDecay(0.3, 0.6), second_step_size=W): ("GTD2", lambda t: 0.3 * t**-0.6, W, {}),
+    GTD2(A, second_step_size=W, emphasis=Omega("sample")): ("GTD2", A, W, {"kind": "omega:sample"}),
+    GTD2(A / 5, second_step_size=W, emphasis=FollowOn()): ("GTD2", A / 5, W, {"kind": "follow"}),
 }
 FULL = {
     **PAIRS,
-    GTD(A, W): ("GTD", A, W, {}),
-    GTD(A, 1.0): ("GTD", A, 1.0, {}),
-    GTD2(A, W, form="expanded"): ("GTD2 expanded", A, W, {}),
-    TDC(A, W): ("TDC", A, W, {}),
-    TDRC(A, W): ("TDRC", A, W, {"kappa": 1.0}),
-    TDRC(A, 0.7, regularizer=2.5): ("TDRC", A, 0.7, {"kappa": 2.5}),
-    HTD(A, W): ("HTD", A, W, {}),
+    GTD(A, second_step_size=W): ("GTD", A, W, {}),
+    GTD(A, second_step_size=1.0): ("GTD", A, 1.0, {}),
+    GTD2(A, second_step_size=W, form="expanded"): ("GTD2 expanded", A, W, {}),
+    TDC(A, second_step_size=W): ("TDC", A, W, {}),
+    TDRC(A, second_step_size=W): ("TDRC", A, W, {"kappa": 1.0}),
+    TDRC(A, second_step_size=0.7, regularizer=2.5): ("TDRC", A, 0.7, {"kappa": 2.5}),
+    HTD(A, second_step_size=W): ("HTD", A, W, {}),
 }
 TOGETHER = {"lean": PAIRS, "full": FULL}
 LONG = short(75, seed=3)
@@ -128,7 +133,7 @@ def recorded(plain, every):
 def test_weighted_lanes_side_by_side(trace, every, monkeypatch):
     plain = TRACED if trace else WEIGHTED
     lanes = list(plain)
-    result = run_together(monkeypatch, [*lanes, TD(1e90, trace), lanes[0]], every)
+    result = run_together(monkeypatch, [*lanes, TD(1e90, trace=trace), lanes[0]], every)
     assert result.diverged.tolist() == [-1] * len(lanes) + [result.diverged[-2], -1]
     for k, lane in enumerate([*lanes, None, lanes[0]]):
         if lane is not None:
@@ -163,17 +168,29 @@ def test_gradient_lanes_side_by_side(kind, every, monkeypatch):
 
 WILD = [
     *(TD(1e90), ETD(1e70), O2TD(1e100)),
-    *(TD(1e90, 0.5), ETD(1e70, 0.3), O2TD(1e100, trace=0.4)),
-    *(GTD2(1e90, 1.0), GTD2(1.0, 1e100), GTD2(1e60), GTD(1e90, 1.0), GTD(1e-3, 1e60)),
-    *(TDC(1e80), TDC(1e-9, 1e100), TDRC(1e90), HTD(1e70), HTD(1e-100, 1e60)),
+    *(TD(1e90, trace=0.5), ETD(1e70, trace=0.3), O2TD(1e100, trace=0.4)),
+    *(
+        GTD2(1e90, second_step_size=1.0),
+        GTD2(1.0, second_step_size=1e100),
+        GTD2(1e60),
+        GTD(1e90, second_step_size=1.0),
+        GTD(1e-3, second_step_size=1e60),
+    ),
+    *(
+        TDC(1e80),
+        TDC(1e-9, second_step_size=1e100),
+        TDRC(1e90),
+        HTD(1e70),
+        HTD(1e-100, second_step_size=1e60),
+    ),
 ]
 
 
 @pytest.mark.parametrize("wild", WILD, ids=repr)
 def test_a_lane_among_others_stops_where_it_stops_alone(wild, monkeypatch):
     """Its theta and w are those before the row that overflows, and other lanes go on."""
-    weighted = TD(A, 0.5 if wild.traced else 0.0)
-    calm = weighted if isinstance(wild, WeightedLearner) else TDRC(A, W)
+    weighted = TD(A, trace=0.5 if wild.traced else 0.0)
+    calm = weighted if isinstance(wild, WeightedLearner) else TDRC(A, second_step_size=W)
     stream = as_rows(*LONG)
     alone = wild.clone().partial_fit(stream)
     step = alone.status.step
@@ -197,14 +214,14 @@ def test_a_lane_among_others_stops_where_it_stops_alone(wild, monkeypatch):
 @pytest.mark.parametrize("keep", [2.0**-50, -(2.0**50), 0.0, 0.5])
 @pytest.mark.parametrize(
     "learner",
-    [TDRC, lambda *args: TDRC(*args, trace=0.6), GTD, lambda *args: GTD(*args, trace=0.6)],
+    [TDRC, partial(TDRC, trace=0.6), GTD, partial(GTD, trace=0.6)],
     ids=["TDRC", "TDRC traced", "GTD", "GTD traced"],
 )
 def test_sparse_rows_shrink_and_grow_the_second_weights(learner, keep):
     """One row moves w, eight rows with ratio 0 and another feature only multiply it by `keep`."""
     table = np.array([[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 1.5, 1.0, 0.0]])
     state = np.array([0, *[1] * 8, 0, 2])
-    learner = learner(1e-160 if abs(keep) > 1.0 else 0.1, 1.0 - keep)
+    learner = learner(1e-160 if abs(keep) > 1.0 else 0.1, second_step_size=1.0 - keep)
     batch = {"state": state, "next_state": np.roll(state, -1), "reward": np.arange(1.0, 12.0)}
     batch |= {"discount": np.full(11, 0.5), "rho": np.where(state == 1, 0.0, 0.8)}
     for rows in (9, 10, 11):
@@ -224,9 +241,11 @@ def test_sparse_rows_shrink_and_grow_the_second_weights(learner, keep):
 
 
 REGRESSED = {
-    O2TD(A, "moments"): weighted(kind="omega:regression"),
-    O2TD(A, "moments", 0.7): weighted(lam=0.7, kind="omega:regression"),
-    GTD2(A, W, emphasis=Omega("moments")): gradient("GTD2", kind="omega:regression"),
+    O2TD(A, omega="moments"): weighted(kind="omega:regression"),
+    O2TD(A, omega="moments", trace=0.7): weighted(lam=0.7, kind="omega:regression"),
+    GTD2(A, second_step_size=W, emphasis=Omega("moments")): gradient(
+        "GTD2", kind="omega:regression"
+    ),
 }
 
 
@@ -254,7 +273,7 @@ def test_a_sparse_trace_forgets_entries_that_vanish():
     rows = {"state": state, "next_state": state, "reward": np.ones(4), "discount": np.ones(4)}
     for decay, left in [(1e-70, 2), (1e-80, 1)]:
         rho = np.array([1.0, 1.0, decay, decay])
-        for learner in (TD(0.1, 1.0), GTD2(0.1, trace=1.0), HTD(0.1, trace=1.0)):
+        for learner in (TD(0.1, trace=1.0), GTD2(0.1, trace=1.0), HTD(0.1, trace=1.0)):
             fitted = learner.clone().partial_fit(
                 LAYOUTS["csr table"](table, {**rows, "rho": np.roll(rho, -1)})
             )
@@ -266,7 +285,15 @@ def test_a_sparse_trace_forgets_entries_that_vanish():
                 assert size == left
 
 
-@pytest.mark.parametrize("learner", [GTD2MP(A, W, 0.6), HTD(A, W, 0.6), TDRC(A, W, 0.6)], ids=repr)
+@pytest.mark.parametrize(
+    "learner",
+    [
+        GTD2MP(A, second_step_size=W, trace=0.6),
+        HTD(A, second_step_size=W, trace=0.6),
+        TDRC(A, second_step_size=W, trace=0.6),
+    ],
+    ids=repr,
+)
 def test_traces_and_second_weights_are_the_same_in_every_layout(learner):
     stream = short(30, seed=8)
     dense, *others = [learner.clone().partial_fit(build(*stream)) for build in LAYOUTS.values()]
@@ -291,7 +318,7 @@ def test_an_error_or_a_step_that_is_too_large_is_divergence(layout, double, step
 
 
 def test_lanes_side_by_side_leave_their_traces(monkeypatch):
-    lanes = [TD(A, 0.6), O2TD(A, trace=0.9), TD(0.01, 0.3)]
+    lanes = [TD(A, trace=0.6), O2TD(A, trace=0.9), TD(0.01, trace=0.3)]
     result = run_together(monkeypatch, lanes, None)
     for lane, trained in zip(lanes, result.learners, strict=True):
         alone = lane.clone().partial_fit(as_rows(*LONG))
@@ -299,7 +326,7 @@ def test_lanes_side_by_side_leave_their_traces(monkeypatch):
         assert trained._arrays["z"].any()
 
 
-@pytest.mark.parametrize("lane", [TD(A), TD(A, 0.5), GTD2(A)], ids=repr)
+@pytest.mark.parametrize("lane", [TD(A), TD(A, trace=0.5), GTD2(A)], ids=repr)
 def test_a_lane_that_stops_at_its_first_row_stays_out(lane, monkeypatch):
     """Also where a later row, two blocks on, would stop it again."""
     rewards = np.zeros(150)

@@ -10,18 +10,19 @@ from o2td.emphasis import FollowOn, Omega, Uniform, as_emphasis, grown, ratio
 from o2td.errors import InputError
 from o2td.kernels.lanes import CACHED_ROWS, block_end
 from o2td.learners import PowerDecay
-from o2td.learners.step_sizes import as_step_size, fill
+from o2td.learners.step_sizes import Gauge, Measured, as_step_size, rule_of
 
 
-def filled(value, first=0, largest=(1.0, 1.0, 1.0)):
-    out = np.full(len(largest), np.nan)
-    fill(value, first, np.array(largest), out)
+def filled(value, first=0, size=(1.0, 1.0, 1.0), square=(1.0, 1.0, 1.0)):
+    out = np.full(len(size), np.nan)
+    measured = Measured(np.array(size), np.array(size), np.array(square))
+    rule_of(value).fill(Gauge(first, {}, lambda: measured), out)
     return out.tolist()
 
 
 def test_step_sizes_of_rows():
     assert filled(0.25) == [0.25, 0.25, 0.25]
-    assert filled("auto", 5, (0.0, 4.0, 0.5)) == [0.0, 0.025, 0.2]
+    assert filled("auto", 0, (0.0, 4.0, 0.0), (0.0, 0.0, 0.0))[:2] == [0.0, 0.25]
     assert filled(PowerDecay(2.0, 1.0), 3) == [2.0 / 4, 2.0 / 5, 2.0 / 6]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2td import domains
-from o2td.learners import GTD, GTD2, HTD, TDC, TDRC
+from o2td.learners import GTD, GTD2, HTD, TD, TDC, TDRC, AlphaBound, SwiftBound
 from o2td.transitions import Transitions
 
 PROBLEM = domains.random_walk()
@@ -38,19 +38,56 @@ def test_a_regularised_correction_learns_from_features_of_any_size(scale, regula
     assert np.abs(found - wanted).max() < 0.3 * np.abs(wanted).max()
 
 
-def test_step_sizes_are_what_the_words_say():
-    features = np.array([[3.0, 4.0], [0.0, 1.0]])
-    rows = Transitions(features, np.ones(2), np.zeros((2, 2)), discount=0.0)
-    names = ("gain", "second_gain", "weight", "decay", "decay_b")
+def test_auto_is_what_the_words_say():
+    """Against the formula, row by row, with traces, for TD and for TDRC."""
+    rows = domains.collision(seed=0).sample(200, seed=2)
+    phi, next_phi = rows.phi, rows.next_phi
+    for kind, kappa, second in ((TD, 0.0, False), (TDC, 0.0, True), (TDRC, 0.0, True)):
+        z, lengths, squares, passed = np.zeros(rows.d), 0.0, 0.0, 0.0
+        theta = kind(trace=0.8)
+        theta.partial_fit(rows[:0])
+        expected = []
+        for t in range(rows.n):
+            z = (0.0 if rows.start[t] else passed) * z + phi[t]
+            passed = 0.8 * rows.rho[t] * rows.discount[t]
+            dphi = phi[t] - rows.discount[t] * next_phi[t]
+            size = rows.rho[t] * np.linalg.norm(z) * np.linalg.norm(dphi)
+            square = phi[t] @ phi[t]
+            lengths, squares = lengths + size**2, squares + square
+            scale = np.sqrt(lengths / (t + 1)) + squares / (t + 1) + kappa
+            own = size + (square + kappa if second else 0.0)
+            bound = 1.0 / own if own > 0.0 else np.inf
+            expected.append(min(2.0 / (scale * np.sqrt(1.0 + t / 1000.0)), bound))
+        names = ("gain", "second_gain", "weight", "decay", "decay_b", "alpha_t")
+        out = {name: np.zeros(rows.n) for name in names}
+        theta._fill_rows(rows, out)
+        np.testing.assert_allclose(out["alpha_t"], expected, rtol=1e-10)
 
-    def sizes(learner):
-        out = {name: np.zeros(2) for name in names}
-        learner._allocate(2)
+
+def test_bounds_are_what_the_words_say():
+    rows = domains.random_walk("dependent").sample(50, seed=0)
+    names = ("gain", "weight", "decay", "alpha_t")
+
+    def sizes(rule):
+        out = {name: np.zeros(rows.n) for name in names}
+        learner = TD(rule)
+        learner.partial_fit(rows[:0])
         learner._fill_rows(rows, out)
-        return out["gain"].tolist(), out["second_gain"].tolist()
+        return out["alpha_t"]
 
-    assert sizes(GTD2()) == ([0.1 / 25] * 2, [0.1 / 25] * 2)
-    assert sizes(GTD()) == ([0.1 / 625] * 2, [0.1] * 2)
-    assert sizes(GTD(second_step_size=0.5)) == ([0.1 / 625] * 2, [0.5] * 2)
-    assert sizes(TDRC(regularizer=40.0)) == ([0.1 / 25] * 2, [0.1 / 40] * 2)
-    assert sizes(TDRC()) == ([0.1 / 25] * 2, [0.1 / 25] * 2)
+    square = (rows.phi**2).sum(axis=1)
+    np.testing.assert_allclose(sizes(SwiftBound(0.3, eta=0.2)), np.minimum(0.3, 0.2 / square))
+    dphi = rows.phi - rows.discount[:, None] * rows.next_phi
+    along = rows.rho * (rows.phi * dphi).sum(axis=1)
+    bounds = np.where(along > 0.0, 1.0 / np.where(along > 0.0, along, 1.0), np.inf)
+    np.testing.assert_allclose(sizes(AlphaBound()), np.minimum(1.0, np.minimum.accumulate(bounds)))
+
+
+@pytest.mark.parametrize("rule", [AlphaBound(0.5), SwiftBound(0.1, 0.3)], ids=repr)
+def test_rules_are_saved_and_splits_do_not_matter(rule, tmp_path):
+    whole = TD(rule, trace=0.5).partial_fit(ROWS)
+    part = TD(rule, trace=0.5).partial_fit(ROWS[:700])
+    part.save(tmp_path / "td.npz")
+    again = TD.load(tmp_path / "td.npz")
+    assert again.step_size == rule
+    np.testing.assert_array_equal(again.partial_fit(ROWS[700:]).theta, whole.theta)

@@ -32,8 +32,13 @@ from .conftest import LAYOUTS, random_rows
 
 LANES = [
     *(member(step_size=0.03) for member in MEMBERS),
-    *(TD(a, trace) for a in (0.01, 0.1) for trace in (0.0, 0.5, 0.9)),
-    *(O2TD(0.02, "state"), O2TD(0.02, "moments", 0.4), ETD(0.001, 0.3), TD("auto")),
+    *(TD(a, trace=trace) for a in (0.01, 0.1) for trace in (0.0, 0.5, 0.9)),
+    *(
+        O2TD(0.02, omega="state"),
+        O2TD(0.02, omega="moments", trace=0.4),
+        ETD(0.001, trace=0.3),
+        TD("auto"),
+    ),
     *(GTD2(0.02, emphasis=Omega("sample")), HTD(0.02, trace=0.5), TDRC(0.02, trace=0.9)),
     ResidualGradient(0.02, double=False),
 ]
@@ -54,21 +59,38 @@ WEIGHTED = [TD(a) for a in (0.001, 0.01, 0.02, 0.05, 0.1)] + [
     ETD(0.003),
     ETD(0.003, decay=0.2),
 ]
-WEIGHTED += [O2TD(0.05, reading) for reading in ("sample", "printed", "state", "moments")]
+WEIGHTED += [O2TD(0.05, omega=reading) for reading in ("sample", "printed", "state", "moments")]
 LEAN = [GTD2(a) for a in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)] + [
-    GTD2(0.02, 0.01),
+    GTD2(0.02, second_step_size=0.01),
     GTD2("auto"),
-    GTD2(0.3, 0.3),
+    GTD2(0.3, second_step_size=0.3),
 ]
 LEAN += [GTD2(0.02, emphasis=Omega("sample")), GTD2(0.003, emphasis=FollowOn())]
-OTHERS = [TDC(0.05, 0.02), TDRC(0.05), TDRC(0.05, 0.5, regularizer=2.0), TDRC("auto")]
-OTHERS += [HTD(0.05, 0.02), GTD(0.05, 0.1), GTD(0.05, 1.0), GTD2(0.05, form="expanded")]
-TRACED = [TD(a, trace) for a in (0.01, 0.05) for trace in (0.2, 0.5, 0.9, 1.0)]
-TRACED += [ETD(0.003, 0.5), ETD(0.003, 0.9, decay=0.2), VTrace(0.05, 0.7), TD("auto", 0.3)]
-TRACED += [O2TD(0.02, reading, 0.4) for reading in ("sample", "printed", "state", "moments")]
+OTHERS = [
+    TDC(0.05, second_step_size=0.02),
+    TDRC(0.05),
+    TDRC(0.05, second_step_size=0.5, regularizer=2.0),
+    TDRC("auto"),
+]
+OTHERS += [
+    HTD(0.05, second_step_size=0.02),
+    GTD(0.05, second_step_size=0.1),
+    GTD(0.05, second_step_size=1.0),
+    GTD2(0.05, form="expanded"),
+]
+TRACED = [TD(a, trace=trace) for a in (0.01, 0.05) for trace in (0.2, 0.5, 0.9, 1.0)]
+TRACED += [
+    ETD(0.003, trace=0.5),
+    ETD(0.003, trace=0.9, decay=0.2),
+    VTrace(0.05, trace=0.7),
+    TD("auto", trace=0.3),
+]
+TRACED += [
+    O2TD(0.02, omega=reading, trace=0.4) for reading in ("sample", "printed", "state", "moments")
+]
 TOGETHER = {
     "weighted": (WEIGHTED, TD(1e5)),
-    "traced": (TRACED, TD(1e5, 0.8)),
+    "traced": (TRACED, TD(1e5, trace=0.8)),
     "lean": (LEAN, GTD2(1e5)),
     "gradient": ([*LEAN, *OTHERS], TDRC(1e5)),
 }
@@ -103,7 +125,7 @@ def test_metrics_are_recorded_at_their_steps():
     problem = garnet(seed=3)
     batch = problem.sample(1000, seed=1)
     error = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}
-    lanes = [TD(0.01), O2TD(0.01), GTD2(0.01), TD(0.01, 0.9)]
+    lanes = [TD(0.01), O2TD(0.01), GTD2(0.01), TD(0.01, trace=0.9)]
     result = sweep(lanes, batch, error, every=70)
     assert result.steps.tolist() == list(range(70, 1001, 70))
     for k, learner in enumerate(lanes):
@@ -127,10 +149,10 @@ def test_a_lane_may_have_its_own_target():
     rho, reward = rng.random(400) * 2, rng.normal(size=400)
     discount = np.where(rng.random(400) < 0.2, 0.0, 0.7)
     own = [
-        Lane(TD(0.05, 0.5), rho=rho),
+        Lane(TD(0.05, trace=0.5), rho=rho),
         Lane(GTD2(0.05), reward=reward, discount=discount),
         Lane(ETD(0.01), rho=rho, reward=reward, discount=discount),
-        TD(0.05, 0.5),
+        TD(0.05, trace=0.5),
     ]
     result = sweep(own, stream, every=100)
     for k, lane in enumerate(own):
@@ -181,7 +203,7 @@ def test_memory_does_not_grow_with_the_stream(every):
     rng = np.random.default_rng(0)
     table, state = rng.normal(size=(5, 2)), rng.integers(5, size=200_001)
     batch = Transitions.from_table(table, state[:-1], np.ones(200_000), state[1:], 0.9)
-    lanes = [TD(0.001), GTD2(0.001), TD(0.001, 0.5)] * 8
+    lanes = [TD(0.001), GTD2(0.001), TD(0.001, trace=0.5)] * 8
     sweep(lanes, batch[:300], every=every)
     tracemalloc.start()
     result = sweep(lanes, batch, every=every)
@@ -203,7 +225,7 @@ def test_many_streams_are_the_streams_one_by_one():
     problems = [garnet(seed=k) for k in range(3)]
     streams = [problem.sample(400, seed=k) for k, problem in enumerate(problems)]
     measured = [{"rmse": metrics.rmse(problem)} for problem in problems]
-    lanes = [TD(0.05), O2TD(0.01, "state"), GTD2(0.05)]
+    lanes = [TD(0.05), O2TD(0.01, omega="state"), GTD2(0.05)]
     both = sweep(lanes, streams, measured, every=50, workers=2)
     assert both.values["rmse"].shape == (3, 3, 8)
     for k, stream in enumerate(streams):
@@ -229,7 +251,13 @@ def logged(seed, policy):
 
 @pytest.mark.parametrize(
     "learner",
-    [TD(0.01, 0.8), TreeBackup(0.01, 0.8), ABTD(0.01, 0.8), VTrace(0.01, 0.8), GTD2(0.01)],
+    [
+        TD(0.01, trace=0.8),
+        TreeBackup(0.01, trace=0.8),
+        ABTD(0.01, zeta=0.8),
+        VTrace(0.01, trace=0.8),
+        GTD2(0.01),
+    ],
 )
 def test_a_lane_of_another_target_is_a_learner_of_that_target(learner):
     """The trace too: tree backup and ABTD read the target's probabilities."""
@@ -253,9 +281,9 @@ def test_lanes_have_a_target_of_their_own_on_every_stream():
     streams, wanted = ([logged(seed, policy) for seed in (0, 1, 2)] for policy in (0, 1))
     rho = [rows.rho for rows in wanted]
     for given in (rho, np.array(rho)):
-        found = sweep([Lane(TD(0.01, 0.5), rho=given, reward=2.0), TD(0.01)], streams)
+        found = sweep([Lane(TD(0.01, trace=0.5), rho=given, reward=2.0), TD(0.01)], streams)
         for k, rows in enumerate(wanted):
-            own = TD(0.01, 0.5).partial_fit(rows.retargeted(reward=2.0))
+            own = TD(0.01, trace=0.5).partial_fit(rows.retargeted(reward=2.0))
             np.testing.assert_allclose(found.theta[k][:, 0], own.theta, rtol=1e-12)
     with pytest.raises(InputError, match=r"rho of shape \(300,\), and there are 3 streams"):
         sweep([Lane(TD(0.01), rho=rho[0])], streams)

@@ -145,7 +145,7 @@ def test_spans_do_not_change_what_is_recorded(count, every, monkeypatch):
     batch = problem.sample(3000, seed=1)
     error = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}
     learners = [
-        *(TD(a, 0.5) for a in np.geomspace(0.001, 0.1, count)),
+        *(TD(a, trace=0.5) for a in np.geomspace(0.001, 0.1, count)),
         *(GTD2(a) for a in np.geomspace(0.001, 0.1, count)),
     ]
     once = sweep(learners, batch, error, every)

@@ -41,7 +41,7 @@ def test_2_the_ratio_cancels_out_of_the_printed_update():
 
     def learned(ratio, omega):
         batch = Transitions(phi, reward, next_phi, 0.9, rho=ratio)
-        return O2TD(0.01, omega).partial_fit(batch).theta
+        return O2TD(0.01, omega=omega).partial_fit(batch).theta
 
     uncorrected = learned((rho > 0).astype(float), "printed")
     np.testing.assert_allclose(learned(rho, "printed"), uncorrected, rtol=1e-12)
@@ -51,7 +51,10 @@ def test_2_the_ratio_cancels_out_of_the_printed_update():
 def baird_errors(form, runs=20):
     problem = domains.baird(form=form)
     given = {"initial_theta": problem.initial_theta}
-    lanes = [*(O2TD(0.006, w, **given) for w in READINGS), GTD2(0.005, 0.02, **given)]
+    lanes = [
+        *(O2TD(0.006, omega=w, **given) for w in READINGS),
+        GTD2(0.005, second_step_size=0.02, **given),
+    ]
     measured = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}
     runs = [sweep(lanes, problem.sample(5000, seed=(9, r)), measured) for r in range(runs)]
     return {
@@ -75,12 +78,12 @@ def test_2_on_baird_only_a_ratio_keeping_reading_beats_gtd2(form, gtd2):
 
 def test_2_how_near_to_optimal_each_limit_is():
     methods = {
-        "TD 0.9": TD(0.1, 0.9),
+        "TD 0.9": TD(0.1, trace=0.9),
         "ETD": ETD(0.1),
         "TD": TD(0.1),
-        "moments": O2TD(0.1, "moments"),
-        "state": O2TD(0.1, "state"),
-        "sample": O2TD(0.1, "sample"),
+        "moments": O2TD(0.1, omega="moments"),
+        "state": O2TD(0.1, omega="state"),
+        "sample": O2TD(0.1, omega="sample"),
     }
     ratios = {name: [] for name in methods}
     for seed in range(40):
@@ -103,7 +106,7 @@ def test_5_the_optimal_direction_is_monte_carlo():
     np.testing.assert_allclose(X.T @ reward, weighted.T @ exact.value(problem), rtol=1e-10)
     # and it is TD's own direction at lambda = 1
     best = exact.best_approximation(problem)
-    theta = exact.fixed_point(problem, TD(0.1, 1.0)).theta
+    theta = exact.fixed_point(problem, TD(0.1, trace=1.0)).theta
     np.testing.assert_allclose(theta, best, rtol=1e-8)
 
 
@@ -117,14 +120,14 @@ def three_state_cycle():
 @pytest.mark.parametrize("reading", READINGS)
 def test_6_o2td_is_not_stable_on_a_three_state_cycle(reading):
     problem = three_state_cycle()
-    point = exact.fixed_point(problem, O2TD(0.1, reading))
+    point = exact.fixed_point(problem, O2TD(0.1, omega=reading))
     np.testing.assert_allclose(sorted(point.eigenvalues.real), [-0.165, 3.64], atol=5e-3)
     assert not point.stable
     td = exact.fixed_point(problem, TD(0.1))
     np.testing.assert_allclose(sorted(td.eigenvalues.real), [0.17, 5.49], atol=1e-2)
     assert td.stable
     # The kernel agrees with the theory: from a small theta it runs away.
-    learner = O2TD(0.01, reading, initial_theta=[1e-3, 1e-3])
+    learner = O2TD(0.01, omega=reading, initial_theta=[1e-3, 1e-3])
     assert np.linalg.norm(learner.partial_fit(problem.sample(20_000, seed=0)).theta) > 1.0
     # Gradient TD with the same weights has the same limit and is stable.
     assert exact.fixed_point(problem, GTD2(0.1, emphasis=Omega(reading))).stable
@@ -137,7 +140,7 @@ def test_6_sample_weights_are_inconsistent_even_with_tabular_features(reading, c
     P = np.array([[[0.5, 0.5]], [[0.5, 0.5]]])
     one = np.ones((2, 1))
     problem = Problem(P, np.array([[0.0], [1.0]]), 0.9, one, one, np.eye(2))
-    theta = exact.fixed_point(problem, O2TD(0.1, reading)).theta
+    theta = exact.fixed_point(problem, O2TD(0.1, omega=reading)).theta
     off = np.abs(theta - exact.value(problem)).max()
     assert (off < 1e-9) == consistent
     if not consistent:

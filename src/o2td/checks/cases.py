@@ -9,6 +9,7 @@ from typing import Any
 
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
+from o2td.learners.cuts import ActionDependent, Target
 
 # Values tried for a parameter of this name, each besides the defaults and with traces where those
 # exist. A class may add whole settings of its own: `check_parameters = ({"name": value, ...}, ...)`.
@@ -17,7 +18,12 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "omega": ("printed", "state", "moments"),
     "decay": (0.5,),
     "clip_update": (True,),
-    "form": ("expanded",),
+    "form": ("sampled", "expanded"),
+    "average": (True,),
+    "l1": (0.01,),
+    "radius": (0.5,),
+    "clip": (1.0,),
+    "cut": (Target(), ActionDependent(0.7)),
     "double": (True,),
     "ridge": (0.01,),
     "weighting": ("ordinary",),

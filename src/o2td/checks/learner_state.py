@@ -217,6 +217,8 @@ def divergence(learner: Learner) -> None:
     """A step size of 1e30; the step is the same however the rows are split."""
     if "step_size" not in learner.get_params():
         raise DoesNotApply("has no step_size")
+    if learner.radius is not None:
+        raise DoesNotApply("is projected onto a ball")
     fields = stream()
     fields["rho"] = np.maximum(fields["rho"], 0.5)
     fields["target_prob"] = fields["rho"] * fields["behavior_prob"]

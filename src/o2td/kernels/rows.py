@@ -40,12 +40,10 @@ def _norm_of(rows, t):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def running_largest(rows: Any, largest: float, out: Any) -> float:
-    """`out[t]`: the largest `|phi|^2` seen up to row t; returns the last."""
+def row_norms(rows: Any, out: Any) -> None:
+    """`out[t] = |phi_t|^2`."""
     for t in range(len(out)):
-        largest = max(largest, norm_of(rows, t))
-        out[t] = largest
-    return largest
+        out[t] = norm_of(rows, t)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)

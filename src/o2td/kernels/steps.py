@@ -23,6 +23,7 @@ from o2td.compiled import njit
 from o2td.kernels import access
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
 from o2td.kernels.notes import note
+from o2td.kernels.settle import close_lane, open_lane, remember, settle_row
 from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["Row", "StepLanes", "driver_of"]
@@ -234,6 +235,7 @@ def drive_steps(
     rows: Any,
     following: Any,
     lanes: Any,
+    settle: Any,
     kept: Any,
     diverged: Any,
     n: int,
@@ -256,7 +258,9 @@ def drive_steps(
             low, unit = lo, hi - lo
             while low < hi:
                 high = min(hi, low + unit)
+                open_lane(settle, vectors[0], lane)
                 for t in range(low, high):
+                    remember(rows, following, lanes, settle, vectors[0], lane, t)
                     gamma, start = lanes.discount[k, t], lanes.start[k, t]
                     row = Row(
                         features_at(rows, here, t, True),
@@ -279,6 +283,8 @@ def drive_steps(
                     s.steps += 1.0
                     s.before = gamma
                     s.rho_before = lanes.rho[k, t]
+                    settle_row(rows, following, lanes, settle, vectors[0], lane, t)
+                close_lane(settle, vectors[0], lane)
                 if calm(lanes, lane):
                     low = high
                     if low < hi:
@@ -291,7 +297,7 @@ def drive_steps(
                     diverged[lane] = first + low
                     break
         if every > 0 and (first + hi) % every == 0:
-            note(lanes.vectors[0], False, notes)
+            note(settle.mean if settle.active else lanes.vectors[0], False, notes)
         lo = hi
 
 

@@ -28,7 +28,7 @@ from o2td.learners.htd import HTD
 from o2td.learners.o2td import O2TD
 from o2td.learners.residual_gradient import ResidualGradient
 from o2td.learners.step_learner import StepLearner
-from o2td.learners.step_sizes import PowerDecay
+from o2td.learners.step_sizes import AlphaBound, PowerDecay, SwiftBound
 from o2td.learners.sweeping import Lane, SweepResult, sweep
 from o2td.learners.td import TD
 from o2td.learners.tdc import TDC
@@ -60,6 +60,7 @@ __all__ = [
     "TDC",
     "TDCMP",
     "TDRC",
+    "AlphaBound",
     "GradientLearner",
     "Lane",
     "Learner",
@@ -68,6 +69,7 @@ __all__ = [
     "Status",
     "StepLearner",
     "SweepResult",
+    "SwiftBound",
     "TreeBackup",
     "VTrace",
     "WeightedLearner",

@@ -11,11 +11,11 @@ Mahmood, Yu & Sutton (2017), the state-value form of Ghiassian & Sutton (2021).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
-import numpy as np
-
-from o2td.learners.parameters import fraction, positive
+from o2td.learners.cuts import ActionDependent
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import EmphasisAxes
 from o2td.learners.weighted import WeightedLearner
 
 
@@ -24,15 +24,11 @@ class ABTD(WeightedLearner):
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     zeta : float
         In [0, 1].
     psi_0, psi_max : float
         The values of psi at zeta = 1/2 and zeta = 1; for probabilities that differ between states,
         psi_0 = 1 / max_s max_a max(pi, b) and psi_max = 1 / min over (s, a) of the same are usual.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -45,29 +41,22 @@ class ABTD(WeightedLearner):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("target_prob", "behavior_prob")
+    fixed: ClassVar[tuple[str, ...]] = ("trace", "clip", "cut")
 
     def __init__(
         self,
-        step_size: Any = "auto",
+        step_size: StepSize = "auto",
+        *,
         zeta: float = 0.0,
         psi_0: float = 1.0,
         psi_max: float = 2.0,
-        initial_theta: Any = None,
+        **axes: Unpack[EmphasisAxes],
     ) -> None:
-        self.zeta = fraction("zeta", zeta)
-        self.psi_0 = positive("psi_0", psi_0)
-        self.psi_max = positive("psi_max", psi_max)
-        super().__init__(step_size, 0.0, None, initial_theta)
+        cut = ActionDependent(zeta, psi_0, psi_max)
+        self.zeta, self.psi_0, self.psi_max = cut.zeta, cut.psi_0, cut.psi_max
+        super().__init__(step_size, trace=1.0, cut=cut, **axes)
 
     @property
     def traced(self) -> bool:
         """Whether the trace reaches beyond the current row."""
         return self.zeta > 0.0
-
-    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
-        """`nu pi`."""
-        zeta = self.zeta
-        longer = max(0.0, 2.0 * zeta - 1.0) * (self.psi_max - 2.0 * self.psi_0)
-        psi = 2.0 * zeta * self.psi_0 + longer
-        nu = np.minimum(psi, 1.0 / np.maximum(target_prob, behavior_prob))
-        return nu * target_prob

@@ -8,10 +8,11 @@ through the driver of its family.
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,17 @@ from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
 from o2td.learners.family import Family
 from o2td.learners.group import Group
 from o2td.learners.loaded import check_loaded, from_json, to_json
-from o2td.learners.parameters import Parameter, defaults_of, initial, same
+from o2td.learners.parameters import (
+    Parameter,
+    as_average,
+    at_least_zero,
+    defaults_of,
+    initial,
+    positive,
+    same,
+    whole_signature,
+)
+from o2td.learners.step_sizes import rule_of
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -47,6 +58,15 @@ class Status:
         return self.message
 
 
+class Axes(TypedDict, total=False):
+    """Parameters of every learner."""
+
+    average: bool | float
+    l1: float
+    radius: float | None
+    initial_theta: npt.ArrayLike | None
+
+
 class Learner:
     """An online learner of O(d) a step. Subclasses are in files of their own.
 
@@ -61,14 +81,29 @@ class Learner:
     """Whether what is learned is linear in the rewards: the checks then ask for it."""
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     traces: ClassVar[tuple[str, ...]] = ()
-    initial_theta: Any
+    moves_all: ClassVar[bool] = False
+    """Whether a CSR row may move theta where neither it nor a trace has entries."""
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """Parameters of its base that a learner sets itself."""
+    __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
+        cls.__signature__ = whole_signature(cls)
         for name in cls.parameters():
             if not hasattr(cls, name):
                 setattr(cls, name, Parameter(name))
 
-    def __init__(self, initial_theta: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        average: bool | float = False,
+        l1: float = 0.0,
+        radius: float | None = None,
+        initial_theta: npt.ArrayLike | None = None,
+    ) -> None:
+        self.average, self.l1, self.radius = as_average(average), at_least_zero("l1", l1), radius
+        if radius is not None:
+            positive("radius", radius)
         self.initial_theta = initial_theta
         self.reset()
 
@@ -147,7 +182,8 @@ class Learner:
 
     def _bind(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
-        step = self._one_row() if self._arrays and self._diverged[0] < 0 else None
+        known = self._arrays and self._diverged[0] < 0 and not self._settles
+        step = self._one_row() if known else None
         if step is None:
             self._packed = np.empty(0)
             return _refuse_row
@@ -221,6 +257,22 @@ class Learner:
             ) from None
         return batch.n > 0 and self._diverged[0] < 0
 
+    def _shapes(self, d: int) -> dict[str, tuple[int, ...]] | None:
+        """What the memory of emphasis and step sizes may hold; None: not known."""
+        rules = self._rule_shapes(d)
+        own = {name: array for name, array in self._memory.items() if name not in rules}
+        known = self.weighting.shapes(own, d)
+        return None if known is None else {**known, **rules}
+
+    def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """What the rules of the step sizes keep."""
+        found: dict[str, tuple[int, ...]] = {}
+        for name in ("step_size", "second_step_size"):
+            value = getattr(self, name, None)
+            if value is not None:
+                found |= rule_of(value).shapes(d)
+        return found
+
     def _check_retargeted(self, batch: Transitions) -> None:
         """Refuse ratios or discounts of a lane's own where the learner cannot follow them."""
 
@@ -231,6 +283,8 @@ class Learner:
         self._arrays["theta"][0] = theta
         self._arrays["bound"] = np.zeros((1, 1))  # on z, features of size one
         self._arrays["size"] = np.zeros((1, len(self._lists())), dtype=np.int64)
+        if self._settles:
+            self._arrays["mean"] = self._arrays["theta"].copy()
         self._forget_sparse()
 
     def _forget_sparse(self) -> None:
@@ -268,8 +322,29 @@ class Learner:
 
     @property
     def theta(self) -> Floats:
-        """The weights as they are now, read-only (empty before the first row, when d is not known)."""
+        """The weights that `predict` uses, read-only: the average, where there is one.
+
+        Empty before the first row, when the number of features is not known.
+        """
+        return freeze(self._predicting.copy())
+
+    @property
+    def last_theta(self) -> Floats:
+        """The weights after the last step, read-only: where `average` is off, `theta`."""
         return freeze(self._arrays["theta"][0].copy() if self._arrays else np.empty(0))
+
+    @property
+    def _predicting(self) -> Floats:
+        """The weights themselves."""
+        if not self._arrays:
+            return np.empty(0)
+        found: Floats = self._arrays["mean" if self.average else "theta"][0]
+        return found
+
+    @property
+    def _settles(self) -> bool:
+        """Whether anything happens after a step: averaging, l1-prox, projection."""
+        return bool(self.average) or self.l1 > 0.0 or self.radius is not None
 
     @property
     def status(self) -> Status:
@@ -291,7 +366,7 @@ class Learner:
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
             )
-        theta = self._arrays["theta"][0]
+        theta = self._predicting
         rows, single = points(phi, len(theta))
         values = np.asarray(rows @ theta)
         return values[0] if single else values
@@ -300,12 +375,19 @@ class Learner:
         """`A`, `b` with `E[x_{t+1} - x_t] = alpha (b - A x)`, exact, on a finite problem."""
         raise NoAnswerError(f"{type(self).__name__} gives no mean dynamics")
 
+    def _refuse_settled(self) -> None:
+        """Prox and projection are not linear: their mean dynamics have no matrix."""
+        if self.l1 > 0.0 or self.radius is not None:
+            raise NoAnswerError(
+                f"{self!r} gives no mean dynamics: l1 and radius make its average step non-linear"
+            )
+
     # -- parameters --------------------------------------------------------------------------------
 
     @classmethod
     def parameters(cls) -> list[str]:
         """Names of the constructor's parameters."""
-        return list(defaults_of(cls.__init__))
+        return list(defaults_of(cls))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, as given to the constructor."""
@@ -326,7 +408,7 @@ class Learner:
         return type(self)(**{**self.get_params(), **parameters})
 
     def __repr__(self) -> str:
-        defaults, given = defaults_of(type(self).__init__), self.get_params().items()
+        defaults, given = defaults_of(type(self)), self.get_params().items()
         shown = (f"{name}={value!r}" for name, value in given if not same(value, defaults[name]))
         return f"{type(self).__name__}({', '.join(shown)})"
 

@@ -11,9 +11,11 @@ Sutton, Mahmood & White (2016); beta: Hallak, Tamar, Munos & Mannor (2016).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Unpack
 
 from o2td.emphasis import FollowOn
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import CutAxes
 from o2td.learners.weighted import WeightedLearner
 
 
@@ -22,14 +24,8 @@ class ETD(WeightedLearner):
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    trace : float
-        lambda.
     decay : float, optional
         beta in the follow-on trace, in place of the discount.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -42,12 +38,14 @@ class ETD(WeightedLearner):
     array([0.04, 0.06, 0.  ])
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("emphasis",)
+
     def __init__(
         self,
-        step_size: Any = "auto",
-        trace: float = 0.0,
+        step_size: StepSize = "auto",
+        *,
         decay: float | None = None,
-        initial_theta: Any = None,
+        **axes: Unpack[CutAxes],
     ) -> None:
-        super().__init__(step_size, trace, FollowOn(decay), initial_theta)
         self.decay = decay
+        super().__init__(step_size, emphasis=FollowOn(decay), **axes)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from o2td.arrays import freeze
 from o2td.kernels.lanes import drive
+from o2td.kernels.settle import Settle
 from o2td.kernels.vectors import WIDTH
 from o2td.transitions import Transitions
 
@@ -36,6 +37,13 @@ class Member(Protocol):
     _arrays: Arrays
     _carried: Floats
     _diverged: npt.NDArray[np.int64]
+    average: bool | float
+    l1: float
+    radius: float | None
+    moves_all: ClassVar[bool]
+
+    @property
+    def _settles(self) -> bool: ...
 
     @property
     def family(self) -> Family:
@@ -80,10 +88,17 @@ class Family(ABC):
     def lanes(self, parts: Parts) -> Any:
         """The arrays as the family's compiled code reads them; all have an attribute `theta`."""
 
-    def driver(self, lanes: Any, block: Transitions) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """What runs these lanes over the block: lane by lane, unless a family knows better."""
-        driver: Driver = drive
-        return driver
+        if not settle.active:
+            driver: Driver = drive
+            return driver
+        from o2td.kernels.settle import drive_settled
+
+        def settled(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
+            drive_settled(rows, following, lanes, settle, *others)
+
+        return settled
 
 
 def side_by_side(lanes: Any, block: Transitions) -> bool:

@@ -1,30 +1,44 @@
 """Gradient TD: the family of GTD, GTD2, TDC, TDRC, HTD and their mirror-prox forms.
 
-    z_t = rho_t (gamma_t lambda z_{t-1} + M_t phi_t)
+    z_t = rho_t e_t,    e_t = lambda c_{t-1} gamma_t e_{t-1} + M_t phi_t
 
 and two vectors, theta and w, that move in directions linear in delta, phi.w, z.w and z^b.w. A member
-is the `Member` that says with which coefficients.
+is the `Member` that says with which coefficients. What w estimates is `C^-1 E[delta z]`, and
+
+    E[delta z] - C w + E[dphi z^T] w = E[delta z] - E[gamma phi' ((1 - lambda) z)^T] w
+
+holds with uniform emphasis and traces that pass on the ratio itself: only then is TDC's usual
+correction, on the right, the gradient's. The form on the left holds for any trace, and members take it
+elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, cast
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import freeze
-from o2td.emphasis import Emphasis, Uniform, as_emphasis
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
-from o2td.learners.base import Learner, Step
+from o2td.kernels.settle import Settle
+from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
 from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
-from o2td.learners.parameters import fraction
-from o2td.learners.step_sizes import PowerDecay, as_step_size, fill
-from o2td.learners.weighted import largest_norms
+from o2td.learners.step_sizes import (
+    Auto,
+    Gauge,
+    Measured,
+    PowerDecay,
+    StepSize,
+    as_step_size,
+    rule_of,
+)
+from o2td.learners.traced import TraceAxes, TraceLearner
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -53,60 +67,56 @@ class GradientFamily(Family):
         names = ("theta", "w", "z", "zb", "bound", "active", "active_b", "size")
         return GradientLanes(**parts.common(), **{k: parts.state[k] for k in names})
 
-    def driver(self, lanes: Any, block: Transitions) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """Sixteen side by side where lanes share dense rows and keep no traces."""
-        alone = lanes.traced.any() or lanes.mirror.any()
+        alone = settle.active or lanes.traced.any() or lanes.mirror.any()
         if alone or not side_by_side(lanes, block):
-            return super().driver(lanes, block)
+            return super().driver(lanes, block, settle)
         from o2td.kernels.side_gradient import drive_side
 
         return drive_side
 
 
-class GradientLearner(Learner):
-    """Base of the gradient-TD members; a member overrides `member`."""
+class GradientAxes(TraceAxes, total=False):
+    """Parameters of every gradient-TD learner."""
+
+    second_step_size: StepSize | None
+
+
+class GradientLearner(TraceLearner):
+    """Base of the gradient-TD members; a member overrides `member`.
+
+    Parameters
+    ----------
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+    """
 
     family: ClassVar[Family] = GradientFamily()
     vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "z", "zb")
     traces: ClassVar[tuple[str, ...]] = ("z", "zb")
     mirror: ClassVar[bool] = False
-    step_size: Any
-    second_step_size: Any
-    trace: float
 
     def __init__(
         self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        initial_theta: Any = None,
+        step_size: StepSize = "auto",
+        *,
+        second_step_size: StepSize | None = None,
+        **axes: Unpack[TraceAxes],
     ) -> None:
-        self.step_size = as_step_size("step_size", step_size)
         self.second_step_size = (
             None if second_step_size is None else as_step_size("second_step_size", second_step_size)
         )
-        self.trace = fraction("trace", trace)
-        self._emphasis: Emphasis = Uniform()
-        super().__init__(initial_theta)
-
-    @property
-    def weighting(self) -> Emphasis:
-        """The emphasis in force."""
-        return self._emphasis
-
-    def weigh_by(self, emphasis: Any) -> None:
-        """Take an emphasis, for members that offer one."""
-        self.emphasis = emphasis
-        self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
+        super().__init__(step_size, **axes)
 
     def member(self) -> Member:
         """The coefficients of this method's directions."""
         raise NotImplementedError
 
     @property
-    def traced(self) -> bool:
-        """Whether the trace reaches beyond the current row."""
-        return self.trace > 0.0
+    def ordinary(self) -> bool:
+        """Whether emphasis is uniform and the trace passes on the ratio itself, lambda one number."""
+        return self._plain and self._emphasis.uniform
 
     @property
     def w(self) -> Floats:
@@ -114,31 +124,55 @@ class GradientLearner(Learner):
         return freeze(self._arrays["w"][0].copy() if self._arrays else np.empty(0))
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
-        """Fill both gains, weight and decays for the rows of the block."""
-        scale, second_scale = self.auto_scales(largest_norms(self, block))
-        fill(self.step_size, self.steps, scale, out["gain"])
-        fill(self._second(), self.steps, second_scale, out["second_gain"])
         self._weigh(block, out["weight"])
+        self._weigh_inner(block, out["weight"])
         out["weight"] *= block.rho
         if self.traced:
-            into = out["decay_b"]
-            np.multiply(block.discount[:-1], self.trace, out=into[1:])
-            into[0] = self.trace * self._carried[DISCOUNT]
-            into[block.start] = 0.0
-            np.multiply(into, block.rho, out=out["decay"])
+            self._fill_traces(block, out)
         self._carried[DISCOUNT] = block.discount[-1]
 
-    def auto_scales(self, largest: Floats) -> tuple[Floats, Floats]:
-        """What "auto" divides 0.1 by for theta and for w, from the largest `|phi|^2` so far.
+        def measure() -> Measured:
+            return self._measure(block, out["weight"], out["decay"], self._arrays["z"][0].copy())
 
-        Where w loses kappa of itself in every step, alpha_w must stay below 2 / kappa.
-        """
-        return largest, np.maximum(largest, self.member().kappa)
+        share = 0.25 if self.mirror else 1.0
+        kappa = self.member().kappa
+        self._fill_gains(Gauge(self.steps, self._memory, measure, kappa, True, share), out)
+        if "alpha_t" in out:
+            out["alpha_t"][:] = out["gain"]
+
+    def _fill_gains(self, gauge: Gauge, out: dict[str, Floats]) -> None:
+        """Both step sizes; a rule that both share is asked once."""
+        rule_of(self.step_size).fill(replace(gauge, kappa=0.0), out["gain"])
+        if self.second_step_size not in (None, self.step_size):
+            rule_of(self.second_step_size).fill(gauge, out["second_gain"])
+        elif isinstance(
+            rule_of(self.step_size), Auto
+        ):  # w, which loses kappa of itself, may not turn
+            np.divide(out["gain"], 1.0 + gauge.kappa * out["gain"], out=out["second_gain"])
+        else:
+            out["second_gain"][:] = out["gain"]
+
+    def _fill_traces(self, block: Transitions, out: dict[str, Floats]) -> None:
+        """What is left of both traces: `z = rho e`, so that of z is `rho_t / rho_{t-1}` of that of e."""
+        into = out["decay_b"]
+        np.multiply(block.discount[:-1], self.trace if self._by_number else 1.0, out=into[1:])
+        into[0] = (self.trace if self._by_number else 1.0) * self._carried[DISCOUNT]
+        into[block.start] = 0.0
+        if not self._by_number:
+            into *= self._lambda(block)
+        if self._plain:
+            np.multiply(into, block.rho, out=out["decay"])
+            return
+        passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
+        with np.errstate(divide="ignore"):
+            share = np.where(block.rho > 0.0, passed / block.rho, 0.0)
+        self._fill_decay(block, share, out["decay"])
+        out["decay"] *= block.rho
 
     def _one_row(self) -> Step | None:
-        """The compiled step, where the emphasis is uniform and step sizes are numbers."""
+        """The compiled step, where all axes are plain and step sizes are numbers."""
         sizes = (self.step_size, self._second())
-        plain = self._emphasis.uniform and type(self)._fill_rows is GradientLearner._fill_rows
+        plain = self.ordinary and type(self)._fill_rows is GradientLearner._fill_rows
         if not plain or not all(isinstance(x, float) for x in sizes):
             return None
         from o2td.kernels.one import one_gradient
@@ -147,31 +181,31 @@ class GradientLearner(Learner):
 
     def _pack(self, packed: Floats) -> None:
         """Step sizes, lambda, and the member's coefficients."""
-        packed[[ALPHA, SECOND, TRACE]] = self.step_size, self._second(), self.trace
+        packed[ALPHA], packed[SECOND] = self._sizes()
+        packed[TRACE] = self.trace
         packed[MIRROR] = self.mirror
         packed[MEMBER:BOUND] = self.member()
 
     def _second(self) -> Any:
         return self.step_size if self.second_step_size is None else self.second_step_size
 
-    def _weigh(self, block: Transitions, out: Floats) -> None:
-        self.weighting.weigh(block, self._memory, self.trace, out)
-        if self.weighting.inner:
-            from o2td.kernels.rows import omegas
-
-            omegas(block.rows("phi"), block.rows("next_phi"), block.discount, out)
-
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """The joint system of theta and w, w's rows scaled by alpha_w / alpha."""
-        emphasis = self.weighting.expected(model, self.trace)
+        self._refuse_settled()
+        emphasis, decay = self._expected(model)
         one = np.ones_like(model.rho)
-        z = trace_moments(model, emphasis, self.trace * model.rho, model.rho)
-        zb = trace_moments(model, one, self.trace * one, one)
+        z = trace_moments(model, emphasis, decay, model.rho)
+        zb = trace_moments(model, one, self._expected_lambda(model), one)
         features = trace_moments(model, one, 0.0 * one, one).phi
         return gradient_dynamics(self.member(), z, zb, features, self._eta())
 
+    def _sizes(self) -> tuple[float, float]:
+        """Both step sizes at the first step, where they are known."""
+        given = (self.step_size, self._second())
+        sizes = [x.c if isinstance(x, PowerDecay) else x for x in given]
+        known = [x for x in sizes if isinstance(x, float)]
+        return (known[0], known[1]) if len(known) == 2 else (1.0, 1.0)
+
     def _eta(self) -> float:
-        sizes = [x.c if isinstance(x, PowerDecay) else x for x in (self.step_size, self._second())]
-        if any(isinstance(x, str) for x in sizes) or sizes[0] == 0.0:
-            return 1.0
-        return float(sizes[1] / sizes[0])
+        first, second = self._sizes()
+        return second / first if first > 0.0 else 1.0

@@ -9,12 +9,18 @@ import numpy.typing as npt
 
 from o2td.kernels.notes import Notes
 from o2td.kernels.packing import STEPS
+from o2td.kernels.settle import Settle
 from o2td.learners.family import Member, Parts, stride
 from o2td.transitions import Transitions
 
 __all__ = ["Group"]
 
 Floats = npt.NDArray[np.float64]
+AVERAGE = 8.0  # average=True: the last eighth of all rows counts most
+_NONE = np.empty(0)
+NOTHING = Settle(
+    False, False, _NONE, _NONE, _NONE, np.empty((0, 0)), _NONE, np.empty((0, 0)), _NONE, _NONE
+)
 
 
 class Group:
@@ -25,6 +31,7 @@ class Group:
         self.family = learners[0].family
         self.stride = stride(len(learners))
         self._memory = np.empty(0)
+        self._rows = self.family.rows + (("alpha_t",) if learners[0]._settles else ())
         self._settings = self.family.settings(self.learners)
         if len(learners) == 1:
             self.arrays = learners[0]._arrays
@@ -56,9 +63,10 @@ class Group:
             for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
                 learner._fill_rows(own, {name: array[lane] for name, array in rows.items()})
                 learner._carried[STEPS] += block.n
+        settle = self._settle(block, rows.pop("alpha_t", None))
         given = Parts(self.learners, block, seen, rows, self._settings, self.arrays)
         lanes = self.family.lanes(given)
-        self.family.driver(lanes, block)(
+        self.family.driver(lanes, block, settle)(
             block.rows("phi"),
             block.rows("next_phi"),
             lanes,
@@ -69,9 +77,29 @@ class Group:
             Notes.room(0, self.stride, block.d) if notes is None else notes,
         )
 
+    def _settle(self, block: Transitions, alpha: Floats | None) -> Settle:
+        """What happens to theta after each step; `alpha` (lanes, n) where anything does."""
+        if alpha is None:
+            return NOTHING
+        some, none = self.learners, np.inf
+        average = [AVERAGE if x.average is True else float(x.average) for x in some]
+        moved = any(x.l1 > 0.0 or x.radius is not None or x.moves_all for x in some)
+        return Settle(
+            True,
+            block.sparse and not moved,
+            np.array(average),
+            np.array([x.l1 for x in some]),
+            np.array([none if x.radius is None else float(x.radius) for x in some]),
+            alpha,
+            np.array([x._carried[STEPS] - block.n for x in some]),
+            self.arrays["mean"],
+            np.zeros(block.d),
+            np.ones(1),
+        )
+
     def _row_arrays(self, n: int) -> dict[str, Floats]:
         """Arrays (lanes, n) in the same memory for every block: fresh pages cost more than they hold."""
-        names, lanes = self.family.rows, len(self.learners)
+        names, lanes = self._rows, len(self.learners)
         if self._memory.size < len(names) * lanes * n:
             self._memory = np.empty(len(names) * lanes * n)
         parts = self._memory[: len(names) * lanes * n].reshape(len(names), lanes, n)

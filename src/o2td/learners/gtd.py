@@ -10,27 +10,21 @@ Sutton, Szepesvari & Maei (2008).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
+from o2td.learners.step_sizes import Auto, Gauge, rule_of
+from o2td.learners.step_sizes.auto import HORIZON
+
+Floats = npt.NDArray[np.float64]
 
 
 class GTD(GradientLearner):
     """GTD (2008).
-
-    Parameters
-    ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the fourth power of the largest norm of features so far: w is as large
-        as the features here, and so predictions do not depend on their scale.
-    second_step_size : optional
-        alpha_w; None means the same as `step_size`, and "auto" is 0.1.
-    trace : float
-        lambda.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -41,11 +35,23 @@ class GTD(GradientLearner):
     'ok'
     """
 
-    def auto_scales(
-        self, largest: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """`|phi|^4` and 1: w follows `delta z`, whatever the size of the features."""
-        return np.square(largest), np.ones_like(largest)
+    def _fill_gains(self, gauge: Gauge, out: dict[str, Floats]) -> None:
+        """With "auto" alpha_w is 1 / 2, falling, and alpha a fifth of the usual one squared.
+
+        w is as large as the features here: so predictions do not depend on their scale.
+        """
+        if isinstance(rule_of(self.step_size), Auto):
+            unit = replace(gauge, kappa=0.0)
+            Auto().fill(unit, out["gain"])
+            out["gain"] *= 0.2 * out["gain"]
+        else:
+            rule_of(self.step_size).fill(gauge, out["gain"])
+        second = self.step_size if self.second_step_size is None else self.second_step_size
+        if isinstance(rule_of(second), Auto):
+            steps = np.arange(gauge.first, gauge.first + len(out["gain"]))
+            out["second_gain"][:] = 0.5 / np.sqrt(1.0 + steps / HORIZON)
+        else:
+            rule_of(second).fill(gauge, out["second_gain"])
 
     def member(self) -> Member:
         """`(z.w) dphi` and `delta z - w`."""

@@ -12,11 +12,12 @@ Sutton et al. (2009), eqs. 8-9; traces: Maei (2011).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from o2td.errors import InputError
 from o2td.kernels.gradient import Member
-from o2td.learners.gradient import GradientLearner
+from o2td.learners.gradient import GradientAxes, GradientLearner
+from o2td.learners.step_sizes import StepSize
 
 
 class GTD2(GradientLearner):
@@ -24,18 +25,9 @@ class GTD2(GradientLearner):
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    second_step_size : optional
-        alpha_w; None means the same as `step_size`.
-    trace : float
-        lambda.
-    emphasis : Uniform() | FollowOn() | Omega()
-        The weight of a row; uniform if left out.
-    form : "sampled" | "expanded"
-        How the expected direction is sampled; "expanded" is for uniform emphasis only.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
+    form : "sampled" | "expanded", optional
+        How the expected direction is sampled. "expanded" is for uniform emphasis and traces that pass on
+        the ratio itself; there, with traces, it is what is taken if left out: its variance is smaller.
 
     Examples
     --------
@@ -48,23 +40,24 @@ class GTD2(GradientLearner):
 
     def __init__(
         self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        emphasis: Any = None,
-        form: str = "sampled",
-        initial_theta: Any = None,
+        step_size: StepSize = "auto",
+        *,
+        form: str | None = None,
+        **axes: Unpack[GradientAxes],
     ) -> None:
-        super().__init__(step_size, second_step_size, trace, initial_theta)
-        self.weigh_by(emphasis)
-        if form not in ("sampled", "expanded"):
-            raise InputError(f'form must be "sampled" or "expanded", got {form!r}')
-        if form == "expanded" and not self.weighting.uniform:
-            raise InputError('form="expanded" holds for uniform emphasis only; use form="sampled"')
         self.form = form
+        super().__init__(step_size, **axes)
+        if form not in (None, "sampled", "expanded"):
+            raise InputError(f'form must be "sampled", "expanded" or None, got {form!r}')
+        if form == "expanded" and not self.ordinary:
+            raise InputError(
+                'form="expanded" holds for uniform emphasis, one lambda and traces that pass on the'
+                ' ratio itself; use form="sampled"'
+            )
 
     def member(self) -> Member:
         """`(z.w) dphi`, or its expanded form, and `delta z - (phi.w) phi`."""
-        if self.form == "expanded":
+        expanded = self.form == "expanded" or (self.form is None and self.ordinary and self.traced)
+        if expanded:
             return Member(theta_w_phi=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)
         return Member(theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0)

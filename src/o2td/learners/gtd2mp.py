@@ -10,7 +10,7 @@ Liu et al. (2015), "Finite-Sample Analysis of Proximal Gradient TD Algorithms", 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
@@ -18,19 +18,6 @@ from o2td.learners.gradient import GradientLearner
 
 class GTD2MP(GradientLearner):
     """GTD2 by mirror-prox.
-
-    Parameters
-    ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    second_step_size : optional
-        alpha_w; None means the same as `step_size`.
-    trace : float
-        lambda.
-    emphasis : Uniform() | FollowOn() | Omega()
-        The weight of a row; uniform if left out.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -42,17 +29,6 @@ class GTD2MP(GradientLearner):
     """
 
     mirror: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
-        emphasis: Any = None,
-        initial_theta: Any = None,
-    ) -> None:
-        super().__init__(step_size, second_step_size, trace, initial_theta)
-        self.weigh_by(emphasis)
 
     def member(self) -> Member:
         """GTD2's."""

@@ -17,17 +17,6 @@ from o2td.learners.gradient import GradientLearner
 class HTD(GradientLearner):
     """Hybrid TD.
 
-    Parameters
-    ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    second_step_size : optional
-        alpha_w; None means the same as `step_size`.
-    trace : float
-        lambda.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
-
     Examples
     --------
     >>> import numpy as np, o2td

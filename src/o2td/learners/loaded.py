@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import emphasis
-from o2td.learners.step_sizes import PowerDecay
+from o2td.errors import InputError
+from o2td.learners.cuts import Cut
+from o2td.learners.step_sizes import PowerDecay, Rule
 
 if TYPE_CHECKING:
     from o2td.learners.base import Learner
@@ -29,7 +31,7 @@ def check_loaded(learner: Learner) -> None:
         if learner._arrays["active"].shape[1]:
             fresh._allocate_sparse()
     _compare(_parts(learner), {name: (a.shape, a.dtype) for name, a in _parts(fresh).items()})
-    shapes = learner.weighting.shapes(learner._memory, d)
+    shapes = learner._shapes(d)
     if shapes is not None:
         number = np.dtype(np.float64)
         expected = {name: (shapes.get(name), number) for name in learner._memory}
@@ -68,6 +70,11 @@ def to_json(value: Any) -> Any:
         return {"power_decay": [value.c, value.p]}
     if isinstance(value, emphasis.Emphasis):
         return {"emphasis": type(value).__name__, "with": dict(value.__dict__)}
+    for name, base in (("cut", Cut), ("rule", Rule)):
+        if isinstance(value, base):
+            return {name: type(value).__name__, "with": dict(value.__dict__)}
+    if callable(value):
+        raise InputError("a function of states cannot be saved: give trace as one number a state")
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -75,7 +82,8 @@ def from_json(value: Any) -> Any:
     """The parameter that `to_json` wrote."""
     if isinstance(value, dict) and "power_decay" in value:
         return PowerDecay(*value["power_decay"])
-    if isinstance(value, dict) and "emphasis" in value:
-        known = {kind.__name__: kind for kind in emphasis.Emphasis.__subclasses__()}
-        return known[value["emphasis"]](**value["with"])
+    for name, base in (("emphasis", emphasis.Emphasis), ("cut", Cut), ("rule", Rule)):
+        if isinstance(value, dict) and name in value:
+            known = {kind.__name__: kind for kind in base.__subclasses__()}
+            return known[value[name]](**value["with"])
     return value

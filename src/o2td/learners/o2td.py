@@ -13,9 +13,11 @@ are the paper's future work.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Unpack
 
 from o2td.emphasis import Omega
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import CutAxes
 from o2td.learners.weighted import WeightedLearner
 
 
@@ -24,14 +26,8 @@ class O2TD(WeightedLearner):
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     omega : "sample" | "printed" | "state" | "moments" | Omega
         How the paper's weight is read; "state" needs states in the transitions.
-    trace : float
-        lambda.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -43,13 +39,15 @@ class O2TD(WeightedLearner):
     array([0.2])
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("emphasis",)
+
     def __init__(
         self,
-        step_size: Any = "auto",
-        omega: Any = "sample",
-        trace: float = 0.0,
-        initial_theta: Any = None,
+        step_size: StepSize = "auto",
+        *,
+        omega: str | Omega = "sample",
+        **axes: Unpack[CutAxes],
     ) -> None:
-        chosen = omega if isinstance(omega, Omega) else Omega(omega)
-        super().__init__(step_size, trace, chosen, initial_theta)
         self.omega = omega
+        chosen = omega if isinstance(omega, Omega) else Omega(omega)
+        super().__init__(step_size, emphasis=chosen, **axes)

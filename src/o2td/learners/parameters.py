@@ -29,11 +29,29 @@ class Parameter:
         learner._unbind()
 
 
-@cache
-def defaults_of(constructor: Any) -> dict[str, Any]:
+def defaults_of(kind: Any) -> dict[str, Any]:
     """Its parameters and their defaults, read once: a sweep clones many learners."""
-    parameters = list(inspect.signature(constructor).parameters.values())
-    return {parameter.name: parameter.default for parameter in parameters[1:]}
+    return _defaults_of(kind)
+
+
+@cache
+def _defaults_of(kind: Any) -> dict[str, Any]:
+    parameters = inspect.signature(kind).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def whole_signature(kind: Any) -> inspect.Signature:
+    """The signature of a class whose constructor hands `**axes` on to its base: all of it."""
+    own = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    if not own or own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+        return inspect.Signature(own)
+    base = next(
+        x for x in kind.__mro__ if "__init__" in vars(x) and x.__init__ is not kind.__init__
+    )
+    names = {parameter.name for parameter in own} | set(kind.fixed)
+    more = [x for x in inspect.signature(base).parameters.values() if x.name not in names]
+    keywords = [x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in more]
+    return inspect.Signature([*own[:-1], *keywords])
 
 
 def initial(value: Any, d: int) -> Floats:
@@ -63,3 +81,19 @@ def positive(name: str, value: Any) -> float:
 def same(value: Any, default: Any) -> bool:
     """Whether a parameter is its default, so that it need not be shown."""
     return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
+
+
+def at_least_zero(name: str, value: Any) -> float:
+    """A finite number from 0."""
+    if isinstance(value, (int, float, np.floating)) and 0.0 <= value < np.inf:
+        return float(value)
+    raise InputError(f"{name} must be >= 0 and finite, got {value!r}")
+
+
+def as_average(value: Any) -> Any:
+    """False, True, or how much recent iterates count: a number from 1."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, float, np.floating)) and 1.0 <= value < np.inf:
+        return float(value)
+    raise InputError(f"average must be True, False or a number from 1, got {value!r}")

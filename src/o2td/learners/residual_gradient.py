@@ -13,18 +13,19 @@ Baird (1995).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from o2td.emphasis import pair_moments
 from o2td.errors import InputError
 from o2td.kernels.residual import ResidualLanes
-from o2td.learners.base import Learner
+from o2td.kernels.rows import row_norms
+from o2td.learners.base import Axes, Learner
 from o2td.learners.dynamics import MeanDynamics, residual_moments
 from o2td.learners.family import Family, Parts
-from o2td.learners.step_sizes import as_step_size, fill
-from o2td.learners.weighted import largest_norms
+from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -56,12 +57,8 @@ class ResidualGradient(Learner):
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
     double : bool, optional
         Use the second successor of double sampling; None: where the transitions carry one.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -74,13 +71,17 @@ class ResidualGradient(Learner):
     family: ClassVar[Family] = ResidualFamily()
 
     def __init__(
-        self, step_size: Any = "auto", double: bool | None = None, initial_theta: Any = None
+        self,
+        step_size: StepSize = "auto",
+        *,
+        double: bool | None = None,
+        **axes: Unpack[Axes],
     ) -> None:
         if double not in (None, True, False):
             raise InputError(f"double must be True, False or None, got {double!r}")
         self.step_size = as_step_size("step_size", step_size)
         self.double = double
-        super().__init__(initial_theta)
+        super().__init__(**axes)
 
     def _check(self, batch: Transitions) -> bool:
         """A second successor where it was asked for."""
@@ -104,12 +105,22 @@ class ResidualGradient(Learner):
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         """Gain = alpha rho, times rho_2 with double sampling."""
-        fill(self.step_size, self.steps, largest_norms(self, block), out["gain"])
+
+        def measure() -> Measured:
+            along, square, norm = np.empty((3, block.n))
+            pair_moments(block, along, square)
+            row_norms(block.rows("phi"), norm)
+            return Measured(block.rho * square, block.rho * square, norm)
+
+        rule_of(self.step_size).fill(Gauge(self.steps, self._memory, measure), out["gain"])
+        if "alpha_t" in out:
+            out["alpha_t"][:] = out["gain"]
         out["gain"] *= block.rho
         if block.rho_2 is not None and self._second_successor(block)[0] == "next_phi_2":
             out["gain"] *= block.rho_2
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """`A = E[rho dphi dphi^T]`; with `double=True`, `A = (L Phi)^T Xi L Phi`."""
+        self._refuse_settled()
         A, b = residual_moments(model, bool(self.double))
         return MeanDynamics(A, b, model.d)

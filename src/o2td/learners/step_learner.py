@@ -23,19 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from o2td.emphasis import Emphasis
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
+from o2td.kernels.settle import Settle
 from o2td.kernels.steps import Kept, Row, StepLanes, driver_of
-from o2td.learners.cuts import Cut
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
-from o2td.learners.step_sizes import StepSize, as_step_size, fill
-from o2td.learners.traced import Trace, TraceLearner
-from o2td.learners.weighted import largest_norms
+from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
+from o2td.learners.traced import TraceAxes, TraceLearner
 from o2td.transitions import Transitions
 
 __all__ = [
@@ -53,6 +51,7 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
+NOT_NUMBERS = ("step_size", "second_step_size", "initial_theta", "average", "l1", "radius", "clip")
 OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
 
 
@@ -82,6 +81,7 @@ class StepFamily(Family):
                 columns[name] = _same(len(columns["reward"]), n, missing)
         vectors = tuple(state[name] for name in kind.vectors if name not in kind.traces)
         traces = tuple(state[name] for name in kind.traces)
+        mean = (state["mean"],) if kind._settles else ()
         return StepLanes(
             source=source,
             **columns,
@@ -91,18 +91,18 @@ class StepFamily(Family):
             numbers=state["scalars"],
             vectors=vectors,
             traces=traces,
-            all=vectors + traces,
+            all=vectors + traces + mean,
             active=tuple(state[name] for name, _ in kind._lists()),
             size=state["size"],
         )
 
-    def driver(self, lanes: Any, block: Transitions) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """The step's own: compiled if the step is."""
         drive, kept = driver_of(self._step), Kept.room(lanes)
 
         def run(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
             with np.errstate(over="ignore", invalid="ignore"):
-                drive(rows, following, lanes, kept, *others)
+                drive(rows, following, lanes, settle, kept, *others)
 
         return run
 
@@ -135,29 +135,18 @@ class StepLearner(TraceLearner):
         step_size: StepSize = "auto",
         *,
         second_step_size: StepSize | None = None,
-        trace: Trace = 0.0,
-        clip: float | None = None,
-        cut: Cut | str | None = None,
-        emphasis: Emphasis | str | None = None,
-        initial_theta: npt.ArrayLike | None = None,
+        **axes: Unpack[TraceAxes],
     ) -> None:
         self.second_step_size = (
             None if second_step_size is None else as_step_size("second_step_size", second_step_size)
         )
-        super().__init__(
-            step_size,
-            trace=trace,
-            clip=clip,
-            cut=cut,
-            emphasis=emphasis,
-            initial_theta=initial_theta,
-        )
+        super().__init__(step_size, **axes)
 
     def numbers(self) -> dict[str, float]:
         """What the step gets as `p`: all parameters that are numbers, and lambda."""
         given = {"trace": self.trace if isinstance(self.trace, float) else np.nan}
         for name, number in self.get_params().items():
-            own = name not in ("step_size", "second_step_size", "initial_theta")
+            own = name not in NOT_NUMBERS
             if own and isinstance(number, (bool, int, float, np.number)):
                 given[name] = float(number)
         return given
@@ -177,17 +166,26 @@ class StepLearner(TraceLearner):
         self._arrays["scalars"] = np.zeros((1, len(CARRIED) + len(self.scalars)))
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
-        largest = largest_norms(self, block)
-        second = self.second_step_size
-        fill(self.step_size, self.steps, largest, out["alpha"])
-        fill(self.step_size if second is None else second, self.steps, largest, out["alpha_w"])
         self._weigh(block, out["emphasis"])
-        if self._emphasis.inner:
-            from o2td.kernels.rows import omegas
-
-            omegas(block.rows("phi"), block.rows("next_phi"), block.discount, out["emphasis"])
+        self._weigh_inner(block, out["emphasis"])
         passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
         self._fill_decay(block, passed, out["decay"])
+
+        def measure() -> Measured:
+            z = self._memory.setdefault("gauge", np.zeros(block.d))
+            return self._measure(block, out["emphasis"], out["decay"], z, block.rho)
+
+        gauge = Gauge(self.steps, self._memory, measure, second=len(self.vectors) > 2)
+        rule_of(self.step_size).fill(gauge, out["alpha"])
+        if self.second_step_size in (None, self.step_size):
+            out["alpha_w"][:] = out["alpha"]
+        else:
+            rule_of(self.second_step_size).fill(gauge, out["alpha_w"])
+        if "alpha_t" in out:
+            out["alpha_t"][:] = out["alpha"]
+
+    def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        return {**super()._rule_shapes(d), **({"gauge": (d,)} if "gauge" in self._memory else {})}
 
 
 @lru_cache(maxsize=16)

@@ -263,7 +263,7 @@ def _families(
     groups: dict[Any, list[int]] = {}
     for k, learner in enumerate(trained):
         learner._check(seen[k])
-        kind = (learner.family, learner.family.kind(learner, batch))
+        kind = (learner.family, learner._settles, learner.family.kind(learner, batch))
         groups.setdefault(kind, []).append(k)
     return [part for members in groups.values() for part in parts(members)]
 

@@ -11,24 +11,11 @@ Sutton (1988); with ratios: Precup, Sutton & Singh (2000).
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.learners.weighted import WeightedLearner
 
 
 class TD(WeightedLearner):
     """Temporal-difference learning.
-
-    Parameters
-    ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    trace : float
-        lambda.
-    emphasis : Uniform() | FollowOn() | Omega()
-        The weight of a row; uniform if left out.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -38,13 +25,3 @@ class TD(WeightedLearner):
     >>> o2td.TD(step_size=0.5).partial_fit(batch).theta
     array([0. , 0.5])
     """
-
-    def __init__(
-        self,
-        step_size: Any = "auto",
-        trace: float = 0.0,
-        emphasis: Any = None,
-        initial_theta: Any = None,
-    ) -> None:
-        super().__init__(step_size, trace, emphasis, initial_theta)
-        self.emphasis = emphasis

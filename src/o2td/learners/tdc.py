@@ -3,7 +3,9 @@
     theta += alpha (delta z - gamma (1 - lambda) (z.w) phi'),    w += alpha_w (delta z - (phi.w) phi)
 
 The same objective and limit as GTD2 (`X = Xi Phi` at lambda = 0), with TD's own direction first: faster
-where TD is well behaved. Stable if alpha_w is large enough against alpha.
+where TD is well behaved. Stable if alpha_w is large enough against alpha. With an emphasis, or traces
+cut otherwise than by the ratio, theta moves along `delta z - (phi.w) phi + (z.w) dphi`, which is the
+gradient for any trace.
 
 Sutton et al. (2009), eq. 10; traces (GTD(lambda)): Maei (2011).
 """
@@ -17,17 +19,6 @@ from o2td.learners.gradient import GradientLearner
 class TDC(GradientLearner):
     """TDC, also known as GTD(lambda).
 
-    Parameters
-    ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    second_step_size : optional
-        alpha_w; None means the same as `step_size`.
-    trace : float
-        lambda.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
-
     Examples
     --------
     >>> import numpy as np, o2td
@@ -38,5 +29,9 @@ class TDC(GradientLearner):
     """
 
     def member(self) -> Member:
-        """`delta z - gamma (1 - lambda) (z.w) phi'` and `delta z - (phi.w) phi`."""
-        return Member(theta_delta_z=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)
+        """`delta z - gamma (1 - lambda) (z.w) phi'` or the form for any trace, and w's own."""
+        if self.ordinary:
+            return Member(theta_delta_z=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)
+        return Member(
+            theta_delta_z=1.0, theta_w_phi=-1.0, theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0
+        )

@@ -12,30 +12,22 @@ Ghiassian et al. (2020).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-import numpy as np
-
-from o2td.errors import InputError
 from o2td.kernels.gradient import Member
-from o2td.learners.gradient import GradientLearner
+from o2td.learners.gradient import GradientAxes
+from o2td.learners.parameters import at_least_zero
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.tdc import TDC
 
 
-class TDRC(GradientLearner):
+class TDRC(TDC):
     """TDRC.
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    second_step_size : optional
-        alpha_w; None means the same as `step_size`, and "auto" divides by kappa where that is larger.
-    trace : float
-        lambda.
     regularizer : float
         kappa.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -48,23 +40,14 @@ class TDRC(GradientLearner):
 
     def __init__(
         self,
-        step_size: Any = "auto",
-        second_step_size: Any = None,
-        trace: float = 0.0,
+        step_size: StepSize = "auto",
+        *,
         regularizer: float = 1.0,
-        initial_theta: Any = None,
+        **axes: Unpack[GradientAxes],
     ) -> None:
-        known = isinstance(regularizer, (int, float, np.floating))
-        if not (known and 0.0 <= regularizer < np.inf):
-            raise InputError(f"regularizer must be >= 0 and finite, got {regularizer!r}")
-        self.regularizer = float(regularizer)
-        super().__init__(step_size, second_step_size, trace, initial_theta)
+        self.regularizer = at_least_zero("regularizer", regularizer)
+        super().__init__(step_size, **axes)
 
     def member(self) -> Member:
         """As TDC, and `- kappa w`."""
-        return Member(
-            theta_delta_z=1.0,
-            theta_z_next=1.0 - self.trace,
-            w_w_phi=-1.0,
-            kappa=self.regularizer,
-        )
+        return super().member()._replace(kappa=self.regularizer)

@@ -9,7 +9,7 @@ is (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, `emphasis` i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +17,43 @@ import numpy.typing as npt
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
 from o2td.kernels.packing import DECAY
-from o2td.learners.base import Learner
+from o2td.learners.base import Axes, Learner
 from o2td.learners.cuts import Cut, Ratio, as_cut
 from o2td.learners.parameters import fraction
-from o2td.learners.step_sizes import StepSize, as_step_size
+from o2td.learners.step_sizes import Measured, StepSize, as_step_size
 from o2td.model import Model
 from o2td.transitions import Transitions
 
-__all__ = ["Trace", "TraceLearner"]
+__all__ = ["CutAxes", "EmphasisAxes", "Trace", "TraceAxes", "TraceLearner", "WeightAxes"]
 
 Floats = npt.NDArray[np.float64]
 Trace = float | npt.ArrayLike | Callable[[Any], Any]
+
+
+class EmphasisAxes(Axes, total=False):
+    """Parameters of learners that choose lambda and cut traces themselves."""
+
+    emphasis: Emphasis | str | None
+
+
+class WeightAxes(EmphasisAxes, total=False):
+    """Parameters of learners that cut traces themselves."""
+
+    trace: Trace
+
+
+class CutAxes(Axes, total=False):
+    """Parameters of learners that choose their emphasis themselves."""
+
+    trace: Trace
+    clip: float | None
+    cut: Cut | str | None
+
+
+class TraceAxes(CutAxes, total=False):
+    """Parameters of every other learner with traces."""
+
+    emphasis: Emphasis | str | None
 
 
 class TraceLearner(Learner):
@@ -41,14 +67,14 @@ class TraceLearner(Learner):
         clip: float | None = None,
         cut: Cut | str | None = None,
         emphasis: Emphasis | str | None = None,
-        initial_theta: npt.ArrayLike | None = None,
+        **axes: Unpack[Axes],
     ) -> None:
         self.step_size = as_step_size("step_size", step_size)
         self.trace = as_trace(trace)
         self.clip, self.cut, self.emphasis = clip, cut, emphasis
         as_cut(cut, clip)
         self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
-        super().__init__(initial_theta)
+        super().__init__(**axes)
 
     @property
     def weighting(self) -> Emphasis:
@@ -58,7 +84,12 @@ class TraceLearner(Learner):
     @property
     def traced(self) -> bool:
         """Whether the trace reaches beyond the current row."""
-        return not isinstance(self.trace, float) or self.trace > 0.0
+        return not self._by_number or self.trace > 0.0
+
+    @property
+    def _by_number(self) -> bool:
+        """Whether lambda is one number for all states."""
+        return isinstance(self.trace, float)
 
     @property
     def _cut(self) -> Cut:
@@ -68,7 +99,7 @@ class TraceLearner(Learner):
     def _plain(self) -> bool:
         """Whether lambda is one number and the trace passes on the ratio itself."""
         own = type(self).trace_decay is not TraceLearner.trace_decay
-        return isinstance(self.trace, float) and isinstance(self._cut, Ratio) and not own
+        return self._by_number and isinstance(self._cut, Ratio) and not own
 
     def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
         """`lambda c`: what a row passes on of the trace, before the discount.
@@ -76,7 +107,7 @@ class TraceLearner(Learner):
         Where lambda depends on the state that is reached, c alone.
         """
         passed = self._cut.passed(rho, target_prob, behavior_prob)
-        return self.trace * passed if isinstance(self.trace, float) else passed
+        return self.trace * passed if self._by_number else passed
 
     def _check(self, batch: Transitions) -> bool:
         if isinstance(batch, Transitions):
@@ -85,8 +116,7 @@ class TraceLearner(Learner):
                     raise InputError(
                         f"{type(self).__name__} with {self._cut!r} needs {field} in the transitions"
                     )
-            if not isinstance(self.trace, float):
-                self._lambda(batch)
+            self._lambda(batch)
         return super()._check(batch)
 
     def _lambda(self, block: Transitions) -> Any:
@@ -96,8 +126,15 @@ class TraceLearner(Learner):
         )
 
     def _weigh(self, block: Transitions, out: Floats) -> None:
-        """Fill `out` with M_t; what the weighted kernel works out itself is left to it."""
+        """Fill `out` with M_t, but for what the weighted kernel works out itself."""
         self._emphasis.weigh(block, self._memory, self._lambda(block), out)
+
+    def _weigh_inner(self, block: Transitions, out: Floats) -> None:
+        """Multiply `out` by what the weighted kernel works out itself."""
+        if self._emphasis.inner:
+            from o2td.kernels.rows import omegas
+
+            omegas(block.rows("phi"), block.rows("next_phi"), block.discount, out)
 
     def _fill_decay(self, block: Transitions, passed: Floats, out: Floats) -> None:
         """`passed_{t-1} gamma_t` of every row, 0 at starts; carries the last row on."""
@@ -105,21 +142,44 @@ class TraceLearner(Learner):
         out[0] = self._carried[DECAY]
         out[block.start] = 0.0
         self._carried[DECAY] = passed[-1] * block.discount[-1]
-        if not isinstance(self.trace, float):
+        if not self._by_number:
             out *= self._lambda(block)
+
+    def _measure(
+        self, block: Transitions, weight: Floats, decay: Floats, z: Floats, correction: Any = 1.0
+    ) -> Measured:
+        """Sizes of every row along a copy of the trace z as it is before the block."""
+        from o2td.kernels.gauges import measure_dense, measure_sparse
+
+        rows, out = (
+            (block.rows("phi"), block.rows("next_phi"), block.discount),
+            np.empty((3, block.n)),
+        )
+        if block.sparse and self.traced:
+            active = np.zeros(block.d, dtype=np.int32)
+            index = np.flatnonzero(z)
+            active[: len(index)] = index
+            measure_sparse(*rows, weight, decay, z, active, len(index), out)
+        else:
+            measure_dense(*rows, weight, decay, self.traced, z, out)
+        return Measured(out[0] * correction, out[1] * correction, out[2])
 
     def _expected(self, model: Model) -> tuple[Floats, Floats]:
         """The long-run emphasis and `lambda c` of each transition of the model."""
-        trace = self.trace
-        if not isinstance(trace, float):
-            trace = by_state(trace, np.arange(model.n_states))
+        states = np.arange(model.n_states)
+        trace = self.trace if self._by_number else by_state(self.trace, states)
         emphasis = self._emphasis.expected(model, trace)
         decay = np.zeros_like(model.rho)
         if self.traced:
             decay += self.trace_decay(model.rho, model.target_prob, model.behavior_prob)
-            if not isinstance(trace, float):
-                decay *= trace[model.next_state]
+        if not self._by_number:
+            decay *= self._expected_lambda(model)
         return emphasis, decay
+
+    def _expected_lambda(self, model: Model) -> Floats:
+        """The lambda of the state that each transition of the model leads to."""
+        one = np.ones_like(model.rho)
+        return self.trace * one if self._by_number else by_state(self.trace, model.next_state)
 
 
 def as_trace(value: Any) -> Any:

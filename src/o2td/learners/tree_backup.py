@@ -10,22 +10,16 @@ Precup, Sutton & Singh (2000), in the state-value form of Ghiassian & Sutton (20
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
+from o2td.learners.cuts import Target
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import WeightAxes
 from o2td.learners.weighted import WeightedLearner
 
 
 class TreeBackup(WeightedLearner):
     """Tree backup. Needs `target_prob` in the transitions.
-
-    Parameters
-    ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    trace : float
-        lambda.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -38,12 +32,7 @@ class TreeBackup(WeightedLearner):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("target_prob",)
+    fixed: ClassVar[tuple[str, ...]] = ("clip", "cut")
 
-    def __init__(
-        self, step_size: Any = "auto", trace: float = 0.0, initial_theta: Any = None
-    ) -> None:
-        super().__init__(step_size, trace, None, initial_theta)
-
-    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
-        """`lambda pi`."""
-        return self.trace * target_prob
+    def __init__(self, step_size: StepSize = "auto", **axes: Unpack[WeightAxes]) -> None:
+        super().__init__(step_size, cut=Target(), **axes)

@@ -11,11 +11,11 @@ Espeholt et al. (2018), eq. 1, in the linear form of Ghiassian & Sutton (2021).
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar, Unpack
 
 from o2td.learners.parameters import positive
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import WeightAxes
 from o2td.learners.weighted import WeightedLearner
 
 
@@ -24,16 +24,10 @@ class VTrace(WeightedLearner):
 
     Parameters
     ----------
-    step_size : float, PowerDecay or "auto"
-        alpha; "auto" is 0.1 over the largest squared norm of features so far.
-    trace : float
-        lambda.
     clip : float
         The largest ratio that the trace passes on.
     clip_update : bool
         Clip the ratio of the update too; this biases the limit.
-    initial_theta : (d,) array, optional
-        Where learning starts; zero if left out.
 
     Examples
     --------
@@ -44,22 +38,19 @@ class VTrace(WeightedLearner):
     array([0.5, 0.5, 0. ])
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("cut",)
+
     def __init__(
         self,
-        step_size: Any = "auto",
-        trace: float = 0.0,
+        step_size: StepSize = "auto",
+        *,
         clip: float = 1.0,
         clip_update: bool = False,
-        initial_theta: Any = None,
+        **axes: Unpack[WeightAxes],
     ) -> None:
-        self.clip = positive("clip", clip)
         self.clip_update = bool(clip_update)
-        super().__init__(step_size, trace, None, initial_theta)
-
-    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
-        """`lambda min(clip, rho)`."""
-        return self.trace * np.minimum(self.clip, rho)
+        super().__init__(step_size, clip=positive("clip", clip), **axes)
 
     def correction(self, rho: Any) -> Any:
         """rho, or its clipped value."""
-        return np.minimum(self.clip, rho) if self.clip_update else rho
+        return self._cut.passed(rho, None, None) if self.clip_update else rho

@@ -22,7 +22,7 @@ PASSES = 31
 def cost(first: int, last: int, seed: int) -> Iterator[Measurement]:
     """Nanoseconds of processor time a step, least of many passes over as many numbers for each d."""
     learners: dict[str, Any] = {"TD": TD, "ETD": ETD, "GTD2": GTD2}
-    learners |= {f"O2TD {w}": lambda a, w=w: O2TD(a, w) for w in ("sample", "state")}
+    learners |= {f"O2TD {w}": lambda a, w=w: O2TD(a, omega=w) for w in ("sample", "state")}
     batches = _batches(np.random.default_rng(seed))
     made = {(d, k): build(0.1 / d) for d in SIZES for k, build in learners.items()}
     least = dict.fromkeys(made, np.inf)

@@ -52,7 +52,7 @@ def geometry(first: int, last: int, seed: int) -> Iterator[Measurement]:
         "TD": Phi @ exact.fixed_point(problem, TD(0.1)).theta,
         "RG": Phi @ exact.fixed_point(problem, ResidualGradient(0.1, double=True)).theta,
         "ETD": Phi @ exact.fixed_point(problem, ETD(0.1)).theta,
-        "O2TD (state)": Phi @ exact.fixed_point(problem, O2TD(0.1, "state")).theta,
+        "O2TD (state)": Phi @ exact.fixed_point(problem, O2TD(0.1, omega="state")).theta,
         "SOTD": Phi @ SOTD().limit(exact.model(problem)),
     }
     for name, point in points.items():

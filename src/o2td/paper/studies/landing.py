@@ -64,12 +64,12 @@ def _landings(domain: str, problem: Problem, k: int) -> Iterator[Measurement]:
 
 def _by_trace(trace: float) -> dict[str, Any]:
     return {
-        "TD": TD(0.1, trace),
-        "ETD": ETD(0.1, trace),
-        "O2TD state": O2TD(0.1, "state", trace),
-        "O2TD sample": O2TD(0.1, "sample", trace),
-        "VTrace": VTrace(0.1, trace),
-        "TreeBackup": TreeBackup(0.1, trace),
+        "TD": TD(0.1, trace=trace),
+        "ETD": ETD(0.1, trace=trace),
+        "O2TD state": O2TD(0.1, omega="state", trace=trace),
+        "O2TD sample": O2TD(0.1, omega="sample", trace=trace),
+        "VTrace": VTrace(0.1, trace=trace),
+        "TreeBackup": TreeBackup(0.1, trace=trace),
     }
 
 
@@ -92,15 +92,15 @@ def stability(first: int, last: int, seed: int) -> Iterator[Measurement]:
     """
     learners: dict[str, Any] = {
         "TD": TD(0.1),
-        "TD 0.9": TD(0.1, 0.9),
-        "VTrace 0.9": VTrace(0.1, 0.9),
-        "TreeBackup 0.9": TreeBackup(0.1, 0.9),
-        "ABTD 0.5": ABTD(0.1, 0.5),
+        "TD 0.9": TD(0.1, trace=0.9),
+        "VTrace 0.9": VTrace(0.1, trace=0.9),
+        "TreeBackup 0.9": TreeBackup(0.1, trace=0.9),
+        "ABTD 0.5": ABTD(0.1, zeta=0.5),
         "ETD": ETD(0.1),
-        "ETD 0.9": ETD(0.1, 0.9),
+        "ETD 0.9": ETD(0.1, trace=0.9),
         "ETD beta 0.5": ETD(0.1, decay=0.5),
-        **{f"O2TD {reading}": O2TD(0.1, reading) for reading in READINGS},
-        "O2TD state 0.9": O2TD(0.1, "state", 0.9),
+        **{f"O2TD {reading}": O2TD(0.1, omega=reading) for reading in READINGS},
+        "O2TD state 0.9": O2TD(0.1, omega="state", trace=0.9),
         **{f"GTD2 omega {w}": GTD2(0.1, emphasis=Omega(w)) for w in READINGS},
         "GTD2": GTD2(0.1),
         "TDC": TDC(0.1),

@@ -32,9 +32,9 @@ def _collision(k: int, seed: int) -> Iterator[Measurement]:
     yield record("best", exact.best_approximation(problem))
     learners: dict[str, Any] = {
         "TD": TD(0.1),
-        "TD lambda 0.9": TD(0.1, 0.9),
+        "TD lambda 0.9": TD(0.1, trace=0.9),
         "ETD": ETD(0.1),
-        "ETD lambda 0.9": ETD(0.1, 0.9),
+        "ETD lambda 0.9": ETD(0.1, trace=0.9),
     }
     for name, learner in learners.items():
         try:

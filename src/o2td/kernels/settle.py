@@ -1,0 +1,222 @@
+"""What happens to theta after each step, whatever the family: l1-prox, projection, averaging.
+
+    theta = sign(theta) max(0, |theta| - alpha_t l1)        theta *= min(1, radius / |theta|)
+    mean += (theta - mean) min(1, a / (t + a))              a = average, t rows before this one
+
+On CSR rows the mean is held as `theta + share u` over a stretch of rows: where theta does not move, u
+need not, so a row costs its entries and those of the traces. Prox and projection pass over all of theta.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from numba.extending import overload, register_jitable
+
+from o2td.kernels.lanes import advance, block_end
+from o2td.kernels.notes import note
+from o2td.kernels.weighted import FASTMATH
+
+__all__ = ["Settle", "close_lane", "drive_settled", "open_lane", "remember", "settle_row"]
+
+Floats = npt.NDArray[np.float64]
+SMALLEST = 1e-100  # share below which u is written anew
+
+
+class Settle(NamedTuple):
+    """Settings (lanes,) and memory of what happens after each step."""
+
+    active: bool
+    """Whether anything does."""
+    lazy: bool
+    """Whether only what a row touches moves, and the mean is `theta + share u`."""
+    average: Floats
+    """0 where nothing is averaged: the mean is theta."""
+    l1: Floats
+    radius: Floats
+    """Infinite where there is none."""
+    alpha: Floats
+    """(lanes, n)"""
+    steps: Floats
+    """Rows before this block, (lanes,)."""
+    mean: Floats
+    """(lanes, d); u in an open stretch of rows."""
+    old: Floats
+    """(d,) theta before the step, where it may move."""
+    share: Floats
+    """(1,)"""
+
+
+@register_jitable
+def open_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
+    """From the mean to u, at the beginning of a stretch of rows."""
+    if settle.active and settle.lazy:
+        settle.share[0] = 1.0
+        for j in range(len(theta)):
+            settle.mean[lane, j] -= theta[j]
+
+
+@register_jitable
+def close_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
+    """From u back to the mean."""
+    if settle.active and settle.lazy:
+        for j in range(len(theta)):
+            settle.mean[lane, j] = theta[j] + settle.share[0] * settle.mean[lane, j]
+
+
+@register_jitable
+def _remember_row(rows, t, theta, old):  # type: ignore[no-untyped-def]
+    i = rows.at[t]
+    for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        old[rows.indices[e]] = theta[rows.indices[e]]
+
+
+@register_jitable
+def _move_row(rows, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    i = rows.at[t]
+    for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        j = rows.indices[e]
+        u[j] -= factor * (theta[j] - old[j])
+        old[j] = theta[j]
+
+
+@register_jitable
+def _remember_list(active, count, theta, old):  # type: ignore[no-untyped-def]
+    for e in range(count):
+        old[active[e]] = theta[active[e]]
+
+
+@register_jitable
+def _move_list(active, count, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    for e in range(count):
+        j = active[e]
+        u[j] -= factor * (theta[j] - old[j])
+        old[j] = theta[j]
+
+
+def visit(*arguments: Any) -> None:
+    """Remember theta (factor 0) or move u, at all indices that a CSR row may touch.
+
+    Called as `visit(rows, following, lanes, lane, t, theta, old, u, factor)`.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+@overload(visit)
+def _visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    if "matrix" in rows.fields:
+        return lambda rows, following, lanes, lane, t, theta, old, u, factor: None
+    second, listed = "second" in lanes.fields, "active" in lanes.fields
+    several = listed and hasattr(lanes.types[lanes.fields.index("active")], "types")
+    hybrid = "active_b" in lanes.fields
+
+    def visited(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+        moving = factor != 0.0
+        _one(rows, t, theta, old, u, factor, moving)
+        if lanes.discount[lanes.source[lane], t] != 0.0:
+            _one(following, t, theta, old, u, factor, moving)
+        if second:  # noqa: SIM102  (a constant: without it what follows is not compiled)
+            if lanes.discount_2[lane, t] != 0.0:
+                _one(lanes.second, t, theta, old, u, factor, moving)
+        if several:
+            for k in range(len(lanes.active)):
+                _some(lanes.active[k][lane], lanes.size[lane, k], theta, old, u, factor, moving)
+        elif listed:
+            _some(lanes.active[lane], lanes.size[lane, 0], theta, old, u, factor, moving)
+            if hybrid:
+                _some(lanes.active_b[lane], lanes.size[lane, 1], theta, old, u, factor, moving)
+
+    return visited
+
+
+@register_jitable
+def _one(rows, t, theta, old, u, factor, moving):  # type: ignore[no-untyped-def]
+    if moving:
+        _move_row(rows, t, theta, old, u, factor)
+    else:
+        _remember_row(rows, t, theta, old)
+
+
+@register_jitable
+def _some(active, count, theta, old, u, factor, moving):  # type: ignore[no-untyped-def]
+    if moving:
+        _move_list(active, count, theta, old, u, factor)
+    else:
+        _remember_list(active, count, theta, old)
+
+
+@register_jitable
+def remember(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
+    """Before a step: note theta where the row may move it."""
+    if settle.active and settle.lazy:
+        visit(rows, following, lanes, lane, t, theta, settle.old, settle.mean[lane], 0.0)
+
+
+@register_jitable
+def settle_row(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
+    """After a step."""
+    if not settle.active:
+        return
+    bound = settle.alpha[lane, t] * settle.l1[lane]
+    if bound > 0.0:
+        for j in range(len(theta)):
+            size = abs(theta[j]) - bound
+            theta[j] = 0.0 if size <= 0.0 else (size if theta[j] > 0.0 else -size)
+    if settle.radius[lane] < np.inf:
+        total = 0.0
+        for j in range(len(theta)):
+            total += theta[j] * theta[j]
+        if total > settle.radius[lane] ** 2:
+            scale = settle.radius[lane] / np.sqrt(total)
+            for j in range(len(theta)):
+                theta[j] *= scale
+    a, mean = settle.average[lane], settle.mean[lane]
+    eta = min(1.0, a / (settle.steps[lane] + t + a)) if a > 0.0 else 1.0
+    if not settle.lazy:
+        for j in range(len(theta)):
+            mean[j] += eta * (theta[j] - mean[j])
+        return
+    share = settle.share[0]
+    if eta >= 1.0 or share < SMALLEST:
+        for j in range(len(theta)):
+            mean[j] = 0.0 if eta >= 1.0 else mean[j] * share
+        share = 1.0
+    if eta < 1.0:
+        visit(rows, following, lanes, lane, t, theta, settle.old, mean, 1.0 / share)
+        share *= 1.0 - eta
+    settle.share[0] = share
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def drive_settled(
+    rows: Any,
+    following: Any,
+    lanes: Any,
+    settle: Any,
+    diverged: Any,
+    n: int,
+    first: int,
+    every: int,
+    notes: Any,
+) -> None:
+    """As `lanes.drive`, row by row, with what happens after each step."""
+    lo = 0
+    while lo < n:
+        hi = block_end(lo, n, first, every)
+        for lane in range(len(diverged)):
+            if diverged[lane] < 0:
+                theta = lanes.theta[lane]
+                open_lane(settle, theta, lane)
+                for t in range(lo, hi):
+                    remember(rows, following, lanes, settle, theta, lane, t)
+                    if advance(rows, following, lanes, lane, t, t + 1) <= t:
+                        diverged[lane] = first + t
+                        break
+                    settle_row(rows, following, lanes, settle, theta, lane, t)
+                close_lane(settle, theta, lane)
+        if every > 0 and (first + hi) % every == 0:
+            note(settle.mean, False, notes)
+        lo = hi

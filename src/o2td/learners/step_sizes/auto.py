@@ -1,0 +1,43 @@
+"""The step size that is found from the data, free of the scale of features and rewards.
+
+    alpha_t = 2 / ((sqrt(L_t) + N_t + kappa) sqrt(1 + t / 1000)),    alpha_t (own size of row t) <= 1
+
+`L_t` is the running mean of `(rho |z| |dphi|)^2` and `N_t` that of `|phi|^2`, both with the current row;
+`kappa`, for alpha_w only, is what w loses of itself in every step. The own size of a row is
+`rho |z| |dphi|`, where there is a second vector plus `|phi|^2 + kappa`: no single row overshoots. The
+bound stops binding as alpha falls, so it does not move the limit, which a division by each row's own
+size would.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+
+__all__ = ["Auto"]
+
+HORIZON = 1000.0  # steps after which alpha begins to fall
+
+
+class Auto(Rule):
+    """What `step_size="auto"` stands for."""
+
+    def fill(self, gauge: Gauge, out: Floats) -> None:
+        """From running means, which are kept as sums."""
+        sums = gauge.memory.setdefault("auto", np.zeros(2))
+        measured, kappa = gauge.measured, gauge.kappa
+        steps = np.arange(gauge.first + 1.0, gauge.first + 1.0 + len(out))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            lengths = np.cumsum(np.append(sums[0], measured.size**2))
+            squares = np.cumsum(np.append(sums[1], measured.square))
+            scale = np.sqrt(lengths[1:] / steps) + squares[1:] / steps + kappa
+            own = measured.size + (measured.square + kappa if gauge.second else 0.0)
+            fall = np.sqrt(1.0 + (steps - 1.0) / HORIZON)
+            found = gauge.share * np.minimum(2.0 / (scale * fall), 1.0 / own)
+        sums[:] = lengths[-1], squares[-1]
+        out[:] = np.where(np.isfinite(found), found, 0.0)
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Two sums."""
+        return {"auto": (2,)}

@@ -1,0 +1,18 @@
+"""The step size that is a number."""
+
+from __future__ import annotations
+
+from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+
+__all__ = ["Constant"]
+
+
+class Constant(Rule):
+    """The same at every step: what a plain number stands for."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def fill(self, gauge: Gauge, out: Floats) -> None:
+        """One number."""
+        out[:] = self.size

@@ -1,0 +1,57 @@
+"""The step size that falls as a power of the number of steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from o2td.errors import InputError
+from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+
+__all__ = ["PowerDecay", "number"]
+
+
+class PowerDecay(Rule):
+    """`alpha_t = c t^-p`, t counted from 1.
+
+    Parameters
+    ----------
+    c : float
+        The first step size.
+    p : float
+        How fast it falls; 0 is constant, and beyond 1 the sum of all is finite.
+
+    Examples
+    --------
+    >>> PowerDecay(0.5, 1.0).at(np.array([1.0, 2.0, 4.0]))
+    array([0.5  , 0.25 , 0.125])
+    """
+
+    def __init__(self, c: float, p: float) -> None:
+        first, power = number(c), number(p)
+        if not (math.isfinite(first) and first > 0.0 and math.isfinite(power) and power >= 0.0):
+            raise InputError(f"PowerDecay needs c > 0 and p >= 0, got c={c!r}, p={p!r}")
+        self.c, self.p = first, power
+
+    def at(self, t: Floats) -> Floats:
+        """The step sizes of steps t."""
+        return np.asarray(self.c * np.power(t, -self.p))
+
+    def fill(self, gauge: Gauge, out: Floats) -> None:
+        """`c t^-p` of these rows."""
+        out[:] = self.at(np.arange(gauge.first + 1.0, gauge.first + 1.0 + len(out)))
+
+    def __repr__(self) -> str:
+        return f"PowerDecay({self.c:g}, {self.p:g})"
+
+
+def number(value: Any) -> float:
+    """A float, or NaN for what is none: truth values and texts are not."""
+    if isinstance(value, (bool, str)):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
