@@ -45,6 +45,8 @@ SHARED = {
     "metrics:center": "The best weights, (d,).",
     "metrics:constant": "What is left there, squared.",
     "metrics:weight": "Of each row; all alike if left out.",
+    "learners:gauge": "What a rule may know of the rows: `o2td.learners.step_sizes.Gauge`.",
+    "learners:out": "The array to fill.",
     "learners:second_step_size": "alpha_w; None means the same as `step_size`.",
     "learners:clip": "The largest ratio that the trace passes on; short for `cut=Clipped(clip)`.",
     "learners:cut": "What a row passes on of the trace (`o2td.learners.cuts`); the ratio if left out.",

@@ -168,7 +168,7 @@ class MistakesTables(TD):
 
 class KeepsListsOfTraces(TD):
     def __init__(self, step_size: Any = 0.05, trace: float = 0.8) -> None:
-        super().__init__(step_size, trace)
+        super().__init__(step_size, trace=trace)
 
     def _forget_sparse(self) -> None:
         if "active" not in self._arrays:

@@ -26,7 +26,7 @@ class HalfTD(WeightedLearner):
     check_parameters = ({"trace": 0.3},)
 
     def __init__(self, step_size="auto", trace=0.0, initial_theta=None):
-        super().__init__(step_size, trace, None, initial_theta)
+        super().__init__(step_size, trace=trace, initial_theta=initial_theta)
 
     def trace_decay(self, rho, target_prob, behavior_prob):
         return 0.5 * self.trace * rho
