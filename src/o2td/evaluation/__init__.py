@@ -12,16 +12,18 @@ from o2td.evaluation.estimator import Estimator, Outcome
 from o2td.evaluation.estimators import known
 from o2td.evaluation.evaluate import evaluate
 from o2td.evaluation.families import FitEstimator, HistoryEstimator, HybridEstimator
-from o2td.evaluation.influence import Column, Histories
+from o2td.evaluation.histories import histories
+from o2td.evaluation.influence import Baseline, Column, Histories
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.model import ValueModel, load_model
 from o2td.evaluation.result import Estimate, Evaluation
-from o2td.evaluation.statistic import Statistic
+from o2td.evaluation.statistic import Passes, Statistic
 from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import Thresholds
 
 __all__ = [
     "METHODS",
+    "Baseline",
     "Column",
     "Episodes",
     "Estimate",
@@ -34,11 +36,13 @@ __all__ = [
     "HybridEstimator",
     "LogTest",
     "Outcome",
+    "Passes",
     "Statistic",
     "Study",
     "Thresholds",
     "ValueModel",
     "evaluate",
+    "histories",
     "load_model",
 ]
 

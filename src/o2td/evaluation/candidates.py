@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats
+from o2td.evaluation.episodes import Floats, Ints
 from o2td.features import Fourier, Polynomial, Radial
 
 TRACES = (0.0, 0.8)
@@ -43,6 +43,42 @@ def candidates(inputs: Floats, seed: int, rows: int) -> Iterator[Any]:
     centers = min(_CENTERS, largest - 1)
     if centers >= 20 and k <= _CENTERED:
         yield from _radial(inputs, wide, centers, seed)
+
+
+def nested(maps: list[Any]) -> list[tuple[int, Ints]]:
+    """For each map, the number of the largest one that has all of its features, and which they are.
+
+    Waves of an order are among those of a higher one, and so are monomials.
+
+    >>> bounds = [(0.0, 1.0)]
+    >>> nested([Fourier(1, bounds=bounds).fit(), Fourier(3, bounds=bounds).fit()])[0]
+    (1, array([0, 1]))
+    """
+    found: list[tuple[int, Ints]] = [(k, np.arange(m.n_features_out_)) for k, m in enumerate(maps)]
+    terms = [_terms(one) for one in maps]
+    largest: list[int] = []
+    for k in sorted(range(len(maps)), key=lambda k: -maps[k].n_features_out_):
+        names, own = terms[k]
+        for other in largest:
+            kind, places = terms[other]
+            if own and kind == names and own.keys() <= places.keys():
+                found[k] = (other, np.array([places[term] for term in own]))
+                break
+        else:
+            largest.append(k)
+    return found
+
+
+def _terms(features: Any) -> tuple[Any, dict[tuple[int, ...], int]]:
+    """What two maps must share to be compared, and the place of each feature by its term."""
+    if isinstance(features, Fourier):
+        listed = features.coefficients()
+    elif isinstance(features, Polynomial):
+        listed = features.powers()
+    else:
+        return None, {}
+    kind = (type(features), np.asarray(features.bounds).tobytes())
+    return kind, {tuple(term): place for place, term in enumerate(listed.tolist())}
 
 
 def _waves(k: int, largest: int) -> list[tuple[int, bool | int]]:

@@ -38,6 +38,19 @@ class CellSystem:
         self.flow = np.zeros((0, FOLDS))
 
     @property
+    def whole(self) -> CellSystem:
+        """The one that holds the sums: itself."""
+        return self
+
+    def lift(self, theta: Floats) -> Floats:
+        """Weights of the cells, as they are."""
+        return theta
+
+    def fold_starts(self) -> Floats:
+        """Number of starts in each cell, by fold."""
+        return self.starts
+
+    @property
     def label(self) -> str:
         """Basis in words."""
         return f"{self.basis.name}, λ = 0"

@@ -13,7 +13,7 @@ from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.fitting import AnySystem
-from o2td.evaluation.select import Choice, judge, panel
+from o2td.evaluation.select import judge, panel, systems_of
 from o2td.evaluation.survey import Survey, by_fold
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Tabular, Transformer, parse
@@ -115,7 +115,7 @@ def _auto(sample: Episodes, seed: int) -> Chosen:
     if not choices:
         raise InputError("features: no candidate could be fitted to this log; pass features=")
     kept = panel(choices)
-    systems = _systems(kept)
+    systems: list[AnySystem] = list(systems_of(kept))
     why = (
         f"of {len(choices)} candidates {len(kept)} are kept: held-out episodes do not tell them"
         " from the best by the kernel Bellman loss (nor by weighted returns, where their weights"
@@ -132,12 +132,6 @@ def _auto(sample: Episodes, seed: int) -> Chosen:
         "candidates": [choice.as_dict() for choice in choices],
     }
     return Chosen(systems[0], systems, average=True, account=account)
-
-
-def _systems(kept: list[Choice]) -> list[AnySystem]:
-    """One system a choice; choices of one map share its basis."""
-    bases = {id(choice.features): States(choice.features) for choice in kept}
-    return [System(bases[id(c.features)], c.trace, ridge=c.ridge) for c in kept]
 
 
 def _few(sample: Episodes, seed: int) -> Chosen:
@@ -170,7 +164,7 @@ def _given(features: Any, sample: Episodes, trace: float, states: bool, seed: in
     if len(judged.rows) >= _LEAST and judged.count >= 2 * FOLDS:
         choices = judge(judged, seed)
         kept = panel(choices) if choices else []
-        chosen.panel = _systems(kept)
+        chosen.panel = list(systems_of(kept))
         account["candidates"] = [choice.as_dict() for choice in choices]
         account["why"] = "given; the candidates show how other features would change the answer"
     return chosen

@@ -58,9 +58,10 @@ class Fitting:
 
     def want(self, system: AnySystem) -> AnySystem:
         """Fit this one, too; systems of one basis stand together."""
-        if not any(system is one for one in self.systems):
-            alike = [k for k, one in enumerate(self.systems) if one.basis is system.basis]
-            self.systems.insert(alike[-1] + 1 if alike else len(self.systems), system)
+        whole = system.whole
+        if not any(whole is one for one in self.systems):
+            alike = [k for k, one in enumerate(self.systems) if one.basis is whole.basis]
+            self.systems.insert(alike[-1] + 1 if alike else len(self.systems), whole)
         return system
 
     def add(self, block: Episodes) -> None:

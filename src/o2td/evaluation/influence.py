@@ -51,8 +51,8 @@ class Baseline:
     def of(cls, system: AnySystem, opened: float) -> Baseline:
         """Of a system that has been filled; `opened` is the number of starts."""
         weights = across(system)
-        mean = float((system.starts * weights.T).sum() / max(opened, 1.0))
-        return cls(system.light(), weights, mean)
+        mean = float((system.fold_starts() * weights.T).sum() / max(opened, 1.0))
+        return cls(system.light(), system.lift(weights), mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +141,8 @@ class Influences:
         order = sorted(range(len(self.fits)), key=lambda k: self._place(self.fits[k]))
         fits = [self.fits[k] for k in order]
         self.systems = [fit.system.light() for fit in fits]
-        self.thetas = [fit.solution.theta for fit in fits]
-        self.adjoints = [fit.system.adjoint() for fit in fits]
+        self.thetas = [fit.system.lift(fit.solution.theta) for fit in fits]
+        self.adjoints = [fit.system.lift(fit.system.adjoint()) for fit in fits]
         self.values = np.array([fit.value for fit in fits])
         self.mixed = np.zeros((len(fits), len(self.blends)))
         for column, weights in enumerate(self.blends):
@@ -152,9 +152,9 @@ class Influences:
 
     def _place(self, fit: Fit) -> tuple[bool, int]:
         """Bases of baselines come last, where their errors are wanted; others by first use."""
-        bases = [one.system.basis for one in self.fits]
-        used = any(fit.system.basis is one.system.basis for one in self.baselines)
-        return used, next(k for k, basis in enumerate(bases) if basis is fit.system.basis)
+        bases, own_basis = [one.system.whole.basis for one in self.fits], fit.system.whole.basis
+        used = any(own_basis is one.system.basis for one in self.baselines)
+        return used, next(k for k, basis in enumerate(bases) if basis is own_basis)
 
     def add(self, block: Episodes) -> None:
         """Take in episodes."""

@@ -51,16 +51,16 @@ class Yardstick:
         size = float(effective(each.sum(), (each**2).sum()))
         return cls(at, kernel, kernel**2, pairs, weight, target, size)
 
-    def bellman(self, corrected: Floats) -> tuple[float, float]:
-        """The kernel loss of `rho delta` at the rows `at`, and its standard error if it were 0.
+    def bellman(self, corrected: Floats) -> tuple[Floats, Floats]:
+        """The kernel loss of columns of `rho delta` at the rows `at`, and its standard error at 0.
 
         The loss may be a little below 0. With mean-zero errors, the variance of the sum over pairs
         is `2 sum_ij (c_i K_ij c_j)^2`.
         """
-        loss = float(corrected @ self.kernel @ corrected) / self.pairs
+        loss = (corrected * (self.kernel @ corrected)).sum(axis=0) / self.pairs
         square = corrected**2
-        noise = np.sqrt(2.0 * max(float(square @ self.squared @ square), 0.0)) / self.pairs
-        return loss, float(noise)
+        total = (square * (self.squared @ square)).sum(axis=0)
+        return loss, np.sqrt(2.0 * np.maximum(total, 0.0)) / self.pairs
 
     def returns_error(self, block: Episodes, values: Floats) -> Floats:
         """Weighted squared errors summed over each episode, so divided that their sum is the mean."""

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from o2td.evaluation.basis import States
-from o2td.evaluation.candidates import RIDGES, TRACES, candidates
-from o2td.evaluation.episodes import Episodes, Floats
+from o2td.evaluation.candidates import RIDGES, TRACES, candidates, nested
+from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.fitting import across
 from o2td.evaluation.losses import Yardstick
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.survey import folds_of
@@ -71,44 +72,74 @@ def judge(block: Episodes, seed: int) -> list[Choice]:
     """All candidates on the episodes of `block`, across folds."""
     yardstick = Yardstick.of(block, seed)
     inputs = np.asarray(block.rows.input, dtype=np.float64).reshape(len(block.rows), -1)
-    found: list[Choice] = []
-    for features in candidates(inputs, seed, len(inputs)):
-        found += _judged(States(features), block, yardstick)
+    maps = list(candidates(inputs, seed, len(inputs)))
+    inside = nested(maps)
+    judged: dict[int, list[Choice]] = {}
+    for k in dict.fromkeys(whole for whole, _ in inside):
+        members = {m: index for m, (whole, index) in enumerate(inside) if whole == k}
+        judged |= _judged(
+            States(maps[k]), {m: (maps[m], members[m]) for m in members}, block, yardstick
+        )
+    found = [choice for k in range(len(maps)) for choice in judged[k]]
     found = [choice for choice in found if np.isfinite([choice.value, choice.bellman]).all()]
     _reject(found, yardstick.effective >= ENOUGH * block.count)
     return found
 
 
-def _judged(basis: States, block: Episodes, yardstick: Yardstick) -> list[Choice]:
-    """One choice a trace, with the ridge that its kernel Bellman loss prefers."""
-    parts = slices(block, basis.features.n_features_out_)
-    systems = [System(basis, trace) for trace in TRACES]
+def _judged(
+    whole: States, members: dict[int, tuple[Any, Ints]], block: Episodes, yardstick: Yardstick
+) -> dict[int, list[Choice]]:
+    """By member, one choice a trace, with the ridge that its kernel Bellman loss prefers.
+
+    A member is a map whose features are some of those of `whole`, and which these are: features and
+    sums are computed once for all of them.
+    """
+    parts = slices(block, whole.features.n_features_out_)
+    systems = [System(whole, trace) for trace in TRACES]
     for part in parts:
-        rows, fold = basis.rows(part), folds_of(part.key, FOLDS)
+        rows, fold = whole.rows(part), folds_of(part.key, FOLDS)
         for system in systems:
             system.add(part, rows, fold, None)
-    settings = [(system, ridge) for system in systems for ridge in RIDGES]
-    theta = np.column_stack([_across(system, ridge) for system, ridge in settings])
-    values = np.concatenate([basis.phi(part.rows.input) @ theta for part in parts])
-    corrected = _corrected(basis, block.rows.take(yardstick.at), theta)
+    tried = [
+        (k, system.part(States(features), index, ridge))
+        for k, (features, index) in members.items()
+        for system in systems
+        for ridge in RIDGES
+    ]
+    theta = np.column_stack([one.lift(across(one)) for _, one in tried])
+    values = np.concatenate([whole.phi(part.rows.input) @ theta for part in parts])
+    corrected = _corrected(whole, block.rows.take(yardstick.at), theta)
     fold = np.repeat(folds_of(block.key, FOLDS), np.diff(block.first))
-    tried = []
-    for k, (system, ridge) in enumerate(settings):
-        mine = slice(k * FOLDS, (k + 1) * FOLDS)
-        loss, noise = yardstick.bellman(own(corrected[:, mine], fold[yardstick.at]))
-        returns = yardstick.returns_error(block, own(values[:, mine], fold))
-        value = float(system.start() @ system.solve(None, ridge).theta)
-        fit = (system.d, system.trace, ridge)
-        tried.append(Choice(basis.features, basis.name, *fit, loss, noise, returns, value))
+    mine = [slice(k * FOLDS, (k + 1) * FOLDS) for k in range(len(tried))]
+    at = fold[yardstick.at]
+    losses, noises = yardstick.bellman(np.column_stack([own(corrected[:, m], at) for m in mine]))
+    found: dict[int, list[Choice]] = {k: [] for k in members}
+    for n, (k, system) in enumerate(tried):
+        returns = yardstick.returns_error(block, own(values[:, mine[n]], fold))
+        value = float(system.start() @ system.solve().theta)
+        fit = (len(members[k][1]), system.trace, system.ridge, float(losses[n]), float(noises[n]))
+        basis = system.basis
+        found[k].append(Choice(members[k][0], basis.name, *fit, returns, value))
     each = len(RIDGES)
-    pairs = [tried[low : low + each] for low in range(0, len(tried), each)]
-    return [min(pair, key=lambda choice: choice.bellman) for pair in pairs]
+    for k, choices in found.items():
+        pairs = [choices[low : low + each] for low in range(0, len(choices), each)]
+        found[k] = [min(pair, key=lambda choice: choice.bellman) for pair in pairs]
+    return found
 
 
-def _across(system: System, ridge: float) -> Floats:
-    """Weights fitted without each fold, side by side."""
-    members = np.arange(FOLDS)
-    return np.column_stack([system.solve(members != k, ridge).theta for k in members])
+def systems_of(kept: list[Choice]) -> list[System]:
+    """One system a choice; those whose features are among another's share its sums."""
+    maps = list({id(choice.features): choice.features for choice in kept}.values())
+    inside = {id(maps[k]): found for k, found in enumerate(nested(maps))}
+    bases = [States(one) for one in maps]
+    wholes: dict[tuple[int, float], System] = {}
+    made = []
+    for choice in kept:
+        whole, index = inside[id(choice.features)]
+        shared = wholes.setdefault((whole, choice.trace), System(bases[whole], choice.trace))
+        own_basis = next(basis for basis in bases if basis.features is choice.features)
+        made.append(shared.part(own_basis, index, choice.ridge))
+    return made
 
 
 def _corrected(basis: States, rows: LogRows, theta: Floats) -> Floats:

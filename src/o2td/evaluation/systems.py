@@ -15,7 +15,7 @@ import numpy as np
 
 from o2td.compiled import njit
 from o2td.evaluation.basis import Actions, FeatureRows, States
-from o2td.evaluation.episodes import Bools, Episodes, Floats
+from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
@@ -107,6 +107,27 @@ class System:
         self.opened = np.zeros(FOLDS)
         self.lanes: Floats | None = None
         self._held: Floats = np.zeros(0)  # traces behind a part of a long episode
+        self._whole: System | None = None
+        self.index: Any = slice(None)
+
+    def part(self, basis: States, index: Ints, ridge: float) -> System:
+        """A system on some of the features, which shares the sums of this one."""
+        made = System(basis, self.trace, ridge=ridge)
+        made._whole, made.index, made.d = self, index, len(index)
+        return made
+
+    @property
+    def whole(self) -> System:
+        """The one that holds the sums."""
+        return self if self._whole is None else self._whole
+
+    def lift(self, theta: Floats) -> Floats:
+        """Weights of these features as weights of all features of `whole`."""
+        if self._whole is None:
+            return theta
+        lifted = np.zeros((self._whole.d, *theta.shape[1:]))
+        lifted[self.index] = theta
+        return lifted
 
     @property
     def label(self) -> str:
@@ -206,7 +227,7 @@ class System:
 
     def light(self) -> System:
         """The same without its sums, to go over rows with."""
-        other = copy(self)
+        other = copy(self.whole)
         other.lanes = None
         other.folds, other.starts = np.zeros((0, 0, 0)), np.zeros((0, 0))
         return other
@@ -216,12 +237,18 @@ class System:
     def start(self, folds: Bools | None = None) -> Floats:
         """Mean features of the start states."""
         which = np.ones(FOLDS, dtype=np.bool_) if folds is None else folds
-        return np.asarray(self.starts[which].sum(axis=0) / max(self.opened[which].sum(), 1.0))
+        sums, opened = self.fold_starts()[which], self.whole.opened[which]
+        return np.asarray(sums.sum(axis=0) / max(opened.sum(), 1.0))
+
+    def fold_starts(self) -> Floats:
+        """Sums of the features of start states, by fold."""
+        return np.asarray(self.whole.starts[:, self.index])
 
     def _matrix(self, folds: Bools | None, ridge: float | None) -> tuple[Floats, Floats]:
-        total = self.folds.sum(axis=0) if folds is None else self.folds[folds].sum(axis=0)
-        A, b = total[:, :-1].copy(), total[:, -1]
-        A[np.diag_indices(self.d)] += self._added(A, self.ridge if ridge is None else ridge)
+        held = self.whole.folds
+        total = held.sum(axis=0) if folds is None else held[folds].sum(axis=0)
+        A, b = total[:, :-1][self.index][:, self.index].copy(), total[self.index, -1]
+        A[np.diag_indices(len(A))] += self._added(A, self.ridge if ridge is None else ridge)
         return A, b
 
     def _added(self, A: Floats, ridge: float) -> float:
