@@ -18,8 +18,6 @@ from honesty.cells import CELLS, CONTINUOUS, PURPOSES, Cell
 
 from o2td import evaluation
 
-METHODS = ("lstd", "plugin", "lstdq", "lsetd", "is", "wis", "pdis", "wpdis", "dr", "wdr")
-
 
 def main() -> None:
     given = arguments()
@@ -33,7 +31,7 @@ def main() -> None:
                 continue
             for number in range(given.first, given.first + given.sets):
                 if (cell.name, number) not in done:
-                    file.write(json.dumps(answer(cell, given.purpose, number)) + "\n")
+                    file.write(json.dumps(answer(cell, given, number)) + "\n")
                     file.flush()
 
 
@@ -44,6 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first log")
     parser.add_argument("--only", default="", help="a part of the name or kind of what to run")
     parser.add_argument("--continuous", action="store_true", help="continuous tasks too (minutes)")
+    parser.add_argument("--methods", help="names, such as lstd,wdr; those offered if left out")
     parser.add_argument("--out", type=Path, default=Path("build/honesty.jsonl"))
     return parser.parse_args()
 
@@ -62,16 +61,16 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def answer(cell: Cell, purpose: str, number: int) -> dict[str, Any]:
+def answer(cell: Cell, given: argparse.Namespace, number: int) -> dict[str, Any]:
     """One log evaluated: words, values and ends of the intervals beside the truth."""
-    log, discount, truth = cell.log(purpose, number)
+    log, discount, truth = cell.log(given.purpose, number)
     begun = time.process_time()
-    found = evaluation.evaluate(log, discount=discount, methods=list(METHODS), seed=number)
+    found = evaluation.evaluate(log, discount=discount, methods=given.methods, seed=number)
     seconds = time.process_time() - begun
     best = found.recommended
     return {
         "cell": cell.name,
-        "purpose": purpose,
+        "purpose": given.purpose,
         "number": number,
         "truth": truth,
         "rows": len(log),
@@ -80,16 +79,10 @@ def answer(cell: Cell, purpose: str, number: int) -> dict[str, Any]:
         "value": best.value,
         "covers": covers(best, truth),
         "values": {each.method: each.value for each in found.estimates},
-        "failed": [test["name"] for test in tests(found) if test["verdict"] == "fails"],
+        "failed": [test.name for test in getattr(found, "tests", []) if not test.passed],
         "reasons": found.reasons,
         "seconds": round(seconds, 3),
     }
-
-
-def tests(found: Any) -> list[dict[str, Any]]:
-    """What was tested about the log, where this version tests anything."""
-    listed = getattr(found, "tests", None) or []
-    return [test if isinstance(test, dict) else test.as_dict() for test in listed]
 
 
 def covers(best: Any, truth: float) -> bool:

@@ -343,7 +343,9 @@ def test_a_fit_that_histories_contradict_is_not_recommended(noise):
     truth = (1.0 - 0.9**5) / 0.1
     best, lstd = answer.recommended, answer["lstd"]
     assert best.value == pytest.approx(truth, rel=1e-3)
-    assert best.verdict == TRUSTED
+    assert best.verdict == "caution"
+    assert "a clock ends episodes at step 5" in best.reason
+    assert evaluation.evaluate(log, discount=0.9, horizon=5).verdict == TRUSTED
     assert not any("standard errors away" in reason for reason in answer.reasons)
     assert lstd.value == pytest.approx(1.0 / (1.0 - 0.9 * 0.8), rel=1e-3)
     assert lstd.verdict == "caution"

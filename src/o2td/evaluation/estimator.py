@@ -144,6 +144,10 @@ class Estimator(ABC):
         """Names of tests of the log whose failure does not concern it, whatever its kind."""
         return ()
 
+    def fault(self, test: str) -> float:
+        """How much a failed test counts that biases it, beside others of its kind."""
+        return 1.0
+
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
         """Shares of the value that dropped rows may cost this estimator, each in words."""
         return iter(())

@@ -20,7 +20,7 @@ from o2td.evaluation.result import Estimate, Evaluation, finite
 from o2td.evaluation.starts import Starts
 from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.thresholds import CANNOT, Thresholds
-from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, recommend
+from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, recommend, veto
 from o2td.registry import LOG_TESTS
 
 __all__ = ["evaluate"]
@@ -119,6 +119,7 @@ def _answer(study: Study, findings: list[Finding], starts: Starts) -> Evaluation
     doubt_fits(cases, bounds)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
+    veto(best, cases, bounds)
     model = _model(study, best, cases)
     ordered = [best, *(case for case in cases if case is not best)]
     whose = None if model is None else model.method
@@ -164,13 +165,14 @@ def _heed(case: Case, findings: list[Finding], study: Study) -> None:
     """Note what tests of the log have against an estimate of this kind."""
     kind, spared = case.estimator.kind, case.estimator.spared(study)
     if study.settings.horizon is not None and kind in BIASED and "clock" not in spared:
-        case.contradicted = True
+        case.contradicted, case.faults = True, case.faults + 1.0
         case.note(CANNOT, f"it knows no time, and the value over {study.steps} steps is asked for")
     for found in findings:
         if found.passed or found.name in spared:
             continue
         if kind in found.biased or kind in found.kinds:
             case.contradicted |= kind in found.biased
+            case.faults += (kind in found.biased) * case.estimator.fault(found.name)
             case.note(found.verdict, found.reason)
 
 

@@ -124,6 +124,13 @@ class HybridEstimator(HistoryEstimator):
 
     kind: ClassVar[Kind] = "hybrid"
 
+    def collect(self, study: Study) -> Passes:
+        """Fit what is corrected, then trace the influence of episodes."""
+        study.fitting.want(study.corrected)
+        yield [study.fitting]
+        self.column = study.influences.want(self.make_column(study))
+        yield [study.influences]
+
     def value(self, study: Study) -> float:
         """The mean of the fit's values at the start, corrected."""
         return study.baseline.mean + study.influences.spread(self.column).mean
@@ -134,6 +141,7 @@ class HybridEstimator(HistoryEstimator):
         No reward corrects V there, and V's own interval is not in this one either.
         """
         found = super().estimate(study)
+        fitted = "V by LSTD" if study.corrected is study.choice.lead else "Q by LSTDQ"
         left, base = study.survey.left(), study.reference
         approximation: float | None = 0.0 if not left else None
         if left and base.approximation is not None:
@@ -144,7 +152,7 @@ class HybridEstimator(HistoryEstimator):
             found.lanes,
             approximation=approximation,
             condition=base.outcome.condition if left else 1.0,
-            about=f"{self.title}, V by LSTD on the other folds: {study.choice.lead.label}",
+            about=f"{self.title}, {fitted} on the other folds: {study.corrected.label}",
         )
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:

@@ -1,6 +1,6 @@
 """States with a part of the past in them, where the state alone does not tell what follows.
 
-Which part (the previous action, the previous state, the step) is chosen by how well held-out
+Which part (the previous action, state or reward, the step) is chosen by how well held-out
 episodes' rewards, ends and next states are foretold by means over the rows of the same past, state
 and action, drawn towards those of state and action alone.
 """
@@ -20,7 +20,14 @@ from o2td.evaluation.log_tests.seen import Seen, marks
 
 __all__ = ["Past", "PastCells", "choose_past"]
 
-CHOICES = (("action",), ("state", "action"), ("step",), ("step", "action"))
+CHOICES = (
+    ("action",),
+    ("state", "action"),
+    ("action", "reward"),
+    ("step",),
+    ("step", "action"),
+    ("step", "reward"),
+)
 _DRAWN = 2.0  # rows that the mean without the past counts as
 _MOST = 2.0**62
 
@@ -33,19 +40,22 @@ class Past:
     states: int
     actions: int
     steps: int
+    middle: float = 0.0  # above or below which the previous reward was
 
     @property
     def fits(self) -> bool:
         """Whether all of them have a number."""
-        return float(self.states) ** 2 * (self.actions + 1.0) * (self.steps + 2.0) < _MOST
+        return float(self.states) ** 2 * (self.actions + 1.0) * (self.steps + 2.0) * 3.0 < _MOST
 
-    def code(self, state: Ints, action: Ints, before: Ints, step: Ints) -> Ints:
-        """The number; `action` and `before` are those of the row before, plus 1, or 0."""
+    def code(self, state: Ints, action: Ints, before: Ints, paid: Ints, step: Ints) -> Ints:
+        """The number; `action`, `before` and `paid` are of the row before, plus 1, or 0."""
         code = state
         if "action" in self.parts:
             code = code * (self.actions + 1) + action
         if "state" in self.parts:
             code = code * (self.states + 1) + before
+        if "reward" in self.parts:
+            code = code * 3 + paid
         if "step" in self.parts:
             code = code * (self.steps + 2) + step
         return code
@@ -53,10 +63,11 @@ class Past:
     def state_of(self, states: Any) -> Ints:
         """The number of start states."""
         none = np.zeros(len(states), dtype=np.int64)
-        return self.code(np.asarray(states, dtype=np.int64), none, none, none)
+        return self.code(np.asarray(states, dtype=np.int64), none, none, none, none)
 
     def __str__(self) -> str:
-        names = {"action": "previous action", "state": "previous state", "step": "step"}
+        names = {f"{part}": f"previous {part}" for part in ("action", "state", "reward")}
+        names["step"] = "step"
         return "state with the " + " and ".join(names[part] for part in self.parts)
 
 
@@ -78,20 +89,23 @@ class PastCells(Cells):
         state = np.asarray(rows.input, dtype=np.int64)
         taken = np.asarray(rows.action, dtype=np.int64)
         later = step > 0
-        action, before = (np.where(later, np.roll(x, 1) + 1, 0) for x in (taken, state))
-        here = self.past.code(state, action, before, step)
+        pays = (rows.reward > self.past.middle).astype(np.int64)
+        action, before, paid = (np.where(later, np.roll(x, 1) + 1, 0) for x in (taken, state, pays))
+        here = self.past.code(state, action, before, paid, step)
         following = np.asarray(rows.next_input, dtype=np.int64)
-        ahead = self.past.code(following, taken + 1, state + 1, step + 1)
+        ahead = self.past.code(following, taken + 1, state + 1, pays + 1, step + 1)
         return here, np.where(rows.terminated, -1, ahead)
 
 
 def choose_past(view: Seen, states: int, actions: int, steps: int) -> Past | None:
     """The part of the past that foretells held-out rows best; None where none helps."""
     y = _outcomes(view)
-    plain = stratum_of(view.pair)
+    plain, middle = stratum_of(view.pair), float(np.median(view.reward))
+    if middle == view.reward.max():
+        middle = float(view.reward.mean())
     least, best = _loss(y, plain, plain, view), None
     for parts in CHOICES:
-        past = Past(parts, states, actions, steps)
+        past = Past(parts, states, actions, steps, middle)
         if not past.fits:
             continue
         loss = _loss(y, strata(view, past), plain, view)

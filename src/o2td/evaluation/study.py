@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.basis import Cells
+from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.bootstrap import LANES, Interval, bca, rule_of_three, sandwich
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.coverage import unlogged_regions
@@ -16,25 +16,28 @@ from o2td.evaluation.episodes import Episodes, Log
 from o2td.evaluation.estimator import Estimator, Outcome
 from o2td.evaluation.estimators import REFERENCE, known, make
 from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
-from o2td.evaluation.fitting import Fitting
+from o2td.evaluation.fitting import AnySystem, Fitting
 from o2td.evaluation.horizon import ModelSystem
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.influence import Baseline, Influences
 from o2td.evaluation.log_tests.clock import clock_step
-from o2td.evaluation.log_tests.memory import dependence
+from o2td.evaluation.log_tests.memory import own_dependence
 from o2td.evaluation.log_tests.seen import seen
 from o2td.evaluation.logged import LoggedValue
 from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
+from o2td.evaluation.systems import System
 from o2td.evaluation.thresholds import Thresholds
-from o2td.evaluation.verdicts import ROUNDING, Case, Grounds
+from o2td.evaluation.verdicts import ROUNDING, Case, Grounds, keep_in_range
 from o2td.sources import Source
 from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["Settings", "Study"]
 
+WIDE_ACTIONS = 1024  # features of all actions together beyond which LSTDQ is left out unasked
+LEAST_RIDGE = 1e-8
 _NUMBERS = 1 << 22  # features held to look for regions without rows
 
 
@@ -103,7 +106,7 @@ class Study:
         """The part of the past that joins the state where the state alone is not enough."""
         view, survey = seen(self), self.survey
         states = self.sample.rows.state is not None and self.sample.rows.observation is None
-        if not states or view.action is None or not dependence(view, view.pair)[0].alarming:
+        if not states or view.action is None or not own_dependence(view)[0].alarming:
             return None
         actions = max(survey.n_actions, int(np.asarray(view.rows.action).max()) + 1)
         return choose_past(view, int(survey.high) + 1, actions, int(view.length.max()))
@@ -158,9 +161,26 @@ class Study:
     # -- after systems were fitted -----------------------------------------------------------------
 
     @cached_property
+    def action_values(self) -> System | None:
+        """LSTDQ's equations, where the log has what they need and they stay small."""
+        rows, actions = self.sample.rows, max(self.survey.n_actions, 1)
+        needed = (rows.next_target_probs, rows.target_probs, rows.action)
+        wide = self.choice.width * actions > WIDE_ACTIONS
+        if any(part is None for part in needed) or wide or self.survey.unknown:
+            return None
+        ridge = max(self.choice.lead.ridge, LEAST_RIDGE)
+        return System(Actions(self.choice.states, actions), ridge=ridge)
+
+    @property
+    def corrected(self) -> AnySystem:
+        """What doubly robust estimates correct: action values where each state has its own, else V."""
+        found = self.action_values if self.choice.exact else None
+        return self.choice.lead if found is None else found
+
+    @cached_property
     def baseline(self) -> Baseline:
-        """Values of the lead, cross-fitted over folds of episodes."""
-        return Baseline.of(self.choice.lead, self.weighed.totals.opened)
+        """Values cross-fitted over folds of episodes, for histories to correct."""
+        return Baseline.of(self.corrected, self.weighed.totals.opened)
 
     @cached_property
     def influences(self) -> Influences:
@@ -190,7 +210,10 @@ class Study:
 
     def _case(self, estimator: Estimator) -> Case:
         outcome = estimator.estimate(self)
-        return Case(estimator, outcome, self._interval(outcome), estimator.unlogged(self))
+        case = Case(estimator, outcome, self._interval(outcome), estimator.unlogged(self))
+        case.beside = self.choice.average and not isinstance(estimator, REFERENCE)
+        keep_in_range(case, *self.survey.bounds(self.settings.horizon))
+        return case
 
     def logged(self) -> Case:
         """The value of the policy that made the log."""

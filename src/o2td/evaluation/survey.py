@@ -192,6 +192,16 @@ class Survey:
             1.0 / (1.0 - gamma) if gamma < 1.0 else float(longest)
         )
 
+    def bounds(self, horizon: int | None = None) -> tuple[float, float]:
+        """Between which values lie: `[min r, max r] sum_t gamma^t`, over one step or all."""
+        gamma = self.largest_discount
+        steps = int(np.flatnonzero(self.weighed.lengths)[-1]) if horizon is None else horizon
+        most = 1.0 / (1.0 - gamma) if gamma < 1.0 and horizon is None else float(steps)
+        if gamma < 1.0 and horizon is not None:
+            most = (1.0 - gamma**horizon) / (1.0 - gamma)
+        low, high = (self.lowest, self.highest)
+        return low * (most if low < 0.0 else 1.0), high * (most if high > 0.0 else 1.0)
+
     def ahead(self) -> float:
         """Discounted visits that follow a visit, itself included: `1 / (1 - gamma (1 - p))`."""
         ends = self.weighed.totals.ended / self.rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
 ROUNDING = 1e-9  # of a value
+_VETO = 2.5  # standard errors, where the estimates differ by the size of the value
 
 
 @dataclass(eq=False)
@@ -27,6 +28,8 @@ class Case:
     unlogged: float = 0.0  # share of the target's visits to what no row leaves
     sound: bool = False  # no doubt, but for an interval without width
     contradicted: bool = False
+    beside: bool = False  # a fit beside the reference, on features that were chosen for that one
+    faults: float = 0.0  # tests of the log that say it is biased
     reasons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
 
@@ -97,6 +100,23 @@ class Grounds:
     lost: float  # share of start states lost with them
     lost_histories: float  # share of episodes of which no history remains
     thresholds: Thresholds
+
+
+def keep_in_range(case: Case, low: float, high: float) -> None:
+    """Clip an estimate to what rewards and discount allow, with a word; refuse one far outside."""
+    value, interval = case.value, case.interval
+    slack = ROUNDING * max(abs(low), abs(high), abs(value))
+    if not np.isfinite(value) or low - slack <= value <= high + slack:
+        return
+    allowed = f"rewards and discount allow values from {low:.4g} to {high:.4g}"
+    if interval.low > high or interval.high < low:
+        case.note(CANNOT, f"{allowed}, and all of the interval is outside")
+        return
+    clipped = float(np.clip(value, low, high))
+    ends = np.clip([interval.low, interval.high], low, high)
+    case.outcome = replace(case.outcome, value=clipped)
+    case.interval = replace(interval, low=float(ends[0]), high=float(ends[1]))
+    case.note(TRUST, f"{allowed}: {value:.4g} was clipped")
 
 
 def judge(case: Case, study: Study) -> None:
@@ -234,7 +254,7 @@ def _disagree(case: Case, other: Case, apart: float) -> None:
 
 
 def doubt_fits(cases: list[Case], bounds: Thresholds) -> None:
-    """Doubt trusted fits that all trusted histories contradict, before one of them is recommended.
+    """Doubt trusted fits that the sharpest trusted history contradicts, before one is recommended.
 
     Weighted histories are right whatever the features and whether or not states tell what follows,
     so of the two it is the fit that is wrong.
@@ -244,10 +264,10 @@ def doubt_fits(cases: list[Case], bounds: Thresholds) -> None:
     for case in sound:
         if case.weighs_histories or not histories:
             continue
-        nearest = min(histories, key=lambda other: _apart(case, other))
-        if _apart(case, nearest) > bounds.agreement_caution:
+        best = min(histories, key=lambda other: other.interval.standard_error)
+        if _apart(case, best) > bounds.agreement_caution:
             case.contradicted = True
-            _disagree(case, nearest, _apart(case, nearest))
+            _disagree(case, best, _apart(case, best))
 
 
 def recommend(cases: list[Case]) -> Case:
@@ -256,9 +276,23 @@ def recommend(cases: list[Case]) -> Case:
     able = [case for case in cases if case.estimator.recommendable]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
-    def rank(case: Case) -> tuple[int, bool, bool, float]:
+    def rank(case: Case) -> tuple[int, float, bool, bool, float]:
         # Where weights are doubtful so is the length of a history's interval: fits go first.
         doubt = case.doubt if np.isfinite(case.doubt) else np.inf
-        return order[case.verdict], case.contradicted, case.weighs_histories, doubt
+        fault = max(case.faults, float(case.contradicted and not case.faults))
+        return order[case.verdict], fault, case.weighs_histories, case.beside, doubt
 
     return min(pool, key=rank)
+
+
+def veto(case: Case, others: list[Case], bounds: Thresholds) -> None:
+    """Doubt an estimate that a usable one is away from by the size of the value itself."""
+    for other in others:
+        if other is case or other.verdict == CANNOT or not other.arrives or other.faults:
+            continue
+        influence = other.outcome.influence
+        if influence is None or influence.carrying < bounds.rewarded_caution:
+            continue
+        apart, size = abs(other.value - case.value), max(abs(case.value), abs(other.value))
+        if apart > 0.5 * size and _apart(case, other) > _VETO:
+            _disagree(case, other, _apart(case, other))

@@ -34,6 +34,8 @@ class LSTDQEstimator(SystemEstimator):
 
     def system(self, study: Study) -> AnySystem:
         """The lead's features for each action."""
+        if study.action_values is not None:
+            return study.action_values
         basis = Actions(study.choice.states, max(study.survey.n_actions, 1))
         return System(basis, ridge=max(study.choice.lead.ridge, _LEAST_RIDGE))
 

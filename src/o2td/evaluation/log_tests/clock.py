@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "clock_step"]
 
-_LEAST = 3  # episodes that end together
+_LEAST = 2  # episodes that end together
 
 
 def clock_step(view: Seen) -> tuple[int | None, float]:

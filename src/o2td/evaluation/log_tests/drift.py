@@ -60,10 +60,10 @@ class Drift(LogTest):
 def _effects(view: Seen) -> tuple[Floats, list[str]]:
     """One row an episode: sums of what state and action do not explain, and marks of starts."""
     rows = view.rows
-    columns = [view.reward, rows.terminated.astype(np.float64)]
-    names = ["rewards given state and action", "ends given state and action"]
+    columns = [view.reward, np.abs(view.reward), rows.terminated.astype(np.float64)]
+    names = ["rewards given state and action"] * 2 + ["ends given state and action"]
     if view.exact:
-        ahead, _ = marks(view.ahead, 8)
+        ahead, _ = marks(view.ahead, 12)
         columns += list(ahead.T)
         names += ["transitions"] * ahead.shape[1]
     else:

@@ -14,6 +14,7 @@ import numpy as np
 
 from o2td.evaluation.episodes import Floats
 from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.memory import own_dependence
 from o2td.evaluation.log_tests.score import ALARM, poisson_chance, stratum_of, two_sided
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.statistic import Passes
@@ -84,12 +85,15 @@ def _copies(view: Seen) -> tuple[int, float]:
 
 
 def _chance(view: Seen) -> Floats:
-    """A bound on how likely each episode was: by its actions, and by all that recurs in its states."""
+    """A bound on how likely each episode was: by its actions, and by all that recurs in its states.
+
+    The latter only where the state is all that matters.
+    """
     rows = view.rows
     bounds = [np.zeros(view.count)]
     if rows.behavior_prob is not None:
         bounds.append(view.episodes.sums(np.log(np.maximum(rows.behavior_prob, 1e-300))))
-    if view.exact:
+    if view.exact and not own_dependence(view)[0].alarming:
         ahead = np.where(rows.terminated, view.states, view.ahead)
         _, reward = np.unique(rows.reward, return_inverse=True)
         code = stratum_of(view.pair, ahead, reward.ravel())

@@ -52,7 +52,7 @@ class Memory(LogTest):
         return self._states(view) if view.exact else self._observations(view)
 
     def _states(self, view: Seen) -> Finding:
-        found, causes, effects = dependence(view, view.pair)
+        found, causes, effects = own_dependence(view)
         if not found.alarming:
             return Finding(self.name, found.chance, TRUST, "the past adds nothing to the state")
         return Finding(
@@ -96,6 +96,14 @@ def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[st
     ahead = strongest(x[inner], y[inner], stratum[here[inner]])
     found = min(reward, ahead, key=lambda one: one.chance)
     return replace(found, chance=min(1.0, 2.0 * found.chance)), causes, effects
+
+
+def own_dependence(view: Seen) -> tuple[Strongest, list[str], list[str]]:
+    """That within states and actions, worked out once."""
+    if "memory" not in view.kept:
+        view.kept["memory"] = dependence(view, view.pair)
+    found: tuple[Strongest, list[str], list[str]] = view.kept["memory"]
+    return found
 
 
 def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:

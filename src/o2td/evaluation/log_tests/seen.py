@@ -46,6 +46,7 @@ class Seen:
 
     def __init__(self, episodes: Episodes, whole: bool = True) -> None:
         self.whole = whole  # no last row was left out because its successor is not known
+        self.kept: dict[str, Any] = {}  # what several tests ask for
         self.episodes, self.rows = episodes, episodes.rows
         self.count, self.first = episodes.count, episodes.first
         self.length = np.diff(self.first)

@@ -25,7 +25,7 @@ __all__ = ["Tails"]
 
 _CARRYING = 15.0  # rows
 _LEAST = 500  # rows
-_DISTINCT = 100  # sizes, below which a tail has no shape
+_DISTINCT = 100  # rewards, below which a tail has no shape
 _SURE = 1.64  # standard errors
 
 
@@ -46,7 +46,8 @@ class Tails(LogTest):
         if len(rho) < _LEAST:
             return None
         size = np.abs(view.residual(view.rows.reward[:, None])[:, 0])
-        shape, error = _shape(size)
+        several = len(np.unique(view.rows.reward)) >= _DISTINCT
+        shape, error = _shape(size) if several else (0.0, 0.0)
         bound = study.settings.thresholds.pareto_caution
         if shape - _SURE * error > bound:
             return Finding(
