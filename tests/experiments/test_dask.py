@@ -57,7 +57,7 @@ def _o2td_run(text: str, out: Path, address: str) -> subprocess.Popen[str]:
     spec_file = out.with_suffix(".toml")
     spec_file.write_text(text)
     command = [
-        *(sys.executable, "-m", "o2td", "run", str(spec_file), "--json"),
+        *(sys.executable, "-m", "o2td", "run", str(spec_file), "--no-page", "--json"),
         *("--out", str(out), "--dask", address),
     ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

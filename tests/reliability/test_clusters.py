@@ -29,7 +29,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::Depr
 def start(text: str, out: Path, address: str) -> subprocess.Popen[str]:
     spec = out.with_suffix(".toml")
     spec.write_text(text)
-    command = [sys.executable, "-m", "o2td", "run", str(spec), "--json", "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "o2td",
+        "run",
+        str(spec),
+        "--no-page",
+        "--json",
+        "--out",
+        str(out),
+    ]
     return subprocess.Popen(
         [*command, "--dask", address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -13,6 +13,7 @@ from o2td import terminal
 from o2td.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from o2td.experiments.loading import Results
     from o2td.experiments.running import RunReport
 
 __all__ = ["command"]
@@ -56,16 +57,17 @@ def command(
     options: dict[str, Any] = {"workers": workers, "dask": dask, "progress": progress}
     try:
         reports = _compute(chosen, folder, tune, options)
-        drawn = _draw(folder, progress) if page and _any(reports) else None
+        found = _load(folder, reports)
+        drawn = _draw(found, progress) if page and found is not None else None
     except KeyboardInterrupt:
         print(
             f"o2td: interrupted; run the same command again to go on in {folder}", file=sys.stderr
         )
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        print(json.dumps(_document(chosen.name, folder, reports, drawn), indent=2))
+        print(json.dumps(_document(chosen.name, found, reports, drawn, folder), indent=2))
     else:
-        _show(folder, reports)
+        _show(folder, found, reports)
         if drawn is not None:
             print(f"page in {drawn}")
     if not all(report.complete for report in reports):
@@ -83,25 +85,26 @@ def _compute(spec: Any, folder: Path, tuned: bool, options: dict[str, Any]) -> l
     return reports
 
 
-def _any(reports: list[RunReport]) -> bool:
-    return any(report.found + report.computed for report in reports)
-
-
-def _draw(folder: Path, progress: bool | None) -> Path | None:
-    """The page of all results in the folder; None, with a sentence, where nothing can draw it."""
+def _load(folder: Path, reports: list[RunReport]) -> Results | None:
+    """The results in the folder, read once for the table and the page; None where all failed."""
     from o2td.experiments.loading import load
 
+    return load(folder) if any(report.stored for report in reports) else None
+
+
+def _draw(found: Results, progress: bool | None) -> Path | None:
+    """The page of all results in the folder; None, with a sentence, where nothing can draw it."""
     if sys.stderr.isatty() if progress is None else progress:
         print("drawing the figures and writing the page", file=sys.stderr)
     try:
-        return load(folder).report(folder / "report.html", folder / "figures")
+        return found.report(found.path / "report.html", found.path / "figures")
     except MissingExtraError as error:
         print(f"o2td: no page: {error}", file=sys.stderr)
         return None
 
 
 def _document(
-    name: str, folder: Path, reports: list[RunReport], page: Path | None
+    name: str, found: Results | None, reports: list[RunReport], page: Path | None, folder: Path
 ) -> dict[str, Any]:
     """One object for machines; an infinite number is written as null."""
     return {
@@ -120,21 +123,19 @@ def _document(
             }
             for report in reports
         ],
-        "final": _final(folder, reports),
+        "final": _final(found, reports),
         "page": None if page is None else str(page),
     }
 
 
-def _final(folder: Path, reports: list[RunReport]) -> list[dict[str, Any]]:
+def _final(found: Results | None, reports: list[RunReport]) -> list[dict[str, Any]]:
     """The last error of every setting that was run, mean and interval."""
-    from o2td.experiments.tables import results, scores, summary
-
     rows: list[dict[str, Any]] = []
     for report in reports:
-        if report.experiment.endswith(":tuning") or not report.found + report.computed:
+        name, _, way = report.experiment.partition(":")
+        if found is None or way == "tuning" or not report.stored:
             continue
-        table = results(folder, report.experiment, ids=report.ids)
-        for row in summary(scores(table)).iter_rows(named=True):
+        for row in found.totals(name, way or "shown").iter_rows(named=True):
             row["parameters"] = json.loads(row["parameters"])
             finite = {k: None if v in (_INF, -_INF) else v for k, v in row.items() if k != "series"}
             rows.append(finite)
@@ -144,9 +145,9 @@ def _final(folder: Path, reports: list[RunReport]) -> list[dict[str, Any]]:
 _INF = float("inf")
 
 
-def _show(folder: Path, reports: list[RunReport]) -> None:
+def _show(folder: Path, found: Results | None, reports: list[RunReport]) -> None:
     console = terminal.console()
-    for title, rows in _grouped(_final(folder, reports), "experiment", "domain", "scheme"):
+    for title, rows in _grouped(_final(found, reports), "experiment", "domain", "scheme"):
         console.print(_table(title, rows))
     for report in reports:
         for sentence in report.damaged:

@@ -8,21 +8,17 @@ episodes' keys alone, so the answer is the same.
 
 from __future__ import annotations
 
-import logging
 from copy import deepcopy
 from types import TracebackType
 from typing import Any
 
+from o2td.cluster import Cluster
 from o2td.errors import O2TDError, import_extra
 from o2td.evaluation.episodes import Log, whole_episodes
-from o2td.evaluation.scheduler import check_scheduler
 from o2td.sources import LogSource
 from o2td.sources.stream import Tally
 
 __all__ = ["DaskLog"]
-
-_LOGGERS = ("distributed", "distributed.client", "distributed.comm", "tornado.application")
-_TIMEOUT = 10  # seconds to be let in by the scheduler
 
 
 class DaskLog(Log):
@@ -31,17 +27,8 @@ class DaskLog(Log):
     def __init__(self, source: LogSource, address: str) -> None:
         super().__init__(source)
         self.address = address
-        distributed = import_extra("distributed", "dask")
-        for name in _LOGGERS:  # what matters is said in one sentence
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        check_scheduler(address)
-        try:
-            self._client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise O2TDError(
-                f"--dask {address}: the scheduler lets nobody in ({type(error).__name__}); look at its"
-                " log, or start another one"
-            ) from error
+        self._cluster = Cluster(address)
+        self._client = self._cluster.client
         self._parts = source.partitions()
 
     def __enter__(self) -> DaskLog:
@@ -53,7 +40,7 @@ class DaskLog(Log):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._client.close()
+        self._cluster.close()
 
     def collect(self, statistic: Any) -> Any:
         """One pass: every part on a worker, merged in the order of the files."""

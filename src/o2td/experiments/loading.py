@@ -146,12 +146,14 @@ class Results:
         from o2td.report.experiment import Experiment
 
         about = self.about(name)
+        curves = {way: self.curves(name, way) for way in ("shown", "tuned") if about[way]}
+        rolled_out = any(table["truth_error"].is_not_null().any() for table in curves.values())
         return Experiment(
             name,
             about,
-            {way: self.curves(name, way) for way in ("shown", "tuned") if about[way]},
+            curves,
             self.sensitivity(name) if about["sensitivity"] else None,
-            self.truth(name),
+            self.truth(name) if rolled_out else None,
         )
 
     # -- tables by name ----------------------------------------------------------------------------

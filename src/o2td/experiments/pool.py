@@ -1,4 +1,4 @@
-"""Many tasks on many processes through joblib: loky on this machine, a Dask cluster, or what is set.
+"""Many tasks on many processes: joblib's on this machine, a Dask cluster, or what is set.
 
 A backend that comes from elsewhere, such as Ray's, and is set by ``joblib.parallel_config`` is used
 in place of loky.
@@ -10,27 +10,18 @@ clear which one it was. Whatever happens to one task, the rest is finished.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import itertools
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from o2td.cluster import Cluster, LostTaskError
 from o2td.errors import O2TDError, import_extra
 
 __all__ = ["TRIES", "Outcome", "compute"]
 
 TRIES = 3
-_PATIENCE = 60  # seconds
-_LOGGERS = (
-    "distributed",
-    "distributed.client",
-    "distributed.core",
-    "tornado.application",
-    "asyncio",
-)
 
 Function = Callable[[str], bytes]
 
@@ -64,12 +55,12 @@ def compute(
     >>> sorted(compute(str.encode, {"a": "1", "b": "2"}, workers=1))
     [Outcome(name='a', data=b'1', error=None), Outcome(name='b', data=b'2', error=None)]
     """
-    with contextlib.closing(_Cluster(dask)) if dask else contextlib.nullcontext() as cluster:
+    with Cluster(dask) if dask else contextlib.nullcontext() as cluster:
         yield from _rounds(function, dict(tasks), workers, cluster)
 
 
 def _rounds(
-    function: Function, left: dict[str, str], workers: int, cluster: _Cluster | None
+    function: Function, left: dict[str, str], workers: int, cluster: Cluster | None
 ) -> Iterator[Outcome]:
     failures: Counter[str] = Counter()
     suspects: list[str] = []
@@ -97,7 +88,8 @@ def _rounds(
             if failures[batch[0]] >= TRIES:
                 del left[batch[0]]
                 suspects.remove(batch[0])
-                yield Outcome(batch[0], None, f"its worker died ({type(error).__name__})")
+                why = str(error) if isinstance(error, LostTaskError) else type(error).__name__
+                yield Outcome(batch[0], None, f"its worker died ({why})")
 
 
 def _parallel(
@@ -106,23 +98,23 @@ def _parallel(
     batch: list[str],
     started: list[str],
     workers: int,
-    cluster: _Cluster | None,
+    cluster: Cluster | None,
 ) -> Iterator[Outcome]:
     """One pass over `batch`; `started` collects the names as they are handed out."""
+    if cluster is not None:
+        yield from cluster.results(_attempt, _handed(function, arguments, batch, started))
+        return
     joblib = import_extra("joblib", extra="experiments")
 
     def calls() -> Iterator[Any]:
-        for name in batch:
-            started.append(name)
-            yield joblib.delayed(_attempt)(function, name, arguments[name])
+        for call in _handed(function, arguments, batch, started):
+            yield joblib.delayed(_attempt)(*call)
 
     # One thread in a worker: cores are shared out between processes, and sums keep their order.
-    if cluster is None and (backend := _foreign(joblib)) is not None:
+    if (backend := _foreign(joblib)) is not None:
         yield from _by_parts(joblib, calls(), backend)
         return
-    if cluster is not None:
-        config = joblib.parallel_config(backend=cluster.backend(), n_jobs=-1)
-    elif workers == 1:
+    if workers == 1:
         config = joblib.parallel_config(backend="sequential")
     else:
         config = joblib.parallel_config(
@@ -133,6 +125,15 @@ def _parallel(
             return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
         )
         yield from parallel(calls())
+
+
+def _handed(
+    function: Function, arguments: Mapping[str, str], batch: list[str], started: list[str]
+) -> Iterator[tuple[Function, str, str]]:
+    """The arguments of `_attempt`, name by name, each noted as it is handed out."""
+    for name in batch:
+        started.append(name)
+        yield function, name, arguments[name]
 
 
 def _foreign(joblib: Any) -> Any:
@@ -155,82 +156,3 @@ def _attempt(function: Function, name: str, argument: str) -> Outcome:
     except Exception as error:
         kind = "" if isinstance(error, O2TDError) else f"{type(error).__name__}: "
         return Outcome(name, None, f"{kind}{error}")
-
-
-class _Cluster:
-    """A connection to a Dask scheduler, and joblib's backend on it."""
-
-    def __init__(self, address: str) -> None:
-        distributed = import_extra("distributed", extra="dask")
-        self.address = address
-        # What matters is said in one sentence; the loggers would add tracebacks to it.
-        for name in _LOGGERS:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        try:
-            self.client = distributed.Client(address, timeout=5, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise O2TDError(
-                f"--dask {address}: no scheduler answers there ({type(error).__name__});"
-                " start one, or check the address"
-            ) from error
-
-    def backend(self) -> Any:
-        """The backend of joblib with two mends.
-
-        A task whose workers died is reported, where joblib waits for it forever; and a cluster with
-        a single core is used, where joblib would compute in this process.
-        """
-        module = import_extra("joblib._dask", extra="dask")
-
-        class Lost(NamedTuple):
-            error: BaseException
-
-        class Backend(module.DaskDistributedBackend):  # type: ignore[misc, name-defined]
-            async def _collect(self) -> None:
-                while self._continue:
-                    async for future, result in self.waiting_futures:
-                        handle, report = self._results.pop(future), self._callbacks.pop(future)
-                        if future.status == "finished":
-                            handle.set_result(result)
-                            report(result)
-                        else:
-                            error = result[1] if isinstance(result, tuple) else result
-                            handle.set_exception(error)
-                            report(Lost(error))
-                    await asyncio.sleep(0.01)
-
-            def effective_n_jobs(self, n_jobs: int) -> int:
-                return max(2, int(super().effective_n_jobs(n_jobs)))
-
-            def retrieve_result_callback(self, out: Any) -> Any:
-                if isinstance(out, Lost):
-                    raise out.error
-                return super().retrieve_result_callback(out)
-
-        return Backend(client=self.client)
-
-    def check(self) -> None:
-        """Raise if the scheduler is gone: then it is not a task's fault."""
-        try:
-            self.client.scheduler_info()
-            alive = self.client.status == "running"
-        except Exception:
-            alive = False
-        if not alive:
-            raise O2TDError(
-                f"--dask {self.address}: the scheduler is gone; what is finished is kept: start it"
-                " and run the same command again"
-            )
-        try:
-            # A nanny needs some seconds to start a killed worker again.
-            self.client.wait_for_workers(1, timeout=_PATIENCE)
-        except TimeoutError:
-            raise O2TDError(
-                f"--dask {self.address}: the cluster has had no worker for {_PATIENCE} s; start"
-                " some and run the same command again"
-            ) from None
-
-    def close(self) -> None:
-        """Leave the cluster as it was found."""
-        with contextlib.suppress(Exception):
-            self.client.close(timeout=2)
