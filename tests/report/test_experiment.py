@@ -16,7 +16,8 @@ from o2td.errors import FormatError, InputError
 from o2td.report.cases import cases_of
 from o2td.report.curves import Panel, columns, final_rows
 from o2td.report.drawing import styled
-from o2td.report.experiment import Experiment, Wording, _panels, _several
+from o2td.report.experiment import Experiment, Wording, _panels
+from o2td.report.ranking import several
 from o2td.report.sensitivity import best_by, varied
 from o2td.report.style import looks
 
@@ -158,7 +159,7 @@ def test_a_crowded_picture_is_split(folder: Path) -> None:
     panels = _panels(crowd, case, "shown", Wording())
     assert [len(panel.lines()) for panel in panels] == [7, 6]
     assert panels[1].title.endswith("methods 8 to 13 by error")
-    assert not _several(many)
+    assert not several(many)
     assert len(set(looks(f"m{k}" for k in range(13)).values())) == 13
 
 

@@ -28,6 +28,7 @@ from o2td.report.page import (
     Table,
     Text,
 )
+from o2td.report.ranking import CROWDED, best, ends, ranked, several, shares, without
 from o2td.report.sensitivity import at_the_edge, sensitivity_figure, varied
 from o2td.report.style import pretty
 from o2td.report.truth import sentence
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_picture", "write_page"]
 
-_CROWDED = 11  # lines that one picture can show
 _MOST_CASES = 12  # cases that are drawn; all are in the files
 SENSITIVITY = (
     "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
@@ -157,7 +157,7 @@ def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str
     """The blocks of an experiment, by what they show."""
     curves: list[Block] = []
     cases = cases_of(next(iter(experiment.curves.values())))
-    if any(_several(table) for table in experiment.curves.values()):
+    if any(several(table) for table in experiment.curves.values()):
         curves.append(Text(_CHOSEN))
     if len(cases) > _MOST_CASES:
         curves.append(Text(f"The first {_MOST_CASES} of {len(cases)} cases are drawn."))
@@ -201,10 +201,8 @@ def sensitivity_picture(
     parameter: str = "step_size",
 ) -> Picture:
     """Error and share of diverged runs against a parameter; `words` end its title."""
-    if tried["algorithm"].n_unique() > _CROWDED:
-        tried_shown = _without(tried, wording.leave_out)
-    else:
-        tried_shown = tried
+    crowded = tried["algorithm"].n_unique() > CROWDED
+    tried_shown = without(tried, wording.leave_out) if crowded else tried
     plain = parameter == "step_size"
     name = f"{label}-sensitivity" if plain else f"{label}-sensitivity-{parameter}"
     what = "the step size" if plain else parameter.replace("_", " ")
@@ -244,16 +242,16 @@ def _groups(experiment: Experiment, wording: Wording) -> Iterator[_Group]:
 def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wording) -> list[Panel]:
     """One panel, or several where one could not be read."""
     table = case.of(experiment.curves[way])
-    title = wording.title(way, _several(table)) + case.words
-    table = _best(table)
+    title = wording.title(way, several(table)) + case.words
+    table = best(table)
     algorithms = table["algorithm"].unique(maintain_order=True).to_list()
-    if len(algorithms) <= _CROWDED:
+    if len(algorithms) <= CROWDED:
         return [Panel(title, table, every=wording.every)]
     if wording.leave_out:
         solvers = [a for a in algorithms if table.filter(algorithm=a)["step"].n_unique() == 1]
-        shown = _without(table, (*wording.leave_out, *solvers))
+        shown = without(table, (*wording.leave_out, *solvers))
         return [Panel(title, shown, every=wording.every)]
-    ranked = [row["algorithm"] for row in _ends(table).sort("diverged_share", "mean").to_dicts()]
+    ranked = [row["algorithm"] for row in ends(table).sort("diverged_share", "mean").to_dicts()]
     polars = import_extra("polars", extra="experiments")
     return [
         Panel(
@@ -261,19 +259,8 @@ def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wordi
             table.filter(polars.col("algorithm").is_in(ranked[first:last])),
             every=wording.every,
         )
-        for first, last in _shares(len(ranked))
+        for first, last in shares(len(ranked))
     ]
-
-
-def _shares(count: int) -> Iterator[tuple[int, int]]:
-    """Ranges of about equal length, none longer than a picture can show.
-
-    >>> list(_shares(13))
-    [(0, 7), (7, 13)]
-    """
-    pictures = -(-count // _CROWDED)
-    size = -(-count // pictures)
-    return ((first, min(first + size, count)) for first in range(0, count, size))
 
 
 def _side_by_side(
@@ -298,14 +285,14 @@ def _side_by_side(
     if not wording.best_first:
         return [Columns(shown), Details(f"Numbers, {group.label}", tables)]
     every = sum(len(table.rows) for table in tables)
-    best = [
-        _last_errors(_ranked(_best(own)), case, way, experiment, wording, best=_several(own))
+    first = [
+        _last_errors(ranked(best(own)), case, way, experiment, wording, best=several(own))
         for case in group.cases
         for way, curves in experiment.curves.items()
         for own in [case.of(curves)]
     ]
-    more = [] if every == sum(len(table.rows) for table in best) else tables
-    return [Columns(shown), *best, *([Details("All settings", more)] if more else [])]
+    more = [] if every == sum(len(table.rows) for table in first) else tables
+    return [Columns(shown), *first, *([Details("All settings", more)] if more else [])]
 
 
 def _last_errors(
@@ -327,47 +314,6 @@ def _last_errors(
     return Table(names, final_rows(panel, edge), words, names[2:], stack=wording.best_first)
 
 
-def _several(table: pl.DataFrame) -> bool:
-    """Whether a method of a case was run with more than one setting."""
-    keys = ["domain", "scheme", "algorithm"]
-    polars = import_extra("polars", extra="experiments")
-    count = table.group_by(keys).agg(polars.col("parameters").n_unique())
-    return bool((count["parameters"] > 1).any())
-
-
-def _ends(table: pl.DataFrame) -> pl.DataFrame:
-    """The first metric at the last step of every setting."""
-    first = table.filter(metric=table["metric"][0]).sort("step", maintain_order=True)
-    keys = ["domain", "scheme", "algorithm", "parameters"]
-    last: pl.DataFrame = first.group_by(keys, maintain_order=True).last()
-    return last
-
-
-def _best(table: pl.DataFrame) -> pl.DataFrame:
-    """Every method at the setting with the fewest diverged runs, then the least last error."""
-    keys = ["domain", "scheme", "algorithm"]
-    ranked = _ends(table).sort("diverged_share", "mean", maintain_order=True)
-    best = ranked.group_by(keys, maintain_order=True).first().select(*keys, "parameters")
-    kept: pl.DataFrame = table.join(best, on=[*keys, "parameters"], how="semi")
-    return kept
-
-
-def _ranked(table: pl.DataFrame) -> pl.DataFrame:
-    """The least last error first."""
-    polars = import_extra("polars", extra="experiments")
-    order = _ends(table).sort("diverged_share", "mean", maintain_order=True)
-    place = {name: k for k, name in enumerate(order["algorithm"].to_list())}
-    ranks = polars.col("algorithm").replace_strict(place, return_dtype=polars.Int64)
-    ranked: pl.DataFrame = table.sort(ranks, maintain_order=True)
-    return ranked
-
-
-def _without(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    polars = import_extra("polars", extra="experiments")
-    rest: pl.DataFrame = table.filter(~polars.col("algorithm").is_in(list(names)))
-    return rest
-
-
 # -- sensitivity -----------------------------------------------------------------------------------
 
 
@@ -383,7 +329,7 @@ def _sensitivities(
     if table is None and "shown" not in experiment.curves:
         return
     if table is None:
-        table = _ends(experiment.curves["shown"]).with_columns(score=polars.lit("final"))
+        table = ends(experiment.curves["shown"]).with_columns(score=polars.lit("final"))
     cases = cases_of(next(iter(experiment.curves.values())))
     for case in cases[:_MOST_CASES]:
         own = case.of(table)

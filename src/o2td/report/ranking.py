@@ -1,0 +1,68 @@
+"""Which settings a picture or a table shows: the best of each method, in order, and not too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from o2td.errors import import_extra
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["CROWDED", "best", "ends", "ranked", "several", "shares", "without"]
+
+CROWDED = 11  # lines that one picture can show
+
+
+def shares(count: int) -> Iterator[tuple[int, int]]:
+    """Ranges of about equal length, none longer than a picture can show.
+
+    >>> list(shares(13))
+    [(0, 7), (7, 13)]
+    """
+    pictures = -(-count // CROWDED)
+    size = -(-count // pictures)
+    return ((first, min(first + size, count)) for first in range(0, count, size))
+
+
+def several(table: pl.DataFrame) -> bool:
+    """Whether a method of a case was run with more than one setting."""
+    keys = ["domain", "scheme", "algorithm"]
+    polars = import_extra("polars", extra="experiments")
+    count = table.group_by(keys).agg(polars.col("parameters").n_unique())
+    return bool((count["parameters"] > 1).any())
+
+
+def ends(table: pl.DataFrame) -> pl.DataFrame:
+    """The first metric at the last step of every setting."""
+    first = table.filter(metric=table["metric"][0]).sort("step", maintain_order=True)
+    keys = ["domain", "scheme", "algorithm", "parameters"]
+    last: pl.DataFrame = first.group_by(keys, maintain_order=True).last()
+    return last
+
+
+def best(table: pl.DataFrame) -> pl.DataFrame:
+    """Every method at the setting with the fewest diverged runs, then the least last error."""
+    keys = ["domain", "scheme", "algorithm"]
+    ranked = ends(table).sort("diverged_share", "mean", maintain_order=True)
+    best = ranked.group_by(keys, maintain_order=True).first().select(*keys, "parameters")
+    kept: pl.DataFrame = table.join(best, on=[*keys, "parameters"], how="semi")
+    return kept
+
+
+def ranked(table: pl.DataFrame) -> pl.DataFrame:
+    """The least last error first."""
+    polars = import_extra("polars", extra="experiments")
+    order = ends(table).sort("diverged_share", "mean", maintain_order=True)
+    place = {name: k for k, name in enumerate(order["algorithm"].to_list())}
+    ranks = polars.col("algorithm").replace_strict(place, return_dtype=polars.Int64)
+    ranked: pl.DataFrame = table.sort(ranks, maintain_order=True)
+    return ranked
+
+
+def without(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The rows of all methods but these."""
+    polars = import_extra("polars", extra="experiments")
+    rest: pl.DataFrame = table.filter(~polars.col("algorithm").is_in(list(names)))
+    return rest
