@@ -251,15 +251,15 @@ def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wordi
         solvers = [a for a in algorithms if table.filter(algorithm=a)["step"].n_unique() == 1]
         shown = without(table, (*wording.leave_out, *solvers))
         return [Panel(title, shown, every=wording.every)]
-    ranked = [row["algorithm"] for row in ends(table).sort("diverged_share", "mean").to_dicts()]
+    order = [row["algorithm"] for row in ends(table).sort("diverged_share", "mean").to_dicts()]
     polars = import_extra("polars", extra="experiments")
     return [
         Panel(
             f"{title}, methods {first + 1} to {last} by error",
-            table.filter(polars.col("algorithm").is_in(ranked[first:last])),
+            table.filter(polars.col("algorithm").is_in(order[first:last])),
             every=wording.every,
         )
-        for first, last in shares(len(ranked))
+        for first, last in shares(len(order))
     ]
 
 
