@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.sources.rows import LoneStarts
 
 WIDEST = 2048  # dense features that a system of equations may have

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.compiled import njit
 
 if TYPE_CHECKING:
     from o2td.evaluation.moments import Spread
 
-Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]
 
 LANES = 200

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats, Ints
+from o2td.arrays import Floats, Ints
 from o2td.features import Fourier, Polynomial, Radial
 
 TRACES = (0.0, 0.8)

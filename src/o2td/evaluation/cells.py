@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.coverage import NEARLY, unlogged
-from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.systems import FOLDS
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.candidates import farthest
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 
 NEARLY = 1.0 - 1e-9  # in place of 1: what never ends is visited very often, not infinitely
 _CELLS = 200

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import InputError
 from o2td.sources import LogRows, Source, open_logs
 from o2td.sources.rows import ARRAYS, LoneStarts
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Keys = npt.NDArray[np.uint64]
 
 LONGEST = 1 << 17  # rows of an episode that are kept together

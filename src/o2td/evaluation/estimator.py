@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.evaluation.bootstrap import Interval
-from o2td.evaluation.episodes import Floats
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.statistic import Passes
 

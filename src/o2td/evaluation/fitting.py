@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.evaluation.basis import Actions, FeatureRows
 from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.cells import CellSystem
-from o2td.evaluation.episodes import Episodes, Floats
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.survey import by_fold, folds_of
 from o2td.evaluation.systems import FOLDS, System, fitting_rows, slices
 from o2td.linear_algebra import Solution

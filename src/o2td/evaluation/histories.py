@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.compiled import njit
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 
 HORIZON = 16_384  # steps told apart; later ones count as the last
 _TOP = 1e150  # weights stop growing here: their squares must stay finite

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.coverage import unlogged
-from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints, Log
+from o2td.evaluation.episodes import Episodes, Log
 from o2td.evaluation.systems import FOLDS
 from o2td.linear_algebra import Solution, conclude
 from o2td.sources.rows import LoneStarts

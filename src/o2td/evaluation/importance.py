@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.episodes import Episodes, Ints
+from o2td.arrays import Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.histories import HORIZON, Horizon, histories
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.pareto import Largest

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.basis import FeatureRows
 from o2td.evaluation.cells import CellSystem
-from o2td.evaluation.episodes import Episodes, Floats, Ints, Keys
+from o2td.evaluation.episodes import Episodes, Keys
 from o2td.evaluation.fitting import (
     AnySystem,
     Blend,

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.candidates import median_distance
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.histories import effective
 from o2td.solvers.kernels import returns
 

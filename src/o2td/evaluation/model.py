@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive, features
+from o2td.arrays import Floats
 from o2td.errors import FormatError, InputError
 from o2td.evaluation.basis import apply
 from o2td.sources import Source
@@ -23,7 +24,6 @@ from o2td.sources.coding import Coding
 
 __all__ = ["ValueModel", "load_model"]
 
-Floats = npt.NDArray[np.float64]
 
 _KIND = "value model"
 _BLOCK = 1 << 22  # features held at a time

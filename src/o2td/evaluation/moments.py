@@ -12,8 +12,9 @@ from math import sqrt
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.evaluation.bootstrap import poisson_counts
-from o2td.evaluation.episodes import Floats, Keys
+from o2td.evaluation.episodes import Keys
 
 _COUNTS = 1 << 20  # counts of the bootstrap held at a time
 

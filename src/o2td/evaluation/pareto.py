@@ -12,9 +12,8 @@ from __future__ import annotations
 from math import floor, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from o2td.arrays import Floats
 
 _LEAST = 5  # excesses below which no shape is fitted
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.basis import Cells
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.horizon import steps_of
 from o2td.evaluation.log_tests.score import stratum_of
 from o2td.evaluation.log_tests.seen import Seen, marks

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.errors import O2TDError
 from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.bootstrap import student
-from o2td.evaluation.episodes import Episodes, Floats, Keys
+from o2td.evaluation.episodes import Episodes, Keys
 from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import FitEstimator
 from o2td.evaluation.statistic import Passes

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2td import terminal
+from o2td.arrays import Floats
 from o2td.errors import InputError, import_extra
-from o2td.evaluation.episodes import Floats
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
 

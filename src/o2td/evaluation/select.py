@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.basis import States
 from o2td.evaluation.candidates import RIDGES, TRACES, candidates, nested
-from o2td.evaluation.episodes import Episodes, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.fitting import across
 from o2td.evaluation.losses import Yardstick
 from o2td.evaluation.moments import Spread

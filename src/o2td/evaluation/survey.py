@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.episodes import Episodes, Floats, Keys, joined
+from o2td.arrays import Floats
+from o2td.evaluation.episodes import Episodes, Keys, joined
 from o2td.evaluation.histories import effective, padded_sum
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.pareto import pareto_shape, tail_size

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
+from o2td.arrays import Floats
 from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z
 
 __all__ = [
@@ -44,7 +45,6 @@ __all__ = [
     "value",
 ]
 
-Floats = npt.NDArray[np.float64]
 VANISHED = 1e-150  # entries of a sparse trace below this leave it
 OPTIONS = {"fastmath": {"reassoc", "contract"}, "forceinline": True}
 

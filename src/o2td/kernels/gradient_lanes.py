@@ -8,15 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.kernels.gradient import dense_lane
 from o2td.kernels.gradient_sparse import sparse_lane
 from o2td.kernels.lanes import advance
 
 __all__ = ["GradientLanes"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class GradientLanes(NamedTuple):

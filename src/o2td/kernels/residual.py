@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
+from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import advance
 from o2td.kernels.rows import add_row, dot_row
 
-Floats = npt.NDArray[np.float64]
 HUGE = 1e150
 
 

@@ -12,17 +12,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 from numba.extending import overload, register_jitable
 
+from o2td.arrays import Floats
 from o2td.kernels.lanes import advance, block_end
 from o2td.kernels.notes import note
 from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["Settle", "close_lane", "drive_settled", "open_lane", "remember", "settle_row"]
 
-Floats = npt.NDArray[np.float64]
 SMALLEST = 1e-100  # share below which u is written anew
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import CACHED_ROWS
 from o2td.kernels.memory import get_row, put_z
@@ -21,8 +22,6 @@ from o2td.kernels.vectors import WIDTH, aligned
 from o2td.kernels.weighted import FASTMATH, quotient
 
 __all__ = ["Room", "differences", "room_for"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Room(NamedTuple):

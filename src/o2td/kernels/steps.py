@@ -19,6 +19,7 @@ import numpy.typing as npt
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
+from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels import access
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
@@ -27,8 +28,6 @@ from o2td.kernels.settle import close_lane, open_lane, remember, settle_row
 from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["Row", "StepLanes", "driver_of"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Row(NamedTuple):

@@ -8,15 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.kernels.lanes import advance
 from o2td.kernels.weighted import dense_lane
 from o2td.kernels.weighted_sparse import sparse_lane
 
 __all__ = ["WeightedLanes"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class WeightedLanes(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
-from o2td.arrays import freeze, points
+from o2td.arrays import Floats, freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
@@ -39,7 +39,6 @@ from o2td.learners.step_sizes import rule_of
 from o2td.model import Model
 from o2td.transitions import Transitions
 
-Floats = npt.NDArray[np.float64]
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]
 LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
 _MARKS = {False: 0, True: 1}  # NumPy's booleans too

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import freeze
+from o2td.arrays import Floats, freeze
 from o2td.kernels.lanes import drive
 from o2td.kernels.settle import Settle
 from o2td.kernels.vectors import WIDTH
@@ -24,7 +24,6 @@ from o2td.transitions import Transitions
 
 __all__ = ["Family", "Member", "Parts", "parts", "side_by_side", "streams", "stride"]
 
-Floats = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 Driver = Callable[..., None]
 

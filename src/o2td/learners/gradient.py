@@ -19,9 +19,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from o2td.arrays import freeze
+from o2td.arrays import Floats, freeze
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
@@ -41,8 +40,6 @@ from o2td.learners.step_sizes import (
 from o2td.learners.traced import TraceAxes, TraceLearner
 from o2td.model import Model
 from o2td.transitions import Transitions
-
-Floats = npt.NDArray[np.float64]
 
 
 class GradientFamily(Family):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.kernels.notes import Notes
 from o2td.kernels.packing import STEPS
 from o2td.kernels.settle import Settle
@@ -15,7 +15,6 @@ from o2td.transitions import Transitions
 
 __all__ = ["Group"]
 
-Floats = npt.NDArray[np.float64]
 AVERAGE = 8.0  # average=True: the last eighth of all rows counts most
 _NONE = np.empty(0)
 NOTHING = Settle(

@@ -13,14 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
 from o2td.learners.step_sizes import Auto, Gauge, rule_of
 from o2td.learners.step_sizes.auto import HORIZON
-
-Floats = npt.NDArray[np.float64]
 
 
 class GTD(GradientLearner):

@@ -7,12 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from o2td.arrays import as_numbers
+from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError
-
-Floats = npt.NDArray[np.float64]
 
 
 class Parameter:

@@ -16,8 +16,8 @@ from collections.abc import Hashable
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.emphasis import pair_moments
 from o2td.errors import InputError
 from o2td.kernels.residual import ResidualLanes
@@ -28,8 +28,6 @@ from o2td.learners.family import Family, Parts
 from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
 from o2td.model import Model
 from o2td.transitions import Transitions
-
-Floats = npt.NDArray[np.float64]
 
 
 class ResidualFamily(Family):

@@ -26,8 +26,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
 from o2td.kernels.settle import Settle
 from o2td.kernels.steps import Kept, Row, StepLanes, driver_of
@@ -49,7 +49,6 @@ __all__ = [
     "value",
 ]
 
-Floats = npt.NDArray[np.float64]
 CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
 NOT_NUMBERS = ("step_size", "second_step_size", "initial_theta", "average", "l1", "radius", "clip")
 OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import as_array, as_numbers, freeze
+from o2td.arrays import Floats, as_array, as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
@@ -24,7 +24,6 @@ from o2td.learners.follower import Follower, spare
 from o2td.learners.group import Group
 from o2td.transitions import Transitions
 
-Floats = npt.NDArray[np.float64]
 Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
 PARTS = ("R", "center", "constant")
 LANE_ROWS = 1 << 18  # rows times lanes prepared at a time

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
 from o2td.kernels.packing import DECAY
@@ -26,7 +27,6 @@ from o2td.transitions import Transitions
 
 __all__ = ["CutAxes", "EmphasisAxes", "Trace", "TraceAxes", "TraceLearner", "WeightAxes"]
 
-Floats = npt.NDArray[np.float64]
 Trace = float | npt.ArrayLike | Callable[[Any], Any]
 
 

@@ -12,8 +12,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.emphasis import FollowOn, Omega
 from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, TRACE
 from o2td.kernels.settle import Settle
@@ -25,8 +25,6 @@ from o2td.learners.step_sizes import Gauge, Measured, rule_of
 from o2td.learners.traced import TraceLearner
 from o2td.model import Model
 from o2td.transitions import Transitions
-
-Floats = npt.NDArray[np.float64]
 
 
 class WeightedFamily(Family):

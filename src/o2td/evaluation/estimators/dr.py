@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats
+from o2td.arrays import Floats
 from o2td.evaluation.families import HybridEstimator
 from o2td.evaluation.influence import Column, Histories
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats
+from o2td.arrays import Floats
 from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import FitEstimator
 from o2td.evaluation.fitting import Fit, middle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from o2td.evaluation.episodes import Floats
+from o2td.arrays import Floats
 from o2td.evaluation.families import HistoryEstimator
 from o2td.evaluation.influence import Column, Histories
 

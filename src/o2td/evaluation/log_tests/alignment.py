@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats, Ints
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.score import stratum_of
 from o2td.evaluation.log_tests.seen import Seen, seen, without_means

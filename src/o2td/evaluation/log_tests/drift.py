@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats
+from o2td.arrays import Floats
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.score import clustered
 from o2td.evaluation.log_tests.seen import Seen, marks, seen

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats
+from o2td.arrays import Floats
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.memory import own_dependence
 from o2td.evaluation.log_tests.score import ALARM, poisson_chance, stratum_of, two_sided

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.episodes import Bools, Floats, Ints
+from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.score import Strongest, strongest

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.episodes import Floats, Ints
+from o2td.arrays import Floats, Ints
 from o2td.evaluation.log_tests.seen import without_means
 
 ALARM = 0.005  # probability of a false alarm that one test aims at; 0.01 is stated

@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from o2td.evaluation.episodes import Bools, Episodes, Floats, Ints
+from o2td.arrays import Bools, Floats, Ints
+from o2td.evaluation.episodes import Episodes
 from o2td.sources.rows import NO_FINAL
 
 if TYPE_CHECKING:

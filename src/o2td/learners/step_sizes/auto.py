@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+from o2td.arrays import Floats
+from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["Auto"]
 

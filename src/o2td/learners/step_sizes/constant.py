@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+from o2td.arrays import Floats
+from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["Constant"]
 

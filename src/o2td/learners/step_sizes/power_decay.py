@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.errors import InputError
-from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["PowerDecay", "number"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
+
+from o2td.arrays import Floats
 
 __all__ = ["Gauge", "Measured", "Rule"]
 
-Floats = npt.NDArray[np.float64]
 Memory = dict[str, npt.NDArray[Any]]
 
 

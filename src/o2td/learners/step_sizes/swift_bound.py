@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.learners.parameters import positive
-from o2td.learners.step_sizes.rule import Floats, Gauge, Rule
+from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["SwiftBound"]
 
