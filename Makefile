@@ -19,7 +19,7 @@ export MKL_NUM_THREADS := 1
 LOCKED := dask experiments gymnasium minari sklearn docs test
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-slow lint bench docs load fuzz mutation lock clean python
+.PHONY: help reproduce test test-slow lint bench docs honesty load fuzz mutation lock clean python
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,10 @@ fuzz: $(STAMP)  ## Fuzz the readers of specs, models and logs, ten minutes each
 	$(PIP) install --quiet --target build/atheris atheris
 	for one in specs models logs; do \
 	  PYTHONPATH=build/atheris $(BIN)/python benchmarks/fuzz_$$one.py || exit 1; done
+
+honesty: $(STAMP)  ## Ask for the value of tasks and logs nobody here wrote, and count what trust covers
+	PYTHONPATH=benchmarks $(BIN)/python -m honesty.run --purpose report --sets 20
+	PYTHONPATH=benchmarks $(BIN)/python -m honesty.record build/honesty.jsonl
 
 mutation: $(STAMP)  ## Change lines of algorithms at random and see that tests notice
 	$(BIN)/python benchmarks/mutation.py

@@ -26,11 +26,10 @@ def main() -> None:
         (row["cell"], row["number"]) for row in read(given.out) if row["purpose"] == given.purpose
     }
     with given.out.open("a", encoding="utf-8") as file:
-        for cell in CELLS.values():
-            if given.only not in cell.name + cell.kind or not wanted(cell, given):
-                continue
-            for number in range(given.first, given.first + given.sets):
-                if (cell.name, number) not in done:
+        for number in range(given.first, given.first + given.sets):
+            for cell in CELLS.values():
+                left_out = given.only not in cell.name + cell.kind or not wanted(cell, given)
+                if not left_out and (cell.name, number) not in done:
                     file.write(json.dumps(answer(cell, given, number)) + "\n")
                     file.flush()
 

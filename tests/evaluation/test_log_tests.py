@@ -28,6 +28,7 @@ FOUND_BY = {
     "actions one row late": "alignment",
     "next state of another row": "alignment",
     "ratios of another row's action": "alignment",
+    "columns of probabilities swapped": "alignment",
     "last rows of failures not logged": "ends",
     "termination marked as truncation": "ends",
     "truncation marked as termination": "clock",

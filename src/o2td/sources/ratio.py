@@ -20,10 +20,11 @@ from o2td.errors import InputError
 from o2td.sources.cells import LARGEST
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where
-from o2td.sources.rows import inputs_of, successors_of
+from o2td.sources.rows import UNLIKE, inputs_of, successors_of
 
 Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]
+_ALIKE = 1e-3  # by which two columns of one probability may differ
 _ROUNDING = 1e-6  # how far a probability may stray outside [0, 1] before it is refused
 _SUM_ROUNDING = 1e-4  # how far probabilities of all actions may sum from 1 (float32 logs)
 NEEDED = (
@@ -117,7 +118,7 @@ class Ratio:
     def apply(self, rows: dict[str, Any], place: Place, notes: Any) -> None:
         """Fill in `rho` and the probabilities of a chunk's rows; remove the raw columns."""
         n = len(rows["reward"])
-        self._target_matrix(rows, place)
+        self._target_matrix(rows, place, notes)
         target_log, behavior_log = rows.pop("target_logprob"), rows.pop("behavior_logprob")
         listed = rows.pop("behavior_probs")
         if self.listed and rows["action"] is not None:
@@ -141,7 +142,7 @@ class Ratio:
         if self.densities:
             rows["target_prob"] = rows["behavior_prob"] = None
 
-    def _target_matrix(self, rows: dict[str, Any], place: Place) -> None:
+    def _target_matrix(self, rows: dict[str, Any], place: Place, notes: Any) -> None:
         """pi(.|s) of the rows and of their successors, where a policy or columns give it."""
         inputs = inputs_of(rows["observation"], rows["state"])
         rows["target_probs"] = self.target_matrix(inputs, rows["target_probs"], place)
@@ -153,7 +154,13 @@ class Ratio:
             following = evaluate(self.policy, successors, "target")
             rows["next_target_probs"] = np.where(rows["terminated"][:, None], 0.0, following)
         if rows["target_probs"] is not None and not (self.on_policy or self.given):
+            given = rows["target_prob"]
             rows["target_prob"] = self._take(rows["target_probs"], rows["action"], place)
+            if given is not None and self.policy is None:
+                apart = np.abs(given - rows["target_prob"])
+                differ = int((apart > _ALIKE * (1.0 + rows["target_prob"])).sum())
+                if differ:
+                    notes[UNLIKE] += differ
 
     def target_matrix(
         self, inputs: npt.NDArray[Any], given: Floats | None, place: Place

@@ -72,20 +72,7 @@ def _successors(view: Seen) -> Doubt:
 
 
 def _chosen(view: Seen) -> Doubt:
-    rows = view.rows
-    if rows.target_probs is None or view.action is None:
-        return None
-    action = np.asarray(rows.action)
-    if action.min() < 0 or action.max() >= rows.target_probs.shape[1]:
-        return None
-    wanted = rows.target_probs[np.arange(len(rows)), action]
-    if rows.behavior_prob is not None:
-        given = rows.rho * rows.behavior_prob
-    elif rows.target_prob is not None:
-        given = rows.target_prob
-    else:
-        return None
-    share = float((np.abs(given - wanted) > 1e-3 + 0.01 * wanted).mean())
+    share = view.unlike
     if share <= _DIFFER:
         return None
     return (

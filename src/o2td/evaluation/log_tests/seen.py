@@ -14,7 +14,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.episodes import Episodes
-from o2td.sources.rows import NO_FINAL
+from o2td.sources.rows import NO_FINAL, UNLIKE
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
@@ -31,8 +31,10 @@ _views: WeakKeyDictionary[Study, Seen] = WeakKeyDictionary()
 def seen(study: Study) -> Seen:
     """What all tests of one evaluation share."""
     if study not in _views:
-        whole = not study.source.info.dropped.get(NO_FINAL, 0)
-        _views[study] = Seen(_first(study.sample, ROWS), whole)
+        info = study.source.info
+        unlike = info.notes.get(UNLIKE, 0) / max(info.rows, 1)
+        whole = not info.dropped.get(NO_FINAL, 0)
+        _views[study] = Seen(_first(study.sample, ROWS), whole, unlike)
     return _views[study]
 
 
@@ -45,8 +47,9 @@ def _first(sample: Episodes, rows: int) -> Episodes:
 class Seen:
     """Rows of whole episodes with codes."""
 
-    def __init__(self, episodes: Episodes, whole: bool = True) -> None:
+    def __init__(self, episodes: Episodes, whole: bool = True, unlike: float = 0.0) -> None:
         self.whole = whole  # no last row was left out because its successor is not known
+        self.unlike = unlike  # share of rows whose columns give the target different probabilities
         self.kept: dict[str, Any] = {}  # what several tests ask for
         self.episodes, self.rows = episodes, episodes.rows
         self.count, self.first = episodes.count, episodes.first

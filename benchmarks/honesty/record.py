@@ -1,0 +1,100 @@
+"""From the answers of a run to `docs/data/honesty.json`, which the page is made from.
+
+PYTHONPATH=benchmarks python -m honesty.record build/honesty.jsonl --before build/before.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from honesty.cells import CELLS, COMPLETE, RANDOM
+from honesty.defects import UNSEEN
+from honesty.run import read
+
+KEPT = Path(__file__).resolve().parents[2] / "docs" / "data" / "honesty.json"
+WORDS = ("trust", "caution", "cannot answer")
+Rows = list[dict[str, Any]]
+
+
+def by_kind(rows: Rows) -> dict[str, Any]:
+    """How often each word was said of each kind, and what it covered."""
+    found: dict[str, Rows] = defaultdict(list)
+    for row in rows:
+        found[CELLS[row["cell"]].kind].append(row)
+    return {kind: {"answers": len(some), **_words(some)} for kind, some in found.items()}
+
+
+def _words(rows: Rows) -> dict[str, Any]:
+    said = {word: [row["covers"] for row in rows if row["verdict"] == word] for word in WORDS}
+    return {word: {"of": len(hits), "covered": int(sum(hits))} for word, hits in said.items()}
+
+
+def errors(rows: Rows) -> dict[str, Any]:
+    """By group of the benchmark: geometric means of relative MSE over cells, of every estimate."""
+    groups: dict[str, dict[str, Rows]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        cell = CELLS[row["cell"]]
+        if cell.group:
+            groups[cell.group][cell.name].append(row)
+    return {group: _errors(cells) for group, cells in groups.items()}
+
+
+def _errors(cells: dict[str, Rows]) -> dict[str, float]:
+    listed: dict[str, list[float]] = defaultdict(list)
+    for rows in cells.values():
+        listed["recommended"].append(_relative([row["value"] for row in rows], rows))
+        for method in rows[0]["values"]:
+            values = [row["values"].get(method) for row in rows]
+            if all(value is not None for value in values):
+                listed[method].append(_relative(values, rows))
+    complete = {name: found for name, found in listed.items() if len(found) == len(cells)}
+    means = {name: float(np.exp(np.mean(np.log(found)))) for name, found in complete.items()}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
+
+
+def _relative(values: list[Any], rows: Rows) -> float:
+    truth = rows[0]["truth"]
+    return max(float(np.mean([(value - truth) ** 2 for value in values])) / truth**2, 1e-16)
+
+
+def alarms(rows: Rows) -> dict[str, Any]:
+    """How often each test fails on sound logs."""
+    sound = [row for row in rows if CELLS[row["cell"]].kind in (COMPLETE, RANDOM)]
+    count = Counter(name for row in sound for name in row["failed"])
+    some = sum(bool(row["failed"]) for row in sound)
+    return {"logs": len(sound), "any": some, "tests": dict(sorted(count.items()))}
+
+
+def record(rows: Rows, before: Rows) -> dict[str, Any]:
+    """All that the page shows."""
+    return {
+        "answers": len(rows),
+        "sets": max(Counter(row["cell"] for row in rows).values()),
+        "settled_on": sum(cell.settles for cell in CELLS.values()),
+        "cells": len({row["cell"] for row in rows}),
+        "kinds": by_kind(rows),
+        "before": by_kind(before),
+        "unseen": [f"defect: {name}" for name in UNSEEN],
+        "errors": errors(rows),
+        "errors_before": errors(before),
+        "alarms": alarms(rows),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--before", type=Path, help="answers of an earlier version, beside them")
+    given = parser.parse_args()
+    reported = [row for row in read(given.answers) if row["purpose"] == "report"]
+    before = read(given.before) if given.before else []
+    KEPT.write_text(json.dumps(record(reported, before), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
