@@ -16,7 +16,7 @@ from typing import Any
 from fuzz_common import fuzz, seeds
 
 import o2td.kernels.lanes
-import o2td.kernels.one
+import o2td.kernels.single_row
 import o2td.solvers.kernels
 
 with seeds("o2td.archive", "o2td.learners", "o2td.solvers", "zipfile") as atheris:

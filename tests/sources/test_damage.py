@@ -13,7 +13,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import O2TDError
-from o2td.sources.ahead import ahead
+from o2td.sources.prefetch import prefetch
 
 
 def _flips(file, joined, want, flips, seed=0):
@@ -84,12 +84,12 @@ def test_reading_ahead_may_be_collected_by_its_own_thread():
         held.clear()  # the last reference: the generator ends here, in its own thread
         yield 1
 
-    held.append(ahead(collecting()))
+    held.append(prefetch(collecting()))
     assert next(held[0]) == 0
     seen = []
     hook, sys.unraisablehook = sys.unraisablehook, lambda found: seen.append(found.exc_value)
     try:
-        thread = next(t for t in threading.enumerate() if t.name == "o2td-ahead")
+        thread = next(t for t in threading.enumerate() if t.name == "o2td-prefetch")
         left.set()
         thread.join(60)
     finally:
@@ -103,12 +103,12 @@ def test_reading_ahead_passes_errors_on_and_stops_when_left():
         yield 1
         raise ValueError("broken")
 
-    items = ahead(broken())
+    items = prefetch(broken())
     assert next(items) == 1
     with pytest.raises(ValueError, match="broken"):
         next(items)
     before = threading.active_count()
-    endless = ahead(iter(int, 1))
+    endless = prefetch(iter(int, 1))
     assert next(endless) == 0
     assert threading.active_count() == before + 1
     endless.close()

@@ -69,7 +69,7 @@ class GradientFamily(Family):
         alone = settle.active or lanes.traced.any() or lanes.mirror.any()
         if alone or not side_by_side(lanes, block):
             return super().driver(lanes, block, settle)
-        from o2td.kernels.side_gradient import drive_side
+        from o2td.kernels.simd_gradient import drive_side
 
         return drive_side
 
@@ -172,7 +172,7 @@ class GradientLearner(TraceLearner):
         plain = self.ordinary and type(self)._fill_rows is GradientLearner._fill_rows
         if not plain or not all(isinstance(x, float) for x in sizes):
             return None
-        from o2td.kernels.one import one_gradient
+        from o2td.kernels.single_row import one_gradient
 
         return cast(Step, one_gradient)
 

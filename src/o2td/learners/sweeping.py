@@ -20,8 +20,8 @@ from o2td.kernels.notes import Notes
 from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
 from o2td.learners.family import parts
-from o2td.learners.follower import Follower, spare
 from o2td.learners.group import Group
+from o2td.learners.metrics_thread import MetricsThread, spare
 from o2td.transitions import Transitions
 
 Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of the metrics it is
@@ -227,7 +227,7 @@ def _run(
             errors(notes, low, high, lanes, *metric, values)
 
     unit = WIDTH // gcd(group.stride, WIDTH)  # records that fill vectors
-    with Follower(work, lambda: int(notes.noted[0]), total, PIECE // each, unit) as follower:
+    with MetricsThread(work, lambda: int(notes.noted[0]), total, PIECE // each, unit) as follower:
         if beside:
             follower.start()
         for low, high in spans:

@@ -52,7 +52,7 @@ class WeightedFamily(Family):
         """Sixteen side by side where lanes share dense rows."""
         if settle.active or not side_by_side(lanes, block):
             return super().driver(lanes, block, settle)
-        from o2td.kernels.side_weighted import drive_side
+        from o2td.kernels.simd_weighted import drive_side
 
         return drive_side
 
@@ -76,7 +76,7 @@ class WeightedLearner(TraceLearner):
         )
         if not plain:
             return None
-        from o2td.kernels.one import one_weighted
+        from o2td.kernels.single_row import one_weighted
 
         return cast(Step, one_weighted)
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError, O2TDError
-from o2td.sources.ahead import ahead
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded, Decoder
 from o2td.sources.mapping import Mapped
 from o2td.sources.partition import owned
 from o2td.sources.parts import Part, files_of
 from o2td.sources.places import Where
+from o2td.sources.prefetch import prefetch
 from o2td.sources.ratio import Ratio
 from o2td.sources.schema import check_schema, kinds_of
 from o2td.sources.sort import PART, ROW, sorted_file
@@ -82,7 +82,7 @@ class LogSource(Source):
         decoder = Decoder(self.mapped, self._ratio.discrete, self._from_flags, middle=low > 0)
         batches: Any = self._sorted_batches(rows) if self._sort else self._batches(low, files, rows)
         if rows >= _AHEAD and all(part.format.threads for part in self._parts):
-            batches = ahead(batches)
+            batches = prefetch(batches)
         decoded = ((part, where, decoder.decode(batch, where)) for part, batch, where in batches)
         found = False
         whole = (low, high) == (0, files)

@@ -12,12 +12,12 @@ _END = object()
 _POLL = 0.05
 
 
-def ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
+def prefetch(items: Iterator[T], depth: int = 2) -> Iterator[T]:
     """The same items, made by a thread that is at most `depth` ahead.
 
     An error of the maker is raised here in its place; leaving early stops the thread.
 
-    >>> list(ahead(iter(range(5))))
+    >>> list(prefetch(iter(range(5))))
     [0, 1, 2, 3, 4]
     """
     ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(depth)
@@ -42,7 +42,7 @@ def ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
         else:
             put(_END)
 
-    thread = threading.Thread(target=make, name="o2td-ahead", daemon=True)
+    thread = threading.Thread(target=make, name="o2td-prefetch", daemon=True)
     thread.start()
     try:
         while True:

@@ -12,7 +12,7 @@ from time import sleep
 from typing import Any
 from weakref import ref
 
-__all__ = ["Follower", "spare"]
+__all__ = ["MetricsThread", "spare"]
 
 PAUSE = 1e-3  # seconds between two looks at what has become ready
 
@@ -24,12 +24,12 @@ def spare() -> int:
 
 
 @cache
-def _jobs() -> SimpleQueue[ref[Follower]]:
+def _jobs() -> SimpleQueue[ref[MetricsThread]]:
     """What threads that stay help with next: to start one takes as long as some hundred errors.
 
     They do not keep it: an interrupt may leave it at any place, also before it is closed.
     """
-    jobs: SimpleQueue[ref[Follower]] = SimpleQueue()
+    jobs: SimpleQueue[ref[MetricsThread]] = SimpleQueue()
 
     def serve() -> None:
         while True:
@@ -43,7 +43,7 @@ def _jobs() -> SimpleQueue[ref[Follower]]:
     return jobs
 
 
-def _help(job: ref[Follower]) -> bool:
+def _help(job: ref[MetricsThread]) -> bool:
     """Do some of it, or wait a little; False: there is nothing left to do."""
     follower = job()
     return follower is not None and follower.help()
@@ -53,7 +53,7 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's
     os.register_at_fork(after_in_child=_jobs.cache_clear)
 
 
-class Follower:
+class MetricsThread:
     """Items 0, 1, ..., total - 1 of some work, of which the first `ready()` can be done by now.
 
     `work(low, high)` does some of them, at most `step` at a time and whole `unit`s where it can.
@@ -101,7 +101,7 @@ class Follower:
             sleep(PAUSE)
         return True
 
-    def __enter__(self) -> Follower:
+    def __enter__(self) -> MetricsThread:
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from o2td import metrics, sweep
 from o2td.domains import garnet
-from o2td.learners import TD, follower, sweeping
-from o2td.learners.follower import Follower
+from o2td.learners import TD, metrics_thread, sweeping
+from o2td.learners.metrics_thread import MetricsThread
 
 
 class Work:
@@ -47,7 +47,7 @@ class Work:
 
 def test_alone_it_does_what_it_waits_for_in_pieces():
     work = Work()
-    with Follower(work, lambda: work.ready, 20, 8, 4) as alone:
+    with MetricsThread(work, lambda: work.ready, 20, 8, 4) as alone:
         alone.finish(-3)
         assert work.pieces == []
         work.ready = 13
@@ -62,13 +62,13 @@ def test_alone_it_does_what_it_waits_for_in_pieces():
 def test_a_step_is_at_least_a_unit():
     work = Work()
     work.ready = 9
-    Follower(work, lambda: work.ready, 9, 0, 4).finish(9)
+    MetricsThread(work, lambda: work.ready, 9, 0, 4).finish(9)
     assert [piece[:2] for piece in work.pieces] == [(0, 4), (4, 8), (8, 9)]
 
 
 def test_the_thread_beside_does_what_is_ready_in_whole_units():
     work = Work()
-    with Follower(work, lambda: work.ready, 23, 8, 4) as beside:
+    with MetricsThread(work, lambda: work.ready, 23, 8, 4) as beside:
         beside.start()
         work.ready = 10
         work.wait(8)
@@ -93,7 +93,7 @@ def test_both_share_what_is_left_and_each_item_is_done_once():
             go_on.set()
 
     work.ready = 6
-    with Follower(slow, lambda: work.ready, 6, 1) as shared:
+    with MetricsThread(slow, lambda: work.ready, 6, 1) as shared:
         shared.start()
         assert begun.wait(30)
         shared.finish(6)  # it waits for the one that the thread has
@@ -112,7 +112,7 @@ def test_it_waits_only_for_what_comes_before():
             assert go_on.wait(30)
         work(low, high)
 
-    with Follower(slow, lambda: work.ready, 4, 2) as beside:
+    with MetricsThread(slow, lambda: work.ready, 4, 2) as beside:
         work.ready = 2
         beside.finish(2)
         beside.start()
@@ -133,7 +133,7 @@ def test_an_error_is_raised_here_wherever_it_happened(there):
         failed.set()
         raise ZeroDivisionError
 
-    with Follower(fails, lambda: 1, 3, 1) as beside:
+    with MetricsThread(fails, lambda: 1, 3, 1) as beside:
         if there:
             beside.start()
             assert failed.wait(30)
@@ -145,11 +145,11 @@ def test_an_error_is_raised_here_wherever_it_happened(there):
 def test_what_is_left_is_not_followed_for_ever():
     """As after an error elsewhere: the thread is free for others."""
     work, other = Work(), Work()
-    with Follower(work, lambda: 0, 5, 1) as left:
-        for _ in range(max(1, follower.spare())):
+    with MetricsThread(work, lambda: 0, 5, 1) as left:
+        for _ in range(max(1, metrics_thread.spare())):
             left.start()
     other.ready = 1
-    with Follower(other, lambda: other.ready, 1, 1) as after:
+    with MetricsThread(other, lambda: other.ready, 1, 1) as after:
         after.start()
         other.wait(1)
     assert work.pieces == []
@@ -158,13 +158,13 @@ def test_what_is_left_is_not_followed_for_ever():
 def test_what_is_forgotten_is_neither_followed_nor_kept():
     """As after a second interrupt, which comes before it is closed."""
     work, other = Work(), Work()
-    left = [Follower(work, lambda: 0, 5, 1) for _ in range(max(1, follower.spare()) + 1)]
+    left = [MetricsThread(work, lambda: 0, 5, 1) for _ in range(max(1, metrics_thread.spare()) + 1)]
     for one in left:
         one.start()
     kept = [weakref.ref(one) for one in left]
     del one, left
     other.ready = 1
-    with Follower(other, lambda: other.ready, 1, 1) as after:
+    with MetricsThread(other, lambda: other.ready, 1, 1) as after:
         after.start()
         other.wait(1)
     for _ in range(30_000):
@@ -181,7 +181,7 @@ class Interrupt:
         self.left = n
 
     def __call__(self, frame, event, arg):
-        if frame.f_code.co_filename not in (follower.__file__, threading.__file__):
+        if frame.f_code.co_filename not in (metrics_thread.__file__, threading.__file__):
             return None
         self.left -= event != "call"
         if self.left == 0:
@@ -194,7 +194,7 @@ def interrupted(n):
     ready, before = [4], sys.gettrace()
     sys.settrace(Interrupt(n))
     try:
-        with Follower(lambda low, high: sleep(2e-4), lambda: ready[0], 12, 2) as both:
+        with MetricsThread(lambda low, high: sleep(2e-4), lambda: ready[0], 12, 2) as both:
             both.start()
             both.finish(2)
             ready[0] = 12
@@ -213,7 +213,7 @@ def test_an_interrupt_at_any_place_leaves_the_thread_beside_free():
     while interrupted(n):
         work = Work()
         work.ready = 1
-        with Follower(work, lambda done=work: done.ready, 1, 1) as after:
+        with MetricsThread(work, lambda done=work: done.ready, 1, 1) as after:
             after.start()
             work.wait(1)
         n += 1
@@ -221,10 +221,10 @@ def test_an_interrupt_at_any_place_leaves_the_thread_beside_free():
 
 
 def test_processors_beside_this_one(monkeypatch):
-    assert 0 <= follower.spare() < (os.cpu_count() or 1)
+    assert 0 <= metrics_thread.spare() < (os.cpu_count() or 1)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert follower.spare() == 0
+    assert metrics_thread.spare() == 0
 
 
 def curves(seed):
@@ -244,11 +244,11 @@ def test_sweeps_in_threads_of_the_user_share_the_helpers(monkeypatch):
 
 FORKING = """
 import multiprocessing, threading, warnings
-from o2td.learners.follower import Follower
+from o2td.learners.metrics_thread import MetricsThread
 
 def done_by_another(_):
     done = threading.Event()
-    with Follower(lambda low, high: done.set(), lambda: 1, 1, 1) as beside:
+    with MetricsThread(lambda low, high: done.set(), lambda: 1, 1, 1) as beside:
         beside.start()
         return done.wait(20)
 
@@ -276,13 +276,13 @@ def test_a_forked_process_starts_threads_of_its_own():
 
 ENDING = """
 import atexit, threading
-from o2td.learners.follower import Follower
+from o2td.learners.metrics_thread import MetricsThread
 
 done = []
 atexit.register(lambda: print(*done))
 
 def do(word):
-    with Follower(lambda low, high: done.append(word), lambda: 1, 1, 1) as beside:
+    with MetricsThread(lambda low, high: done.append(word), lambda: 1, 1, 1) as beside:
         beside.start()
         beside.finish(1)
 
@@ -305,10 +305,10 @@ def test_it_works_also_when_the_interpreter_ends(early):
 
 LEAVING = """
 import threading
-from o2td.learners.follower import Follower
+from o2td.learners.metrics_thread import MetricsThread
 
 def for_ever():
-    with Follower(lambda low, high: None, lambda: 0, 1, 1) as beside:
+    with MetricsThread(lambda low, high: None, lambda: 0, 1, 1) as beside:
         beside.start()
         started.set()
         threading.Event().wait()

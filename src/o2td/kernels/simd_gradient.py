@@ -13,7 +13,7 @@ from o2td.compiled import njit
 from o2td.kernels.columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, block_end
 from o2td.kernels.notes import note
-from o2td.kernels.side import differences, room_for
+from o2td.kernels.simd import differences, room_for
 from o2td.kernels.vectors import WIDTH, aligned, fade, slide, slide_both
 from o2td.kernels.weighted import FASTMATH, HUGE
 
