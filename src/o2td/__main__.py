@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from o2td.cli.main import main
+__all__ = ["start"]
+
+_INTERRUPTED = 130
+
+
+def start() -> int:
+    """Run the command line; an interrupt while it is still being imported is one, too."""
+    try:
+        from o2td.cli.main import main
+
+        return main()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start())
