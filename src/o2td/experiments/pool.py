@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -124,7 +125,27 @@ def _parallel(
         parallel = joblib.Parallel(
             return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
         )
-        yield from parallel(calls())
+        with _deaf() if cluster is None and workers > 1 else contextlib.nullcontext():
+            outcomes = parallel(calls())
+        yield from outcomes
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes and threads started here hear no Ctrl-C: this one hears it, and ends them.
+
+    A terminal sends it to all of them, and each would write a traceback of its own.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    loky = import_extra("joblib.externals.loky.backend.resource_tracker", extra="experiments")
+    loky.ensure_running()  # its start would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _handed(

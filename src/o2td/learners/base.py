@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
-from o2td.arrays import Floats, freeze, points
+from o2td.arrays import Floats, as_array, freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
@@ -36,6 +36,7 @@ from o2td.learners.parameters import (
     whole_signature,
 )
 from o2td.learners.step_sizes import rule_of
+from o2td.learners.threads import OneAtATime
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -66,7 +67,7 @@ class Axes(TypedDict, total=False):
     initial_theta: npt.ArrayLike | None
 
 
-class Learner:
+class Learner(OneAtATime):
     """An online learner of O(d) a step. Subclasses are in files of their own.
 
     A subclass belongs to a `family`, names the fields of `Transitions` that it cannot do without in
@@ -108,6 +109,7 @@ class Learner:
 
     def reset(self) -> Self:
         """Forget everything learned; parameters stay."""
+        self._at_rest()
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._carried: Floats = np.zeros(CARRIED)
         self._memory: Memory = {}
@@ -124,12 +126,16 @@ class Learner:
 
     def partial_fit(self, transitions: Transitions) -> Self:
         """Learn from every row in order; any split of the rows gives what one call gives."""
-        if self._check(transitions):
-            group = Group([self])
-            for block in transitions.chunks(BLOCK):
-                group.advance(block, [block], self.steps)
-            if self._diverged[0] >= 0:
-                self._unbind()
+        self._hold()
+        try:
+            if self._check(transitions):
+                group = Group([self])
+                for block in transitions.chunks(BLOCK):
+                    group.advance(block, [block], self.steps)
+                if self._diverged[0] >= 0:
+                    self._unbind()
+        finally:
+            self._busy.release()
         return self
 
     def learn_one(
@@ -146,16 +152,17 @@ class Learner:
 
         `fields`: `target_prob`, `behavior_prob`, `interest`, `state` where the method uses them.
         """
-        step = self._step
-        if step is None:
-            step = self._bind()
         if not fields:
+            self._hold()
             try:
+                step = self._step or self._bind()
                 mark = 0 if start is False else _MARKS[start]
                 if step(self._packed, phi, next_phi, reward, discount, rho, mark) == 1:
                     return self
-            except (KeyError, TypeError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 pass  # another dtype, read-only, not contiguous: to be converted
+            finally:
+                self._busy.release()
         return self._learn_row(phi, reward, next_phi, discount, rho, start, fields)
 
     def _learn_row(
@@ -175,8 +182,10 @@ class Learner:
         for name, value in given.items():
             if not hasattr(value, "tocsr"):
                 widen = np.atleast_2d if "phi" in name else np.atleast_1d
-                given[name] = widen(np.asarray(value))
-        row = Transitions(reward=reward, discount=discount, start=np.atleast_1d(start), **given)
+                given[name] = widen(as_array(name, value))
+        row = Transitions(
+            reward=reward, discount=discount, start=np.atleast_1d(as_array("start", start)), **given
+        )
         return self.partial_fit(row)
 
     def _bind(self) -> Step:
@@ -216,7 +225,7 @@ class Learner:
         return copy.deepcopy(self)  # a shallow one would learn into the same arrays
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {k: v for k, v in self.__dict__.items() if k != "_packed"}
+        state = {k: v for k, v in self.__dict__.items() if k not in ("_packed", "_busy")}
         return {**state, "_carried": self._carried.copy(), "_step": None}
 
     def fit(self, transitions: Transitions) -> Self:
@@ -325,6 +334,7 @@ class Learner:
 
         Empty before the first row, when the number of features is not known.
         """
+        self._at_rest()
         return freeze(self._predicting.copy())
 
     @property
@@ -365,6 +375,7 @@ class Learner:
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
             )
+        self._at_rest()
         theta = self._predicting
         rows, single = points(phi, len(theta))
         values = np.asarray(rows @ theta)
@@ -415,6 +426,7 @@ class Learner:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
+        self._at_rest()
         given = {k: to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
         header = {"algorithm": type(self).__name__, "parameters": given}
         arrays = {f"arrays.{k}": v for k, v in self._arrays.items()}

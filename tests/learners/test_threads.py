@@ -1,0 +1,150 @@
+"""One learner in several threads, and after a fork: it works or refuses by name, never a mixture."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import o2td
+from o2td import domains
+from o2td.errors import InputError
+
+ROWS = domains.random_mdp(states=20, features=15).sample(150_000, seed=0)
+NAMES = ["TD", "ETD", "TDRC", "GTD2MP", "O2TD"]
+
+
+def again(learner: Any) -> Any:
+    return pickle.loads(pickle.dumps(learner))  # noqa: S301
+
+
+def made(name: str) -> Any:
+    return o2td.registry.LEARNERS[name](step_size=1e-3)
+
+
+def meanwhile(
+    learner: Any, act: Callable[[], Any], rows: o2td.Transitions = ROWS, turns: int = 30
+) -> tuple[int, int, list[Any]]:
+    """Do something again and again while another thread learns: what each did, and refusals."""
+    done, refused = [0, 0], []
+    begun = threading.Event()
+
+    def often() -> None:
+        for _ in range(turns):
+            try:
+                learner.partial_fit(rows)
+                done[0] += 1
+            except InputError as error:
+                refused.append(error)
+            begun.set()
+
+    other = threading.Thread(target=often)
+    other.start()
+    begun.wait()
+    while other.is_alive():
+        try:
+            act()
+            done[1] += 1
+        except InputError as error:
+            refused.append(error)
+    other.join()
+    return done[0], done[1], refused
+
+
+def blocks(first: int, rows: int) -> o2td.Transitions:
+    """Rows that touch three features of their own: whole batches of such kinds may come in any order."""
+    rng = np.random.default_rng(first)
+    phi = np.zeros((rows, 6))
+    phi[:, first : first + 3] = rng.normal(size=(rows, 3))
+    start = np.arange(rows) == 0
+    return o2td.Transitions(phi, rng.normal(size=rows), phi[::-1], 0.9, start=start)
+
+
+@pytest.mark.parametrize("name", ["TD", "ETD", "TDRC", "GTD2MP"])
+def test_two_threads_never_leave_a_mixture(name: str) -> None:
+    """With traces, rows of one batch between those of another would carry its features into both."""
+    kind = o2td.registry.LEARNERS[name]
+    large, small = blocks(0, 100_000), blocks(3, 50)
+    learner = kind(step_size=1e-4, trace=0.9)
+    learner.partial_fit(large)
+    many, few, refused = meanwhile(learner, lambda: learner.partial_fit(small), large)
+    assert refused
+    assert "learning in another thread" in str(refused[0])
+    assert name in str(refused[0])
+    alone = kind(step_size=1e-4, trace=0.9)
+    for _ in range(1 + many):
+        alone.partial_fit(large)
+    for _ in range(few):
+        alone.partial_fit(small)
+    np.testing.assert_array_equal(learner.theta, alone.theta)
+
+
+@pytest.mark.parametrize("act", ["predict", "theta", "save", "learn_one", "reset", "fit"])
+def test_what_is_half_learned_is_not_shown_or_changed(act: str, tmp_path: Any) -> None:
+    learner = made("TD").partial_fit(ROWS[:1])
+    phi = np.array(ROWS.phi[0])
+    acts: dict[str, Callable[[], Any]] = {
+        "predict": lambda: learner.predict(phi),
+        "theta": lambda: learner.theta,
+        "save": lambda: learner.save(tmp_path / "learner.npz"),
+        "learn_one": lambda: learner.learn_one(phi, 0.0, phi, 0.9),
+        "reset": lambda: learner.reset(),
+        "fit": lambda: learner.fit(ROWS[:1]),
+    }
+    assert meanwhile(learner, acts[act])[2]
+
+
+def test_a_learner_for_each_thread_learns_as_if_alone() -> None:
+    learners = [made(name) for name in NAMES]
+    threads = [threading.Thread(target=one.partial_fit, args=(ROWS,)) for one in learners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name, one in zip(NAMES, learners, strict=True):
+        np.testing.assert_array_equal(one.theta, made(name).partial_fit(ROWS).theta)
+
+
+def test_an_error_and_a_copy_leave_it_free() -> None:
+    learner = made("TD").partial_fit(ROWS[:10])
+    with pytest.raises(InputError):
+        learner.partial_fit(None)
+    with pytest.raises(InputError):
+        learner.learn_one([], 0.0, [], 0.9)
+    for other in (copy.copy(learner), copy.deepcopy(learner), again(learner)):
+        assert other._busy is not learner._busy
+        np.testing.assert_array_equal(
+            other.partial_fit(ROWS[:50]).theta, copy.deepcopy(learner).partial_fit(ROWS[:50]).theta
+        )
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("busy", [False, True])
+def test_after_a_fork_it_goes_on_or_refuses(busy: bool) -> None:
+    learner = made("TD").partial_fit(ROWS[:1000])
+    wanted = copy.deepcopy(learner).partial_fit(ROWS[:1000]).theta
+    if busy:
+        learner._hold()  # as another thread would in the middle of a row
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            answer = (
+                b"same"
+                if np.array_equal(learner.partial_fit(ROWS[:1000]).theta, wanted)
+                else b"other"
+            )
+        except InputError:
+            answer = b"refused"
+        os.write(writer, answer)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 10) == (b"refused" if busy else b"same")
+    os.close(reader)
+    os.close(writer)
