@@ -22,10 +22,16 @@ FOR_USERS = {
         "save", "set_params", "solve", "update",
     },
     "Emphasis": set(),
+    "BehaviorModel": set(),
+    "LogRows": {"starts"},
+    "ValueModel": {"action_values", "predict", "save"},
     "Transitions": {"chunks", "concatenate", "from_table", "retargeted", "rows"},
 }  # fmt: skip
 # Made by functions from arguments that these have checked; users call methods of them.
-MADE = {"BehaviorModel", "LogSource", "MinariSource", "RolloutSource", "Source", "ValueModel"}
+MADE = {
+    "BehaviorModel", "Estimate", "Evaluation", "Finding", "Learner", "LogRows", "LogSource", "Results",
+    "Solver", "Source", "Transformer", "ValueModel",
+}  # fmt: skip
 # They run for minutes whatever they are given.
 LONG = {"reproduce", "run_studies", "tune"}
 
@@ -93,7 +99,7 @@ def of_function(path: str, value: Any) -> Iterator[Target]:
 
 
 def of_class(path: str, kind: Any) -> Iterator[Target]:
-    if issubclass(kind, Exception):
+    if issubclass(kind, Exception) or inspect.isabstract(kind) or getattr(kind, "_is_protocol", 0):
         return
     found = signature(kind)
     exempt = SKLEARN if "sklearn" in path else ()

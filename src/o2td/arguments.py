@@ -36,6 +36,7 @@ Kind = TypeVar("Kind")
 
 MAX_SHOWN = 60  # characters of a value in a message
 MAX_LISTED = 1_000_000
+MAX_NAME = 255 - 32  # bytes of a file's name, and room for that of a temporary one
 _INFINITY = float("inf")
 _LARGEST = 1.7976931348623157e308
 
@@ -203,7 +204,12 @@ def some_path(name: str, value: object) -> Path:
     if isinstance(value, (str, os.PathLike)) and value != "":
         given = os.fspath(value)
         if isinstance(given, str) and "\0" not in given:
-            return Path(given)
+            found = Path(given)
+            if max(map(len, map(os.fsencode, found.parts)), default=0) > MAX_NAME:
+                raise InputError(
+                    f"{name} holds a name of more than {MAX_NAME} bytes: {shown(given)}"
+                )
+            return found
     raise InputError(f"{name} must be the path of a file or folder, got {shown(value)}")
 
 

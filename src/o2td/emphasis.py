@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import choice
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.transitions import Transitions
@@ -162,8 +163,7 @@ class Omega(Emphasis):
     def __init__(
         self, reading: str = "sample", step_size: float = 0.05, floor: float = 0.05
     ) -> None:
-        if reading not in READINGS:
-            raise InputError(f"omega must be one of {', '.join(READINGS)}; got {reading!r}")
+        choice("omega", reading, tuple(READINGS))
         numbers = all(isinstance(x, (int, float, np.number)) for x in (step_size, floor))
         if not numbers or not 0.0 < step_size <= 1.0 or not 0.0 < floor <= 1.0:
             raise InputError(

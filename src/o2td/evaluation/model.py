@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive, features
-from o2td.arrays import Floats
+from o2td.arrays import Floats, as_array, as_numbers
 from o2td.errors import FormatError, InputError
 from o2td.evaluation.basis import apply
 from o2td.sources import Source
@@ -97,7 +97,7 @@ class ValueModel:
         probabilities
             (n, A), the target's probabilities in each row; only action values need them.
         """
-        table = np.asarray(rows)
+        table = _points(rows)
         if not self.of_actions:
             return self._product(table, self.theta[:, None])[:, 0]
         if probabilities is None:
@@ -105,7 +105,7 @@ class ValueModel:
                 f"model: {self.method} gives action values; pass the policy's probabilities of"
                 f" {len(self.theta)} actions in each row, or use action_values"
             )
-        weight = np.asarray(probabilities, dtype=np.float64)
+        weight = as_numbers("probabilities", probabilities)
         if weight.shape != (len(table), len(self.theta)):
             raise InputError(
                 f"probabilities: shape {weight.shape}, expected {(len(table), len(self.theta))}"
@@ -125,7 +125,7 @@ class ValueModel:
         >>> {name: column.tolist() for name, column in model.table([1, 0]).items()}
         {'value': [1, 0], 'predicted_value': [2.0, 0.5]}
         """
-        inputs = np.asarray(rows)
+        inputs = _points(rows)
         each = inputs[:, None] if inputs.ndim == 1 else inputs
         found: dict[str, Any] = {name: each[:, j] for j, name in enumerate(self.inputs)}
         name = "value"
@@ -142,7 +142,7 @@ class ValueModel:
         """Action values (n, A) of rows of observations or of states."""
         if not self.of_actions:
             raise InputError(f"model: {self.method} has values of states, not of actions")
-        return self._product(np.asarray(rows), self.theta.T)
+        return self._product(_points(rows), self.theta.T)
 
     def _product(self, rows: npt.NDArray[Any], weights: Floats) -> Floats:
         """`phi(rows) weights`, a bounded number of rows at a time."""
@@ -219,3 +219,13 @@ def load_model(path: str | os.PathLike[str]) -> ValueModel:
         raise FormatError(
             f"{os.fspath(path)}: does not hold a value model ({error}); restore it from a copy"
         ) from None
+
+
+def _points(rows: Any) -> npt.NDArray[Any]:
+    """Rows of observations (n, k), or states (n,)."""
+    given = as_array("rows", rows)
+    if given.ndim not in (1, 2):
+        raise InputError(
+            f"rows must be (n, k) observations or (n,) states, got shape {given.shape}"
+        )
+    return given

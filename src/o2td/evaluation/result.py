@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2td import terminal
+from o2td.arguments import file_path, some_path, switch, text, whole
 from o2td.arrays import Floats
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.log_test import Finding
@@ -125,6 +126,7 @@ class Evaluation:
         return self.estimates[0]
 
     def __getitem__(self, method: str) -> Estimate:
+        text("method", method)
         for estimate in self.estimates:
             if estimate.method == method:
                 return estimate
@@ -210,6 +212,8 @@ class Evaluation:
 
     def to_json(self, indent: int | None = None) -> str:
         """`as_dict` as JSON text; never NaN."""
+        if indent is not None:
+            indent = whole("indent", indent, 0, 100)
         document = json.dumps(self.as_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
         return terminal.printable_json(document)
 
@@ -219,7 +223,7 @@ class Evaluation:
         """Write the page for people, one HTML file without anything beside it."""
         from o2td.atomic import write_bytes
 
-        target = Path(path)
+        target = file_path("path", path)
         write_bytes(target, self._page())
         return target
 
@@ -249,8 +253,8 @@ class Evaluation:
         """
         from o2td.evaluation.output import check_folder, values_writer, write_folder
 
-        target = Path(folder)
-        check_folder(target, force)
+        target = some_path("folder", folder)
+        check_folder(target, switch("force", force))
         files: dict[str, Any] = {"evaluation.json": self.to_json().encode()}
         if self.model is not None:
             parts = self.starts if states is None else states

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
+from o2td.arguments import choice
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError, NoAnswerError
 from o2td.exact.system import finite, system
@@ -147,8 +148,7 @@ def quadratic(problem: Problem, objective: str, form: str = "target") -> Compres
 
 def _bellman(problem: Problem, form: str) -> tuple[Any, Floats]:
     """`(I - P_gamma) Phi` and `R`, under the target, or under the behaviour for Dann's form."""
-    if form not in ("target", "dann"):
-        raise InputError(f'form is "target" or "dann", got {form!r}')
+    choice("form", form, ("target", "dann"))
     s = system(problem)
     if form == "target":
         return s.delta, s.reward

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from o2td._version import __version__
+from o2td.arguments import instance
 from o2td.errors import InputError
 from o2td.experiments.spec import AlgorithmSpec, Spec
 from o2td.experiments.validate import suggestion
@@ -158,6 +159,7 @@ def cases(spec: Spec) -> list[Case]:
 
 def cells(spec: Spec) -> list[Cell]:
     """All settings of all algorithms, names and parameters checked."""
+    instance("spec", spec, Spec, "a Spec, such as load_spec gives")
     found = []
     for k, entry in enumerate(spec.algorithms):
         kind, name, accepted = algorithm(k, entry)

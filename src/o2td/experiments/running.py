@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from o2td import terminal
+from o2td.arguments import switch, text, whole
 from o2td.errors import InputError, import_extra
 from o2td.experiments.planning import Cell, Shard, cells, plan
 from o2td.experiments.pool import compute
@@ -37,6 +38,7 @@ from o2td.registry import SOLVERS
 __all__ = ["Failure", "RunReport", "run", "run_shards"]
 
 _QUICK = 5.0  # seconds of work below which starting other processes costs more than it saves
+MAX_WORKERS = 10_000
 _MAX_CHECKED = 8  # cases whose problem is built beforehand, so that a mistake shows at once
 
 
@@ -116,6 +118,10 @@ def run(
     >>> folder.cleanup()
     """
     shards = plan(spec)
+    if progress is not None:
+        switch("progress", progress)
+    if dask is not None:
+        text("dask", dask)
     check_algorithms(cells(spec), spec)
     store = Store(out)
     report = run_shards(shards, store, spec.name, workers=workers, dask=dask, progress=progress)
@@ -199,9 +205,7 @@ def _check_problems(shards: Sequence[Shard]) -> None:
 
 def _workers(missing: Sequence[Shard], workers: int | None) -> int:
     if workers is not None:
-        if workers < 1:
-            raise InputError(f"workers: {workers}; give at least 1")
-        return workers
+        return whole("workers", workers, 1, MAX_WORKERS)
     if sum(shard.seconds for shard in missing) < _QUICK:
         return 1
     joblib = import_extra("joblib", extra="experiments")

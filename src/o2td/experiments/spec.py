@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from o2td.arguments import text
+from o2td.arguments import some_path, text
 from o2td.errors import InputError
 from o2td.experiments.validate import check, check_depth, short, suggestion
 
@@ -243,10 +243,12 @@ def load_spec(source: str | Path, *, where: str | None = None) -> Spec:
     Traceback (most recent call last):
     o2td.errors.InputError: spec: rusn: unknown key, did you mean 'runs'?
     """
+    if where is not None:
+        text("where", where)
     if isinstance(source, str) and "\n" in source:
         name, data = where or "spec", source.encode(errors="surrogatepass")
     else:
-        path = Path(source)
+        path = some_path("source", source)
         name = where or path.name
         try:
             with path.open("rb") as file:

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from o2td.arguments import choice, some_path
+from o2td.arguments import choice, listed, some_path, text
 from o2td.atomic import folder_lock, sweep_temporaries, write_bytes
 from o2td.errors import FormatError, InputError, O2TDError
 from o2td.experiments.files import MAX_BYTES, File, decode
@@ -114,7 +114,8 @@ class Store:
     def check(self, ids: Collection[str], folder: str = "runs") -> tuple[set[str], dict[str, str]]:
         """Those of `ids` that are done, and what is wrong with those that are there but broken."""
         good, broken = set(), {}
-        for shard_id in sorted(self.ids(folder).intersection(ids)):
+        asked = {text("ids", one) for one in listed("ids", ids, "names")}
+        for shard_id in sorted(self.ids(folder) & asked):
             try:
                 self.read(shard_id, folder)
                 good.add(shard_id)
@@ -198,14 +199,18 @@ class Store:
 
     def _file(self, shard_id: str, folder: str) -> Path:
         name = f"{shard_id}.parquet"
-        if folder not in FOLDERS or not _NAME.fullmatch(name):
+        choice("folder", folder, FOLDERS)
+        if not _NAME.fullmatch(name):
             raise InputError(f"{self.path}: {folder}/{name} cannot be a result file")
         return self.path / folder / name
 
     def _entries(self, folder: str) -> list[tuple[str, int]]:
         found = []
         choice("folder", folder, FOLDERS)
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.path / folder) as entries:
+        with (
+            contextlib.suppress(FileNotFoundError, NotADirectoryError),
+            os.scandir(self.path / folder) as entries,
+        ):
             for entry in entries:
                 if _NAME.fullmatch(entry.name):
                     found.append((entry.name, entry.stat(follow_symlinks=False).st_size))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2td.arguments import choice, instance
+from o2td.arguments import choice, instance, listed, text
 from o2td.errors import InputError, import_extra
 from o2td.experiments.files import File
 from o2td.experiments.planning import plan
@@ -64,7 +64,8 @@ def results(
     if ids is None:
         files = opened.files("runs", experiment)
     else:
-        files = (opened.read(name) for name in ids if name in stored)
+        names = [text("ids", name) for name in listed("ids", ids, "names")]
+        files = (opened.read(name) for name in names if name in stored)
     frames = [rows_of(file) for file in files]
     if not frames:
         what = f"of {experiment} " if experiment else ""
@@ -114,7 +115,10 @@ def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataF
     """
     polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
-    joined: pl.DataFrame = polars.concat([opened.read(name, "studies").frame() for name in ids])
+    names = [text("ids", name) for name in listed("ids", ids, "names")]
+    if not names:
+        raise InputError("ids must name at least one part of a study")
+    joined: pl.DataFrame = polars.concat([opened.read(name, "studies").frame() for name in names])
     return joined
 
 

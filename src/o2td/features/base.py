@@ -200,6 +200,8 @@ class Transformer:
 
         The class is found by its registered name, never by an import path.
         """
+        if not isinstance(state, Mapping):
+            raise FormatError(f"feature map: the stored state is damaged ({shown(state)})")
         try:
             header, arrays = state["header"], state["arrays"]
             name, version, fitted = header["feature"], header["version"], header["fitted"]

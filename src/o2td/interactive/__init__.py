@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from o2td._version import __version__
+from o2td.arguments import file_path, instance, listed, text
 from o2td.atomic import write_bytes
 from o2td.errors import InputError
 from o2td.problem import Problem
@@ -60,7 +61,7 @@ def write(path: str | Path, problems: Sequence[Problem], title: str | None = Non
     ...     made.stat().st_size > 10_000
     True
     """
-    path = Path(path)
+    path = file_path("path", path)
     write_bytes(path, page(problems, title).encode())
     return path
 
@@ -83,31 +84,34 @@ def page(problems: Sequence[Problem], title: str | None = None, back: str = "") 
     >>> "<title>Baird</title>" in interactive.page([domains.baird()], title="Baird")
     True
     """
+    heading = text("title", "Every method is an oblique projection" if title is None else title)
+    text("back", back)
     given = {
-        "problems": [_plain(problem) for problem in problems],
+        "problems": [_plain(problem) for problem in listed("problems", problems, "problems")],
         "methods": [
             {"key": key, "label": label, **look(name)._asdict()}
             for key, (label, name) in _METHODS.items()
         ],
     }
     home = files(__package__)
-    text = {name: home.joinpath(name).read_text("utf-8") for name in (*_SCRIPTS, "page.css")}
+    parts = {name: home.joinpath(name).read_text("utf-8") for name in (*_SCRIPTS, "page.css")}
     # Nothing inside a script may look like its end.
     data = json.dumps(given, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return Template(home.joinpath("page.html").read_text("utf-8")).substitute(
-        title=html.escape(title or "Every method is an oblique projection"),
-        style=text["page.css"].strip(),
+        title=html.escape(heading),
+        style=parts["page.css"].strip(),
         version=__version__,
         back=f' · <a href="{html.escape(back, quote=True)}">the chapter of the book</a>'
         if back
         else "",
         problems=data,
-        script="\n".join(text[name].strip() for name in _SCRIPTS),
+        script="\n".join(parts[name].strip() for name in _SCRIPTS),
     )
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
     """A problem as numbers and lists, refused where a page could not show it."""
+    instance("problems", problem, Problem, "finite problems")
     sizes = (problem.n_states, problem.n_actions, problem.d)
     for (what, most), size in zip(MOST.items(), sizes, strict=True):
         if size > most:

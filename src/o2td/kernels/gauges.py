@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.kernels.gradient_sparse import dot_active, trace_sparse
 from o2td.kernels.rows import add_row, dot_row, dphi_moments, norm_of
 from o2td.kernels.weighted import FASTMATH

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload, register_jitable
 
 from o2td.arrays import Floats
+from o2td.compiled import njit
 from o2td.kernels.lanes import advance, block_end
 from o2td.kernels.notes import note
 from o2td.kernels.weighted import FASTMATH

@@ -159,7 +159,7 @@ class Learner(OneAtATime):
                 mark = 0 if start is False else _MARKS[start]
                 if step(self._packed, phi, next_phi, reward, discount, rho, mark) == 1:
                     return self
-            except (KeyError, TypeError, ValueError, OverflowError):
+            except Exception:  # noqa: S110
                 pass  # another dtype, read-only, not contiguous: to be converted
             finally:
                 self._busy.release()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from o2td.arguments import choice
 from o2td.errors import InputError
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientAxes, GradientLearner
@@ -47,8 +48,8 @@ class GTD2(GradientLearner):
     ) -> None:
         self.form = form
         super().__init__(step_size, **axes)
-        if form not in (None, "sampled", "expanded"):
-            raise InputError(f'form must be "sampled", "expanded" or None, got {form!r}')
+        if form is not None:
+            choice("form", form, ("sampled", "expanded"))
         if form == "expanded" and not self.ordinary:
             raise InputError(
                 'form="expanded" holds for uniform emphasis, one lambda and traces that pass on the'

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from o2td.arguments import switch
 from o2td.arrays import Floats
 from o2td.emphasis import pair_moments
 from o2td.errors import InputError
@@ -75,8 +76,8 @@ class ResidualGradient(Learner):
         double: bool | None = None,
         **axes: Unpack[Axes],
     ) -> None:
-        if double not in (None, True, False):
-            raise InputError(f"double must be True, False or None, got {double!r}")
+        if double is not None:
+            double = switch("double", double)
         self.step_size = as_step_size("step_size", step_size)
         self.double = double
         super().__init__(**axes)

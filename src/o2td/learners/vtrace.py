@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Unpack
 
+from o2td.arguments import switch
 from o2td.learners.parameters import positive
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import WeightAxes
@@ -48,7 +49,7 @@ class VTrace(WeightedLearner):
         clip_update: bool = False,
         **axes: Unpack[WeightAxes],
     ) -> None:
-        self.clip_update = bool(clip_update)
+        self.clip_update = switch("clip_update", clip_update)
         super().__init__(step_size, clip=positive("clip", clip), **axes)
 
     def correction(self, rho: Any) -> Any:

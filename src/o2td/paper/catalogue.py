@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import NamedTuple
 
+from o2td.arguments import text
 from o2td.errors import InputError
 from o2td.experiments.spec import Spec, load_spec
 from o2td.experiments.validate import suggestion
@@ -40,7 +41,7 @@ def spec(name: str, profile: str | None = None) -> Spec:
     >>> spec("fig-random-seq", profile="full").runs
     200
     """
-    if name not in specs():
+    if text("name", name) not in specs():
         raise InputError(f"no experiment {name!r}, {suggestion(name, specs())}")
     return load_spec((_SPECS / f"{name}.toml").read_text(), where=name).profile(profile)
 

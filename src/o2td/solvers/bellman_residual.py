@@ -19,7 +19,7 @@ from typing import Self
 
 import numpy as np
 
-from o2td.arguments import choice, number
+from o2td.arguments import choice, number, switch
 from o2td.errors import InputError
 from o2td.linear_algebra import Solution, conclude, solve, triangle
 from o2td.model import Model
@@ -65,6 +65,7 @@ class BellmanResidual(Solver):
         choice("sampling", sampling, ("auto", "double", "aggregated", "single"))
         choice("weighting", weighting, ("normalized", "ordinary"))
         number("ridge", ridge, low=0.0)
+        switch("weighted", weighted)
         if not weighted and sampling in ("double", "single"):
             raise InputError(
                 f'weighted=False needs states: pass sampling="aggregated", not {sampling!r}'

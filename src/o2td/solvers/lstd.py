@@ -65,7 +65,7 @@ class LSTD(Solver):
         ridge: float = 0.0,
         rho_on: str = "difference",
     ) -> None:
-        if trace != "auto":
+        if not isinstance(trace, str) or trace != "auto":
             trace = unit("trace", trace)
         number("ridge", ridge, low=0.0)
         choice("rho_on", rho_on, ("difference", "target"))

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import number
-from o2td.arrays import as_rows
+from o2td.arguments import number, whole
+from o2td.arrays import MAX_FEATURES, as_array, as_numbers, as_rows, in_memory
 from o2td.errors import InputError, NoAnswerError
 from o2td.linear_algebra import Solution, solve
 from o2td.model import Model
@@ -55,7 +55,8 @@ class LSTDQ(Solver):
     def features(phi: Any, action: Any, n_actions: int) -> Any:
         """`phi(s, a)` (n, A·d): the features of the state in the block of the action, else zero."""
         rows = as_rows("phi", phi)
-        taken = np.asarray(action)
+        taken = as_array("action", action)
+        n_actions = whole("n_actions", n_actions, 1, MAX_FEATURES // rows.shape[1])
         if taken.shape != rows.shape[:1] or taken.dtype.kind not in "iu":
             raise InputError(f"action must be integers of shape {rows.shape[:1]}")
         bad = (taken < 0) | (taken >= n_actions)
@@ -64,13 +65,14 @@ class LSTDQ(Solver):
             raise InputError(
                 f"action is {taken[row]} in row {row}: it must be in 0..{n_actions - 1}"
             )
-        return _blocks(rows, np.eye(n_actions)[taken])
+        with in_memory("n_actions", n_actions):
+            return _blocks(rows, (taken[:, None] == np.arange(n_actions)).astype(np.float64))
 
     @staticmethod
     def next_features(next_phi: Any, next_target_probs: Any) -> Any:
         """`sum_a pi(a|s') phi(s', a)` (n, A·d) from the target's probabilities (n, A)."""
         rows = as_rows("next_phi", next_phi)
-        probs = np.asarray(next_target_probs, dtype=np.float64)
+        probs = as_numbers("next_target_probs", next_target_probs)
         if probs.ndim != 2 or probs.shape[0] != rows.shape[0]:
             raise InputError(f"next_target_probs must have shape ({rows.shape[0]}, actions)")
         bad = ~((probs >= 0.0).all(axis=1) & (probs.sum(axis=1) <= 1.0 + 1e-8))

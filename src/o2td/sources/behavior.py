@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import number, shown, whole
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
 from o2td.sources.places import Keys, mix
@@ -150,8 +151,10 @@ def fit_behavior_model(
     >>> model.probabilities(np.array([[0.0]]), model.keys[:1]).round(1)
     array([[0.5, 0.5]])
     """
-    if folds < 1 or max_rows < 1 or not ridge > 0:
-        raise InputError("fit_behavior_model: folds and max_rows must be >= 1, and ridge above 0")
+    folds, max_rows = whole("folds", folds, 1), whole("max_rows", max_rows, 1)
+    number("ridge", ridge, above=0.0)
+    if not hasattr(source, "unweighted_chunks"):
+        raise InputError(f"source must be one that open_logs gives, got {shown(source)}")
     sample = _sample(source, max_rows)
     n_actions = int(sample.action.max()) + 1
     if n_actions > _MAX_ACTIONS:

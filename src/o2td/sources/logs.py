@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import whole
 from o2td.errors import InputError, O2TDError
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded, Decoder
@@ -65,7 +66,7 @@ class LogSource(Source):
         files = len(self._parts)
         if self._sort:
             raise InputError("partitions: a log that needs sorting is one part; sort and write it")
-        count = files if count is None else max(1, min(count, files))
+        count = files if count is None else min(whole("count", count, 1), files)
         cuts = [files * k // count for k in range(count + 1)]
         if self._ratio.estimate and self._ratio.behavior is None:
             next(self.chunks(), None)  # one model for all parts

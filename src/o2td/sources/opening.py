@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from o2td.arguments import shown, whole
 from o2td.errors import InputError, import_extra
 from o2td.sources.coding import is_text
 from o2td.sources.columns import Columns
@@ -180,12 +181,17 @@ def rollouts(
 
     gymnasium = import_extra("gymnasium", "gymnasium")
     if isinstance(env, str):
-        env = gymnasium.make(env)
+        try:
+            env = gymnasium.make(env)
+        except (gymnasium.error.Error, ImportError, ValueError) as error:
+            raise InputError(f"env: Gymnasium cannot make {shown(env)} ({error})") from None
+    kinds = (gymnasium.Env, gymnasium.vector.VectorEnv)
+    if not isinstance(env, kinds):
+        raise InputError(f"env must be an environment of Gymnasium or its id, got {shown(env)}")
     if (episodes is None) == (steps is None):
         raise InputError("rollouts: pass episodes or steps, one of the two")
-    amount = int(episodes if episodes is not None else steps or 0)
-    if amount < 1:
-        raise InputError(f"rollouts: {amount} episodes or steps; pass at least 1")
+    name, given = ("steps", steps) if episodes is None else ("episodes", episodes)
+    amount = whole(f"rollouts: {name}", given, 1)
     form = Gymnasium(Play(env, policy, amount, steps is not None, seed, target))
     if form.discrete:
         chosen = "behavior" if target is None else target

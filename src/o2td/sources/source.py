@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import function, instance, whole
 from o2td.errors import InputError
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.coding import Codings
@@ -178,6 +179,7 @@ class Source:
         >>> solver.predict(phi.transform([[0.0]])).round(6)
         array([3.])
         """
+        rows = whole("rows", rows, 1)
         for chunk in self.chunks():
             for low in range(0, len(chunk), rows):
                 yield self.transitions(features, chunk.take(slice(low, low + rows)))
@@ -193,7 +195,7 @@ class Source:
         chunk
             One of this source's chunks.
         """
-        behavior = chunk.behavior_prob
+        behavior = instance("chunk", chunk, LogRows, "one of this source's chunks").behavior_prob
         shared: dict[str, Any] = {
             "discount": chunk.discount,
             "rho": chunk.rho,
@@ -213,7 +215,7 @@ class Source:
             return Transitions.from_table(
                 features, chunk.state, chunk.reward, chunk.next_state, **shared
             )
-        transform = features.transform if hasattr(features, "transform") else features
+        transform = function("features", getattr(features, "transform", features), _MAPS)
         phi, next_phi = _both(transform, chunk)
         return Transitions(
             *(phi, chunk.reward, next_phi),
@@ -221,6 +223,9 @@ class Source:
             state=chunk.state,
             next_state=chunk.next_state,
         )
+
+
+_MAPS = "a transformer, a function of observations, or an (S, d) table"
 
 
 @lru_cache(maxsize=4)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import file_path, instance, shown
 from o2td.atomic import replacing
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.sources.rows import LogRows
@@ -33,11 +34,13 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
     (2, True)
     """
     pq = import_extra("pyarrow.parquet", "logs")
-    target = Path(path)
+    target = file_path("path", path)
     if target.suffix.lower() not in (".parquet", ".pq"):
         raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder; make it first")
+    if not isinstance(chunks, (Source, Iterable)):
+        raise InputError(f"chunks must be a source, or chunks of one; got {shown(chunks)}")
     tables = map(_table, chunks.chunks() if isinstance(chunks, Source) else chunks)
     first = next(tables, None)
     if first is None:
@@ -60,6 +63,7 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
 
 
 def _table(chunk: LogRows) -> Any:
+    instance("chunks", chunk, LogRows, "chunks of a source")
     pa = import_extra("pyarrow", "logs")
     columns: dict[str, Any] = {"episode": chunk.episode, "step": chunk.step}
     ends = chunk.terminated

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import instance
 from o2td.errors import InputError, import_extra
 from o2td.sources.formats.episodes import Episode, Episodes
 
@@ -33,6 +34,8 @@ class Minari(Episodes):
                     place = package.load_dataset(place, download=False)
             except (FileNotFoundError, ValueError) as error:
                 raise InputError(f"{place}: no such dataset on this machine ({error})") from None
+        kind = getattr(package, "MinariDataset", object)
+        instance("dataset", place, kind, "a dataset of Minari, its id or its folder")
         super().__init__(place, place.observation_space, place.action_space)
         self.actions = place.action_space
 
