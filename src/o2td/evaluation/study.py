@@ -151,6 +151,7 @@ class Study:
             survey.lost(unheld),
             survey.lost(unheld, alone=True),
             self.settings.thresholds,
+            self.source.behavior_model is not None,
         )
 
     @cached_property

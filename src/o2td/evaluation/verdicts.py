@@ -100,6 +100,7 @@ class Grounds:
     lost: float  # share of start states lost with them
     lost_histories: float  # share of episodes of which no history remains
     thresholds: Thresholds
+    estimated: bool = False  # whether the behaviour is a model of ours
 
 
 def keep_in_range(case: Case, low: float, high: float) -> None:
@@ -192,11 +193,14 @@ def _about_mean(case: Case, grounds: Grounds) -> None:
     if mean - 1.0 <= max(4.0 * error, 0.02):
         return
     none = mean * grounds.thresholds.support_none > 1.0 and case.estimator.uses_ratios
-    case.note(
-        CANNOT if none else CAUTION,
-        f"the ratios average {mean:.4g} instead of 1: are these the probabilities of this log? rho is"
-        " the target's over the behaviour's, of the action that was taken",
+    why = (
+        "the behaviour estimated from this log does not fit it; log the probabilities of the actions"
+        " taken (behavior_prob), or more of what the policy saw"
+        if grounds.estimated
+        else "are these the probabilities of this log? rho is the target's over the behaviour's, of the"
+        " action that was taken"
     )
+    case.note(CANNOT if none else CAUTION, f"the ratios average {mean:.4g} instead of 1: {why}")
 
 
 def _about_ends(case: Case, grounds: Grounds) -> None:

@@ -4,12 +4,14 @@ With observations, `b(a|x) = softmax_a(W z(x))`, multinomial logistic regression
 standardised observations with squares and products, penalised by `ridge/2 ||W||^2`. With states,
 the frequencies of the actions in each state, smoothed by one count at the log's overall
 frequencies (the same model with one weight a state and action). Cross-fitted: the probability of
-an episode's actions comes from a model that never saw that episode.
+an episode's actions comes from a model that never saw that episode. Calibrated: the logarithms of
+the probabilities are divided by the temperature that makes held-out actions most likely. And
+clipped: n rows say nothing about probabilities below 1/n, so no action that was taken gets less.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from o2td.arguments import number, shown, whole
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
 from o2td.sources.places import Keys, mix
+from o2td.sources.policies import softmax
 
 if TYPE_CHECKING:
     from o2td.sources.source import Source
@@ -29,7 +32,8 @@ _ELEMENTS = 5_000_000  # entries of the regression's matrix at most
 _MAX_PRODUCTS = 12  # observation variables up to which products enter
 _BINS = 10
 _KEYS = 1 << 16  # keys of episodes held at most
-_FLOOR = 1e-6  # no action that was taken gets less
+_FLOOR = 1e-6  # of an action that was taken, however many rows there are
+_HOTTEST = 20.0  # temperature at most; 1/20 at least
 _MAX_ACTIONS = 1000
 
 
@@ -68,12 +72,18 @@ class BehaviorModel:
         One model a fold.
     calibration : Calibration
         How well held-out actions are predicted.
+    temperature : float
+        What the logarithms of the models' probabilities are divided by.
+    floor : float
+        The least probability of an action that was taken.
     """
 
     n_actions: int
     keys: Keys  # of episodes (of many, a sample), sorted; the fold is the rank modulo the folds
     models: tuple[Any, ...]
     calibration: Calibration
+    temperature: float = 1.0
+    floor: float = _FLOOR
 
     def fold_of(self, key: Keys) -> Ints:
         """The fold of each row's episode; episodes of another log have fold 0."""
@@ -87,17 +97,17 @@ class BehaviorModel:
             rows = fold == k
             if rows.any():
                 result[rows] = model.predict(inputs[rows])
-        return result
+        return result if self.temperature == 1.0 else _tempered(result, self.temperature)
 
     def taken(self, inputs: npt.NDArray[Any], action: npt.NDArray[Any], key: Keys) -> Floats:
-        """Probability of the action taken in each row, at least one in a million."""
+        """Probability of the action taken in each row, at least `floor`."""
         if len(action) and (action.min() < 0 or action.max() >= self.n_actions):
             raise InputError(
                 f"action: {action.max()} was not in the log that the behaviour model was fitted on"
                 f" (0 to {self.n_actions - 1}); fit it on this log"
             )
         matrix = self.probabilities(inputs, key)
-        return np.maximum(matrix[np.arange(len(action)), action.astype(np.int64)], _FLOOR)
+        return np.maximum(matrix[np.arange(len(action)), action.astype(np.int64)], self.floor)
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ class _Softmax:
     weights: Floats  # (p, A)
 
     def predict(self, inputs: npt.NDArray[Any]) -> Floats:
-        return _softmax(_basis((inputs - self.mean) / self.scale) @ self.weights)
+        return softmax(_basis((inputs - self.mean) / self.scale) @ self.weights)
 
 
 @dataclass(frozen=True)
@@ -171,8 +181,10 @@ def fit_behavior_model(
     blank = Calibration(*(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64), 0.0, 0.0))
     model = BehaviorModel(n_actions, sample.keys, tuple(models), blank)
     predicted = model.probabilities(sample.inputs, sample.key)
-    calibration = _calibrate(predicted, sample.action)
-    return BehaviorModel(n_actions, sample.keys, tuple(models), calibration)
+    temperature = _temperature(predicted, sample.action) if folds > 1 else 1.0
+    floor = max(_FLOOR, 1.0 / len(sample.action))
+    calibration = _calibrate(_tempered(predicted, temperature), sample.action, floor)
+    return replace(model, calibration=calibration, temperature=temperature, floor=floor)
 
 
 @dataclass
@@ -236,13 +248,6 @@ def _basis(z: Floats) -> Floats:
     return np.hstack(parts)
 
 
-def _softmax(scores: Floats) -> Floats:
-    scores = scores - scores.max(axis=1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return scores
-
-
 def _fit(inputs: npt.NDArray[Any], action: Ints, n_actions: int, ridge: float) -> Any:
     counts = np.bincount(action, minlength=n_actions)
     overall = (counts + 1.0) / (len(action) + n_actions)
@@ -269,7 +274,7 @@ def _fit_softmax(inputs: Floats, action: Ints, n_actions: int, ridge: float) -> 
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         W = flat.reshape(p, n_actions)
-        P = _softmax(Z @ W)
+        P = softmax(Z @ W)
         value = -np.log(np.maximum(P[rows, action], 1e-300)).mean()
         P[rows, action] -= 1.0
         gradient = Z.T @ P / n + penalty * W
@@ -284,7 +289,26 @@ def _fit_softmax(inputs: Floats, action: Ints, n_actions: int, ridge: float) -> 
     return _Softmax(mean, scale, found.x.reshape(p, n_actions))
 
 
-def _calibrate(predicted: Floats, action: Ints) -> Calibration:
+def _tempered(chances: Floats, temperature: float) -> Floats:
+    return softmax(np.log(np.maximum(chances, 1e-300)) / temperature)
+
+
+def _temperature(predicted: Floats, action: Ints) -> float:
+    """The temperature under which held-out actions are most likely."""
+    from scipy.optimize import minimize_scalar
+
+    rows = np.arange(len(action))
+
+    def loss(log: float) -> float:
+        taken = _tempered(predicted, float(np.exp(log)))[rows, action]
+        return float(-np.log(np.maximum(taken, 1e-300)).mean())
+
+    most = float(np.log(_HOTTEST))
+    found = minimize_scalar(loss, bounds=(-most, most), method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
+
+
+def _calibrate(predicted: Floats, action: Ints, floor: float) -> Calibration:
     """Bins of equal width over all actions' predicted probabilities; empty bins are left out."""
     n, A = predicted.shape
     hit = np.zeros((n, A))
@@ -295,6 +319,6 @@ def _calibrate(predicted: Floats, action: Ints) -> Calibration:
     mean = np.bincount(place, predicted.ravel(), _BINS)[full] / count[full]
     observed = np.bincount(place, hit.ravel(), _BINS)[full] / count[full]
     share = np.bincount(action, minlength=A) / n
-    loss = -np.log(np.maximum(predicted[np.arange(n), action], _FLOOR)).mean()
+    loss = -np.log(np.maximum(predicted[np.arange(n), action], floor)).mean()
     marginal = -np.log(share[action]).mean()
     return Calibration(mean, observed, count[full], float(loss), float(marginal))

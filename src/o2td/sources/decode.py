@@ -29,6 +29,7 @@ from o2td.sources.cells import (
 )
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where, mix
+from o2td.sources.ratio import CONTINUOUS
 
 SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
 _OF_A_STEP = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
@@ -318,7 +319,12 @@ class Decoder:
         values = as_floats(batch.column(names[0]))
         check_finite(values, names[0], where, bare)
         values = values if bare is None else np.where(bare, 0.0, values)
-        return values if real else whole_numbers(values, names[0], where)
+        if real:
+            return values
+        if np.mean(values != np.floor(values)) > 0.5:
+            said = "holds real numbers, and the ratio needs probabilities of numbered actions"
+            where.refuse(int(np.argmax(values != np.floor(values))), names[0], said, CONTINUOUS)
+        return whole_numbers(values, names[0], where)
 
     def _optional(self, batch: Any, role: str, where: Where, bare: Bools | None) -> Floats | None:
         name = self.mapped.one(role)

@@ -13,7 +13,8 @@ from o2td.sources.columns import Columns
 from o2td.sources.logs import LogSource
 from o2td.sources.mapping import as_bandit, find_columns, named_actions
 from o2td.sources.parts import Part, PathLike, parts_of
-from o2td.sources.ratio import Ratio, action_order
+from o2td.sources.policies import action_order
+from o2td.sources.ratio import Ratio
 from o2td.sources.schema import drop_unreadable, with_codings
 
 __all__ = ["minari", "open_logs", "rollouts"]
@@ -46,8 +47,8 @@ def open_logs(
         no episodes, steps or ends is one of single decisions (a bandit log).
     target
         The policy to evaluate: a callable from a batch of observations (or states) to (n, A)
-        probabilities, an (S, A) array, or "behavior" for the policy that made the log. None: the
-        log's columns say.
+        probabilities, an object with `predict_proba`, a PyTorch module, an (S, A) array, or
+        "behavior" for the policy that made the log. None: the log's columns say.
     behavior
         The policy that made the log, in the same forms, or a `BehaviorModel`. None: the log's
         columns, else a model is estimated from the log.
@@ -98,6 +99,8 @@ def _opened(
         order = order or named
         if chosen.action is None and not Ratio(mapped, target, behavior, densities).discrete:
             del mapped.roles["action"]  # names that nothing asks for
+    elif order == list(range(len(order or ()))):
+        order = None  # numbered as it should be
     mapped, codings = with_codings(parts, mapped, order)
     for part in parts:
         part.codings = codings

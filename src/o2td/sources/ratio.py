@@ -8,7 +8,7 @@ as it is, unless a target policy is passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -20,17 +20,24 @@ from o2td.errors import InputError
 from o2td.sources.cells import LARGEST
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where
+from o2td.sources.policies import SUM_ROUNDING, probabilities_of
 from o2td.sources.rows import UNLIKE, inputs_of, successors_of
 
 Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]
 _ALIKE = 1e-3  # by which two columns of one probability may differ
 _ROUNDING = 1e-6  # how far a probability may stray outside [0, 1] before it is refused
-_SUM_ROUNDING = 1e-4  # how far probabilities of all actions may sum from 1 (float32 logs)
 NEEDED = (
     "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …,"
     ' or name yours, columns={"target_prob": …}; or pass target=policy, or target="behavior" to'
     " evaluate the policy that made the log"
+)
+
+
+CONTINUOUS = (
+    "add a column behavior_logprob with the logarithm of the density that each action was drawn from,"
+    " and target_logprob with the target's, and pass densities=True; or pass"
+    ' target="behavior" to evaluate the policy that made the log'
 )
 
 
@@ -79,10 +86,11 @@ class Ratio:
         )
         if (self.discrete or self._matrix(self.behavior)) and not has("action"):
             raise InputError("logs: no column for action, which the ratio needs; add or name it")
-        if self.estimate and len(self.mapped.many("action")) > 1:
+        several = self.mapped.many("action")
+        if self.estimate and len(several) > 1:
             raise InputError(
-                "logs: no behaviour probabilities, and only those of discrete actions can be"
-                " estimated; add a column behavior_logprob"
+                f"logs: columns {', '.join(several[:4])} hold real numbers, whose probabilities cannot"
+                f" be estimated; {CONTINUOUS}"
             )
 
     @staticmethod
@@ -131,9 +139,9 @@ class Ratio:
             if self.on_policy:
                 rows["target_prob"] = rows["behavior_prob"]
             else:
-                self._probabilities(rows, target_log, behavior_log, place)
+                self._probabilities(rows, target_log, behavior_log, place, notes)
             return
-        self._probabilities(rows, target_log, behavior_log, place)
+        self._probabilities(rows, target_log, behavior_log, place, notes)
         logs = self.policy is None and self.behavior is None and rows["target_probs"] is None
         if logs and rows["target_prob"] is None and rows["behavior_prob"] is None:
             rows["rho"] = self._log_ratio(target_log, behavior_log, place)
@@ -151,7 +159,7 @@ class Ratio:
                 successors = rows["next_observation"]
             else:
                 successors = successors_of(rows["state"], rows["next_state"])
-            following = evaluate(self.policy, successors, "target")
+            following = probabilities_of(self.policy, successors, "target")
             rows["next_target_probs"] = np.where(rows["terminated"][:, None], 0.0, following)
         if rows["target_probs"] is not None and not (self.on_policy or self.given):
             given = rows["target_prob"]
@@ -167,7 +175,7 @@ class Ratio:
     ) -> Floats | None:
         """pi(.|s) of some inputs: the policy's, else what columns give, checked, else None."""
         if self.policy is not None:
-            return evaluate(self.policy, inputs, "target")
+            return probabilities_of(self.policy, inputs, "target")
         if given is not None:
             _check_rows(given, self.mapped.many("target_probs")[0], place)
         return given
@@ -188,15 +196,19 @@ class Ratio:
         return taken
 
     def _probabilities(
-        self, rows: dict[str, Any], target_log: Any, behavior_log: Any, place: Place
+        self, rows: dict[str, Any], target_log: Any, behavior_log: Any, place: Place, notes: Any
     ) -> None:
         """Check both probabilities, and take the behaviour's from a policy or model if given."""
         if hasattr(self.behavior, "taken"):
             inputs = inputs_of(rows["observation"], rows["state"])
             rows["behavior_prob"] = self.behavior.taken(inputs, rows["action"], rows["key"])
+            least = getattr(self.behavior, "floor", 0.0)
+            low = int((rows["behavior_prob"] <= least).sum())
+            if low:
+                notes[f"estimated probability of the action raised to {least:.2g}"] += low
         elif self.behavior is not None:
             inputs = inputs_of(rows["observation"], rows["state"])
-            matrix = evaluate(self.behavior, inputs, "behavior")
+            matrix = probabilities_of(self.behavior, inputs, "behavior")
             rows["behavior_prob"] = self._take(matrix, rows["action"], place)
         top = np.inf if self.densities else 1.0
         for role in ("target_prob", "behavior_prob"):
@@ -264,41 +276,8 @@ class Ratio:
         return ratio
 
 
-def action_order(target: Any, behavior: Any, given: Sequence[Any] | None) -> list[Any] | None:
-    """What the log calls the actions, in the policy's order, if anybody says."""
-    for order in (given, getattr(target, "classes_", None), getattr(behavior, "classes_", None)):
-        if order is not None:
-            return [one.item() if hasattr(one, "item") else one for one in order]
-    return None
-
-
-def evaluate(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
-    """The (n, A) probabilities of a policy: a callable on a batch, or an (S, A) array."""
-    n = len(inputs)
-    if callable(policy):
-        matrix = np.asarray(policy(inputs), dtype=np.float64)
-    else:
-        table = np.asarray(policy, dtype=np.float64)
-        if inputs.ndim != 1 or table.ndim != 2:
-            raise InputError(f"{name}: an array of probabilities needs a log with states")
-        if n and inputs.max() >= len(table):
-            raise InputError(
-                f"{name}: state {inputs.max()} is in the log, the array has {len(table)} rows"
-            )
-        matrix = table[inputs]
-    if matrix.ndim != 2 or len(matrix) != n:
-        raise InputError(
-            f"{name}: the policy returned shape {matrix.shape} for {n} rows; return (rows, actions)"
-        )
-    off = ~(np.abs(matrix.sum(axis=1) - 1.0) <= _SUM_ROUNDING) | (matrix < 0.0).any(axis=1)
-    if off.any():
-        shown = np.round(matrix[int(np.argmax(off))], 4).tolist()
-        raise InputError(f"{name}: the policy returned {shown}; return probabilities that sum to 1")
-    return matrix
-
-
 def _check_rows(matrix: Floats, name: str, place: Place) -> None:
-    off = np.abs(matrix.sum(axis=1) - 1.0) > _SUM_ROUNDING
+    off = np.abs(matrix.sum(axis=1) - 1.0) > SUM_ROUNDING
     low = (matrix < -_ROUNDING).any(axis=1)
     if (off | low).any():
         row = int(np.argmax(off | low))

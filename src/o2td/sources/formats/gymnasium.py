@@ -16,7 +16,7 @@ import numpy as np
 
 from o2td.errors import InputError, import_extra
 from o2td.sources.formats.episodes import Episode, Episodes
-from o2td.sources.ratio import evaluate
+from o2td.sources.policies import probabilities_of
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Gymnasium(Episodes):
     def _act(self, inputs: Any, live: Any, rngs: list[Any]) -> tuple[Any, Any]:
         """Actions of the live rows (others act 0), and the columns of `more`."""
         if self.discrete:
-            chance = evaluate(self._policy, inputs, "policy")
+            chance = probabilities_of(self._policy, inputs, "policy")
             if chance.shape[1] != int(self._space.n):
                 raise InputError(
                     f"policy: {chance.shape[1]} probabilities, the environment has"

@@ -1,0 +1,154 @@
+"""Policies people have: a callable, predict_proba, a module with tensors, an array by state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from o2td import sources
+from o2td.errors import InputError
+from o2td.sources.policies import softmax
+
+ROWS = 400
+WEIGHTS = np.array([[0.5, -0.5, 0.0], [0.0, 1.0, -1.0]])
+
+
+def _log(**more):
+    rng = np.random.default_rng(0)
+    log = {"episode": np.arange(ROWS) // 8, "action": rng.integers(0, 3, ROWS)}
+    log |= {"obs_0": rng.normal(size=ROWS), "obs_1": rng.normal(size=ROWS), "reward": 1.0}
+    log |= {"terminated": np.arange(ROWS) % 8 == 7, "behavior_prob": 1 / 3}
+    return pd.DataFrame(log | more)
+
+
+class Tensor:
+    """As much of a tensor as a policy's result has; PyTorch itself is too large to test with."""
+
+    def __init__(self, values, dtype=np.float32):
+        self._values = np.asarray(values, dtype=dtype)
+
+    def new_tensor(self, values):
+        return Tensor(values, self._values.dtype)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self._values
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+class Module:
+    """Linear logits of its input, in any of the forms that modules return."""
+
+    def __init__(self, form):
+        self.form = form
+
+    def parameters(self):
+        return iter([Tensor(WEIGHTS)])
+
+    def forward(self, x):
+        assert isinstance(x, Tensor)
+        assert x.numpy().dtype == np.float32
+        scores = x.numpy() @ WEIGHTS
+        if self.form == "logits":
+            return Tensor(scores)
+        chances = Tensor(softmax(scores.astype(float)))
+        if self.form == "probabilities":
+            return chances
+        return type("Categorical", (), {"probs": chances, "logits": None})()
+
+    __call__ = forward
+
+
+def _chances(x):
+    return softmax(np.asarray(x) @ WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    "form", ["logits", "probabilities", "distribution", "callable", "function"]
+)
+def test_the_same_policy_in_every_form(form, joined):
+    log = _log()
+    policy = {
+        "callable": _chances,
+        "function": lambda x: Tensor(_chances(x)),
+    }.get(form) or Module(form)
+    got = joined(sources.open_logs(log, discount=0.9, target=policy), 64)
+    x = log[["obs_0", "obs_1"]].to_numpy()
+    want = 3 * _chances(x)[np.arange(ROWS), log["action"]]
+    np.testing.assert_allclose(got["rho"], want, rtol=1e-5)
+
+
+def test_a_classifier_with_its_own_order_of_names(joined):
+    names = np.array(["wait", "act", "stop"])
+    log = _log()
+    log["action"] = names[log["action"]]
+    x = log[["obs_0", "obs_1"]].to_numpy()
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, log["action"])
+    assert list(model.classes_) == ["act", "stop", "wait"]
+    source = sources.open_logs(log, discount=0.9, target=model)
+    taken = [list(model.classes_).index(name) for name in log["action"]]
+    want = 3 * model.predict_proba(x)[np.arange(ROWS), taken]
+    np.testing.assert_allclose(joined(source)["rho"], want)
+    assert "coded action: act = 0, stop = 1, wait = 2" in str(source.info)
+
+
+def test_numbers_of_actions_that_do_not_begin_at_0(joined):
+    log = _log()
+    log["action"] = np.array([10, 25, 50])[log["action"]]
+    x = log[["obs_0", "obs_1"]].to_numpy()
+    model = LogisticRegression().fit(x, log["action"])
+    got = joined(sources.open_logs(log, discount=0.9, target=model))
+    taken = np.searchsorted([10, 25, 50], log["action"])
+    np.testing.assert_allclose(got["rho"], 3 * model.predict_proba(x)[np.arange(ROWS), taken])
+    assert sources.open_logs(_log(), discount=0.9, target=model.fit(x, taken)).info.codings == {}
+
+
+def test_an_array_by_state_and_a_classifier_of_states(joined):
+    rng = np.random.default_rng(1)
+    state = rng.integers(0, 5, ROWS)
+    log = _log(state=state).drop(columns=["obs_0", "obs_1"])
+    table = rng.dirichlet(np.ones(3), 5)
+    got = joined(sources.open_logs(log, discount=0.9, target=table))
+    np.testing.assert_allclose(got["rho"], 3 * table[state, log["action"]])
+    model = LogisticRegression().fit(state[:, None], log["action"])
+    got = joined(sources.open_logs(log, discount=0.9, target=model))
+    want = model.predict_proba(state[:, None])[np.arange(ROWS), log["action"]]
+    np.testing.assert_allclose(got["rho"], 3 * want)
+
+
+REFUSED = {
+    "logits": (lambda x: np.asarray(x) @ WEIGHTS, "return probabilities that sum to 1"),
+    "actions": (np.zeros(5, dtype=int), r"an array of shape \(5,\); pass \(states, actions\)"),
+    "states": (np.full((5, 3), 1 / 3), "an array of probabilities needs a log with states"),
+    "shape": (lambda x: np.full(len(x), 0.5), r"shape \(\d+,\) for \d+ rows; return \(rows, act"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_policy(name):
+    policy, said = REFUSED[name]
+    with pytest.raises(InputError, match=f"target: .*{said}"):
+        sources.open_logs(_log(), discount=0.9, target=policy).scan()
+
+
+def test_continuous_actions_without_propensities():
+    log = _log(action=np.random.default_rng(0).normal(size=ROWS)).drop(columns="behavior_prob")
+    said = r"column action, .*holds real numbers, .*add a column behavior_logprob .*target_logprob"
+    with pytest.raises(InputError, match=said):
+        sources.open_logs(log, discount=0.9, target=_chances).scan()
+    with pytest.raises(InputError, match=said):
+        sources.open_logs(log.assign(target_prob=0.5), discount=0.9).scan()
+    two = log.rename(columns={"action": "action_0"}).assign(action_1=0.5, target_logprob=0.0)
+    with pytest.raises(InputError, match=r"columns action_0, action_1 hold real numbers"):
+        sources.open_logs(two, discount=0.9, densities=True).scan()
