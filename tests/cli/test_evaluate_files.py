@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from o2td.documents import finite
 from o2td.errors import InputError, O2TDError
 from o2td.evaluation import output
 from o2td.evaluation.output import check_folder, write_folder
-from o2td.evaluation.result import finite
 
 
 def names(folder: Path) -> set[str]:

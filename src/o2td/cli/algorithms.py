@@ -11,6 +11,7 @@ import typer
 
 from o2td import terminal
 from o2td._version import __version__
+from o2td.documents import literal
 from o2td.errors import O2TDError
 from o2td.registry import FEATURES, LEARNERS, SOLVERS, Registry
 
@@ -59,7 +60,7 @@ def _row(kind: str, registry: Registry, name: str) -> dict[str, Any]:
         parameters = inspect.signature(factory).parameters.values()
     except ValueError:
         return row
-    row["parameters"] = {p.name: _plain(p) for p in parameters if p.kind != p.VAR_KEYWORD}
+    row["parameters"] = {p.name: _default(p) for p in parameters if p.kind != p.VAR_KEYWORD}
     return row
 
 
@@ -75,11 +76,11 @@ def _summary(kind: str, factory: Any) -> str:
     return (text or "").split("\n")[0]
 
 
-def _plain(parameter: inspect.Parameter) -> Any:
+def _default(parameter: inspect.Parameter) -> Any:
     value = parameter.default
     if value is parameter.empty:
         return "needed"
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return literal(value)
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from o2td import terminal
+from o2td.documents import literal
 from o2td.errors import O2TDError
 from o2td.registry import DOMAINS
 
@@ -36,15 +37,11 @@ def _row(name: str) -> dict[str, Any]:
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         ]
         needed = [p.name for p in parameters if p.default is p.empty]
-        row["parameters"] = {p.name: _plain(p.default) for p in parameters if p.name not in needed}
+        row["parameters"] = {p.name: literal(p.default) for p in parameters if p.name not in needed}
         row |= {"needs": f"arguments: {', '.join(needed)}"} if needed else _size(factory())
     except O2TDError as error:  # of an extra that is missing, or of somebody else's domain
         row["needs"] = str(error)
     return row
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
 def _size(problem: Any) -> dict[str, Any]:

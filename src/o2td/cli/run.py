@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2td import terminal
+from o2td.documents import finite
 from o2td.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -137,12 +138,8 @@ def _final(found: Results | None, reports: list[RunReport]) -> list[dict[str, An
             continue
         for row in found.totals(name, way or "shown").iter_rows(named=True):
             row["parameters"] = json.loads(row["parameters"])
-            finite = {k: None if v in (_INF, -_INF) else v for k, v in row.items() if k != "series"}
-            rows.append(finite)
+            rows.append(finite({k: v for k, v in row.items() if k != "series"}))
     return rows
-
-
-_INF = float("inf")
 
 
 def _show(folder: Path, found: Results | None, reports: list[RunReport]) -> None:

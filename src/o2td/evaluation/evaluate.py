@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.documents import finite
 from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.audit import facts
@@ -16,7 +17,7 @@ from o2td.evaluation.horizon import HorizonLog
 from o2td.evaluation.log_test import BIASED, Finding
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import run_passes
-from o2td.evaluation.result import Estimate, Evaluation, finite
+from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.starts import Starts
 from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.thresholds import CANNOT, Thresholds

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from o2td import terminal
 from o2td.arguments import file_path, some_path, switch, text, whole
 from o2td.arrays import Floats
+from o2td.documents import finite
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
@@ -263,24 +261,3 @@ class Evaluation:
         files["report.html"] = self._page()
         write_folder(target, files)
         return target
-
-
-def finite(value: Any) -> Any:
-    """The same with plain Python numbers, and None for what is not finite.
-
-    >>> finite({"a": np.float64("nan"), "b": [np.int64(1), 0.5]})
-    {'a': None, 'b': [1, 0.5]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return [finite(item) for item in value.tolist()]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value

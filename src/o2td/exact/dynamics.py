@@ -18,7 +18,7 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.system import finite, system
+from o2td.exact.system import finite_problem, system
 from o2td.exact.truth import model
 from o2td.learners.parameters import initial
 from o2td.linear_algebra import check_width, shortest
@@ -61,7 +61,7 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
     """
     if isinstance(learner, type) or not hasattr(learner, "mean_dynamics"):
         raise InputError(f"{learner!r} is not a learner; pass one such as o2td.TD(step_size=0.1)")
-    check_width(finite(problem).d)
+    check_width(finite_problem(problem).d)
     dynamics = learner.mean_dynamics(model(problem))
     return land(problem, learner, LinearDynamics(dynamics.A, system(problem).scale), dynamics.b)
 

@@ -20,7 +20,7 @@ from o2td import chain
 from o2td.arguments import choice
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import finite, system
+from o2td.exact.system import finite_problem, system
 from o2td.linear_algebra import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
 
@@ -180,7 +180,7 @@ def _scaled(rows: Any, weight: Floats) -> Any:
 
 def _checked(problem: Problem, theta: Any) -> Floats:
     checked = as_numbers("theta", theta)
-    d = finite(problem).d
+    d = finite_problem(problem).d
     if checked.ndim not in (1, 2) or len(checked) != d:
         raise InputError(f"theta has shape {checked.shape}; expected ({d},) or ({d}, k)")
     if not np.isfinite(checked).all():

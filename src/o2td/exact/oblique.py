@@ -16,7 +16,7 @@ from o2td import chain
 from o2td.arguments import unit
 from o2td.arrays import Floats, as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import System, finite, system
+from o2td.exact.system import System, finite_problem, system
 from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 
@@ -43,7 +43,7 @@ def optimal_direction(problem: Problem) -> Floats:
     >>> np.allclose(theta, exact.best_approximation(problem))
     True
     """
-    check_width(finite(problem).d)
+    check_width(finite_problem(problem).d)
     s = system(problem)
     return chain.solve_transposed(s.P_gamma, _weighted(s.phi, s.weight))
 
@@ -217,7 +217,7 @@ def _weighted(rows: Any, weight: Floats) -> Floats:
 
 def _direction(problem: Problem, X: Any) -> Floats:
     direction = _matrix("X", X)
-    if len(direction) != finite(problem).n_states:
+    if len(direction) != finite_problem(problem).n_states:
         raise InputError(
             f"X has shape {direction.shape}; a direction has one row for each of the"
             f" {problem.n_states} states"

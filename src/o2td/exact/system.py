@@ -87,7 +87,7 @@ class System:
         return orthonormalizer(self.phi, (self.weight > 0.0).astype(np.float64))
 
 
-def finite(problem: Problem) -> Problem:
+def finite_problem(problem: Problem) -> Problem:
     """Refuse whatever is not a finite problem."""
     if not isinstance(problem, Problem):
         raise InputError(
@@ -99,7 +99,7 @@ def finite(problem: Problem) -> Problem:
 
 def system(problem: Problem) -> System:
     """The system of a finite problem, computed on first use."""
-    finite(problem)
+    finite_problem(problem)
     if problem not in _known:
         _known[problem] = System(problem)
     return _known[problem]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.arrays import Floats
-from o2td.exact.system import finite, system
+from o2td.exact.system import finite_problem, system
 from o2td.model import Model
 from o2td.problem import Problem
 
@@ -45,7 +45,7 @@ def state_distribution(problem: Problem) -> Floats:
     >>> exact.state_distribution(chain)
     array([0.5, 0.5, 0. ])
     """
-    return finite(problem).visits.copy()
+    return finite_problem(problem).visits.copy()
 
 
 def best_approximation(problem: Problem) -> Floats:
@@ -73,7 +73,7 @@ def model(problem: Problem) -> Model:
     >>> exact.model(Problem(P, np.zeros(2), 0.9, one, one, np.eye(2))).probability
     array([0.5, 0.5])
     """
-    p, xi = finite(problem).pairs, problem.visits
+    p, xi = finite_problem(problem).pairs, problem.visits
     behavior, target = problem.behavior[p.state, p.action], problem.target[p.state, p.action]
     probability = xi[p.state] * behavior * p.probability
     seen = probability > 0.0

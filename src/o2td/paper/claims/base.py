@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from o2td.documents import finite
 from o2td.experiments.loading import Results
 from o2td.report.statistics import Interval
 
@@ -54,9 +54,9 @@ class Claim:
             "id": self.id,
             "claim": self.claim,
             "verdict": verdict.verdict,
-            "measured": _finite(verdict.found.value),
-            "low": _finite(verdict.found.low),
-            "high": _finite(verdict.found.high),
+            "measured": finite(verdict.found.value),
+            "low": finite(verdict.found.low),
+            "high": finite(verdict.found.high),
             "why": verdict.why,
         }
 
@@ -131,7 +131,3 @@ def listed(readings: Readings) -> str:
             found[readings[names[0] if same else name]].append(name)
     words = {True: "It holds for", False: "It does not hold for", None: "These runs do not decide"}
     return " ".join(f"{words[k]}: {'; '.join(names)}." for k, names in found.items() if names)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
