@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Floats, Ints
+from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.evaluation.episodes import Episodes
 from o2td.sources.rows import LoneStarts
@@ -58,6 +59,26 @@ class FeatureRows:
         return np.asarray(delta)
 
 
+@njit(cache=True, nogil=True)
+def _differences(
+    here: Any, after: Any, other: Any, ends: Any, discount: Any, reward: Any, out: Any
+) -> None:
+    """`[phi(s) - gamma phi(s'), r]` of each row; `after` is `phi(s')` of the rows `other`."""
+    n, d = here.shape
+    at = 0
+    for t in range(n):
+        elsewhere = at < len(other) and other[at] == t
+        for j in range(d):
+            ahead = 0.0
+            if elsewhere:
+                ahead = after[at, j]
+            elif not ends[t]:
+                ahead = here[t + 1, j]
+            out[t, j] = here[t, j] - ahead * discount[t]
+        out[t, d] = reward[t]
+        at += elsewhere
+
+
 class States:
     """Features of states: a transformer, a callable, or an (S, d) table."""
 
@@ -83,18 +104,13 @@ class States:
 
     def both(self, block: Episodes) -> tuple[Floats, Floats]:
         """`phi(s)` and `phi(s')`; a successor that is the next row is not computed again."""
-        rows = block.rows
-        inputs, after = rows.input, rows.next_input
-        here = self.phi(inputs)
+        rows, other = block.rows, self._elsewhere(block)
+        here = self.phi(rows.input)
         ahead = np.empty_like(here)
         ahead[:-1] = here[1:]
-        same = np.zeros(len(rows), dtype=np.bool_)
-        equal = after[:-1] == inputs[1:]
-        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
         ahead[rows.terminated] = 0.0
-        other = np.flatnonzero(~same & ~rows.terminated)
         if len(other):
-            ahead[other] = self.phi(after[other])
+            ahead[other] = self.phi(rows.next_input[other])
         return here, ahead
 
     def first(self, lone: LoneStarts) -> Floats:
@@ -102,10 +118,21 @@ class States:
         return self.phi(lone.input)
 
     def rows(self, block: Episodes) -> FeatureRows:
-        """Rows of a block."""
-        here, ahead = self.both(block)
-        ahead *= block.rows.discount[:, None]
-        return FeatureRows.of(here, ahead, block.rows.reward, here[block.first[:-1]])
+        """Rows of a block; what is ahead of a row is read from the next one where it is the same."""
+        rows = block.rows
+        here, other = self.phi(rows.input), self._elsewhere(block)
+        after = self.phi(rows.next_input[other]) if len(other) else here[:0]
+        right = np.empty((len(here), here.shape[1] + 1))
+        _differences(here, after, other, rows.terminated, rows.discount, rows.reward, right)
+        return FeatureRows(here, right, here[block.first[:-1]])
+
+    def _elsewhere(self, block: Episodes) -> Ints:
+        """Rows that go on where the next row is not."""
+        rows = block.rows
+        equal = rows.next_input[:-1] == rows.input[1:]
+        same = np.zeros(len(rows), dtype=np.bool_)
+        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
+        return np.flatnonzero(~same & ~rows.terminated)
 
 
 class Actions:
