@@ -30,7 +30,7 @@ def test_every_public_error_is_listed() -> None:
         for name, value in vars(errors).items()
         if isinstance(value, type) and issubclass(value, errors.O2TDError)
     }
-    assert found == set(errors.__all__) - {"import_extra"}
+    assert found == set(errors.__all__) - {"import_extra", "option", "spoken_to_the_command_line"}
 
 
 def test_a_missing_extra_names_the_module_and_the_extra() -> None:

@@ -6,6 +6,8 @@ o2td recognises and nothing else. The command line prints the sentence and exits
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
@@ -18,7 +20,34 @@ __all__ = [
     "NoAnswerError",
     "O2TDError",
     "import_extra",
+    "option",
+    "spoken_to_the_command_line",
 ]
+
+_on_the_command_line = False
+
+
+@contextmanager
+def spoken_to_the_command_line() -> Iterator[None]:
+    """Let the errors raised inside this block name the command's options."""
+    global _on_the_command_line  # one process, one reader of its errors
+    before, _on_the_command_line = _on_the_command_line, True
+    try:
+        yield
+    finally:
+        _on_the_command_line = before
+
+
+def option(python: str, command: str) -> str:
+    """How a remedy is written where the error will be read: in Python, or on the command line.
+
+    >>> option("sort=True", "--sort")
+    'sort=True'
+    >>> with spoken_to_the_command_line():
+    ...     option("sort=True", "--sort")
+    '--sort'
+    """
+    return command if _on_the_command_line else python
 
 
 class O2TDError(Exception):

@@ -35,7 +35,7 @@ def test_of_two_that_are_only_alike_the_user_chooses(gone, alike, role):
     names = [name for name in BASE if name != gone] + alike
     with pytest.raises(InputError) as caught:
         find_columns(names, Columns(), "a.csv")
-    said = f"a.csv: {role} could be column {alike[0]} or {alike[1]}; choose one, columns={{'{role}': …}}"
+    said = f'a.csv: {role} could be column {alike[0]} or {alike[1]}; choose one, columns={{"{role}": …}}'
     assert str(caught.value) == said
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from o2td.errors import InputError, O2TDError
+from o2td.errors import InputError
 
 if TYPE_CHECKING:
     from o2td.evaluation import Evaluation
@@ -103,31 +103,27 @@ def command(
     Exit code 0: evaluated, whatever the verdict (with --check, 1 where it is "cannot answer"); 2: the
     logs or the options cannot be used, and nothing was written; 130: interrupted.
     """
-    from o2td.cli.logs_columns import in_words_of_the_command, parse_columns
+    from o2td.cli.logs_columns import parse_columns
     from o2td.evaluation.output import check_folder
 
-    try:
-        check_options(states, out, seed, methods, everything)
-        if out is not None:
-            check_folder(out, force)
-        source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
-        given = None if states is None else Given(states, source)
-        settings = {
-            "horizon": horizon,
-            "features": features,
-            "methods": "all" if everything else methods,
-            "confidence": confidence,
-            "lanes": bootstrap,
-            "seed": seed,
-        }
-        answer = _evaluate(source, settings, dask)
-        if out is not None:
-            if given is not None and answer.model is not None:
-                given.check(answer.model)
-            answer.save(out, force=force, states=given)
-    except O2TDError as error:
-        sentence = in_words_of_the_command(str(error), logs[0], features)
-        raise type(error)(sentence) from None
+    check_options(states, out, seed, methods, everything)
+    if out is not None:
+        check_folder(out, force)
+    source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
+    given = None if states is None else Given(states, source)
+    settings = {
+        "horizon": horizon,
+        "features": features,
+        "methods": "all" if everything else methods,
+        "confidence": confidence,
+        "lanes": bootstrap,
+        "seed": seed,
+    }
+    answer = _evaluate(source, settings, dask)
+    if out is not None:
+        if given is not None and answer.model is not None:
+            given.check(answer.model)
+        answer.save(out, force=force, states=given)
     if as_json:
         print(answer.to_json())
     else:

@@ -1,56 +1,12 @@
-"""`--columns` as written on the command line, and the library's advice in the command's words."""
+"""`--columns` as written on the command line."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from o2td.errors import InputError
 
-__all__ = ["in_words_of_the_command", "parse_columns"]
-
-# The library says what to pass in Python; who typed a command gets its option.
-_WORDS = (
-    ("pass sort=True (--sort on the command line)", "pass --sort"),
-    ("pass sort=True", "pass --sort"),
-    ('or pass target=policy, or target="behavior" to', "or pass --on-policy to"),
-    ('pass columns={"terminated": False}', "pass --columns terminated=never"),
-    ("discount: pass it, such as discount=0.99", "discount: pass it, such as --discount 0.99"),
-    ("both give it; leave one of them out", "both give it; leave out --discount or the column"),
-    ("densities=True", "--densities"),
-    ("features: a number is missing", "features: write numbers, as in fourier:3 or tiles:8x8"),
-    ("too large for one feature a state", "too large for one feature a state; number them from 0"),
-)
-_SUBJECTS = {
-    "logs": "{file}: ",
-    "lanes": "--bootstrap: ",
-    "features": "--features {features}: ",
-    "state": "{file}: state ",
-}
-_NEEDS_OBSERVATIONS = (
-    "needs columns of observations, and the log gives states; use --features tabular, or say that"
-    " the column is one, --columns observation=NAME"
-)
-_ROLE = re.compile(r"""columns=\{['"](\w+)['"]: …\}""")
-
-
-def in_words_of_the_command(sentence: str, file: str = "logs", features: str = "auto") -> str:
-    """The same sentence with options instead of arguments, about `file` where it says `logs`.
-
-    >>> in_words_of_the_command("a.csv: column step, row 3 is 1 after 2; pass sort=True")
-    'a.csv: column step, row 3 is 1 after 2; pass --sort'
-    >>> in_words_of_the_command("lanes: 5; pass 0 (no bootstrap) or at least 20")
-    '--bootstrap: 5; pass 0 (no bootstrap) or at least 20'
-    """
-    for python, command in _WORDS:
-        sentence = sentence.replace(python, command)
-    if "use x[:, None]" in sentence:
-        return f"--features {features}: {_NEEDS_OBSERVATIONS}"
-    for subject, said in _SUBJECTS.items():
-        if sentence.startswith(f"{subject}: "):
-            rest = sentence.removeprefix(f"{subject}: ")
-            return said.format(file=file, features=features) + _ROLE.sub(r"--columns \1=…", rest)
-    return _ROLE.sub(r"--columns \1=…", sentence)
+__all__ = ["parse_columns"]
 
 
 def parse_columns(given: list[str]) -> dict[str, Any]:

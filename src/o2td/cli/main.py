@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from o2td._version import __version__
-from o2td.errors import O2TDError
+from o2td.errors import O2TDError, spoken_to_the_command_line
 
 __all__ = ["COMMANDS", "main"]
 
@@ -60,11 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    known = arguments and arguments[0] in COMMANDS and find_spec(COMMANDS[arguments[0]][0])
     try:
-        if arguments and arguments[0] in COMMANDS and find_spec(COMMANDS[arguments[0]][0]):
-            _single(arguments[0])(args=arguments[1:], prog_name=f"o2td {arguments[0]}")
-        else:
-            _app(arguments)(args=arguments or ["--help"], prog_name="o2td")
+        with spoken_to_the_command_line():
+            if known:
+                _single(arguments[0])(args=arguments[1:], prog_name=f"o2td {arguments[0]}")
+            else:
+                _app(arguments)(args=arguments or ["--help"], prog_name="o2td")
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except O2TDError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
 
@@ -33,7 +33,8 @@ def check_arguments(
     if not _seed(seed):
         raise InputError(f"seed: {seed!r} is not a whole number from 0 up; pass one such as 0")
     if not _whole(lanes) or lanes < 0 or 0 < lanes < _LEAST_LANES:
-        raise InputError(f"lanes: {lanes!r}; pass 0 (no bootstrap) or at least {_LEAST_LANES}")
+        name = option("lanes", "--bootstrap")
+        raise InputError(f"{name}: {lanes!r}; pass 0 (no bootstrap) or at least {_LEAST_LANES}")
     if thresholds is not None and not isinstance(thresholds, Thresholds):
         raise InputError(
             f"thresholds: {type(thresholds).__name__} is not a table of thresholds; pass"

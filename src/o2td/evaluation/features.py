@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes
@@ -16,7 +16,8 @@ from o2td.evaluation.fitting import AnySystem
 from o2td.evaluation.select import judge, panel, systems_of
 from o2td.evaluation.survey import Survey, by_fold
 from o2td.evaluation.systems import FOLDS, System
-from o2td.features import Tabular, Transformer, parse
+from o2td.features import Aggregation, Tabular, Transformer, parse
+from o2td.sources.places import named
 
 JUDGED = 20_000  # rows on which candidates are judged
 _LEAST = 400  # rows below which nothing is judged
@@ -100,6 +101,12 @@ def _fitted(features: Any, survey: Survey, sample: Episodes) -> Any:
             )
         return features
     if isinstance(features, Transformer):
+        if sample.rows.observation is None and not isinstance(features, (Aggregation, Tabular)):
+            tabular = option('features="tabular"', "--features tabular")
+            raise InputError(
+                f"features: {features.feature} needs columns of observations, and the log gives states;"
+                f" use {tabular}, or say that the column is one, {named('observation', 'NAME')}"
+            )
         # All that these maps learn from data is its range.
         return features.fit(np.stack([survey.low, survey.high]))
     if hasattr(features, "fit"):

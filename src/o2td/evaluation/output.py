@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from o2td.atomic import exchange, replacing, sync_folder, write_bytes
-from o2td.errors import InputError, O2TDError, import_extra
+from o2td.errors import InputError, O2TDError, import_extra, option
 from o2td.evaluation.model import ValueModel
 
 __all__ = ["check_folder", "values_writer", "write_folder", "write_parquet"]
@@ -34,7 +34,7 @@ def check_folder(folder: Path, force: bool) -> None:
         if not force and any(folder.iterdir()):
             raise InputError(
                 f"{folder}: there is something in this folder already; name another one, or pass"
-                " --force to replace an evaluation in it"
+                f" {option('force=True', '--force')} to replace an evaluation in it"
             )
     elif folder.exists():
         raise InputError(f"{folder}: is a file, not a folder; name another one")

@@ -88,5 +88,5 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     if not text:
-        raise InputError("features: a number is missing")
+        raise InputError("features: a number is missing; write it as in fourier:3 or tiles:8x8")
     return text

@@ -74,7 +74,9 @@ class Tabular(OneHot):
 
     def _set(self, n_states: int) -> None:
         if n_states > MAX_SPARSE:
-            raise InputError(f"state: {n_states - 1} is too large for one feature a state")
+            raise InputError(
+                f"state: {n_states - 1} is too large for one feature a state; number them from 0"
+            )
         self.n_features_in_, self.n_features_out_ = 1, n_states
 
     def _ready(self) -> None:

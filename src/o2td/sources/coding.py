@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.places import ROWS
+from o2td.sources.places import ROWS, named
 
 _LEVELS = 50  # different texts of an observation at most
 _NAMES = 1_000_000  # different states or actions at most
@@ -120,7 +120,7 @@ def levels_of(parts: Iterable[Any], column: str, others: Sequence[str]) -> tuple
     if values is None:
         raise InputError(
             f"logs: column {column} holds more than {_LEVELS} different texts; leave it out of the"
-            f' observations, or make it the state, columns={{"state": {column!r}}}'
+            f" observations, or make it the state, {named('state', column)}"
         )
     return values
 

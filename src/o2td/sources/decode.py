@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Bools, Floats, Ints
-from o2td.errors import import_extra
+from o2td.errors import import_extra, option
 from o2td.sources.cells import (
     LARGEST,
     MISSING,
@@ -29,9 +29,8 @@ from o2td.sources.cells import (
 )
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where, mix
-from o2td.sources.ratio import CONTINUOUS
+from o2td.sources.ratio import densities_needed
 
-SORT = "pass sort=True (--sort on the command line), or sort the rows by episode and step"
 _OF_A_STEP = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 
 
@@ -203,7 +202,7 @@ class Decoder:
         if again is not None:
             row = int(rows[again])
             value = column[row].as_py()
-            where.refuse(row, name, f"is {value!r}, whose rows ended before", SORT)
+            where.refuse(row, name, f"is {value!r}, whose rows ended before", _sort())
         return new, key
 
     def _order(self, batch: Any, where: Where, new: Bools) -> None:
@@ -221,7 +220,7 @@ class Decoder:
         late = ~new & (times <= before)
         if late.any():
             row = int(np.argmax(late))
-            where.refuse(row, name, f"is {times[row]}, not after the row before", SORT)
+            where.refuse(row, name, f"is {times[row]}, not after the row before", _sort())
         self._last_time = times[-1]
 
     def _steps(self, steps: Ints, name: str, where: Where, new: Bools) -> None:
@@ -247,15 +246,16 @@ class Decoder:
         if new[row]:
             where.refuse(
                 *(row, name, f"is {step} in the first row of an episode"),
-                f"episodes begin at step {self._base}: restore the rows before, or {SORT}",
+                f"episodes begin at step {self._base}: restore the rows before, or {_sort()}",
             )
         if step == last:
             where.refuse(row, name, f"is {step} twice in one episode", "remove the duplicate")
         if step < last:
-            where.refuse(row, name, f"is {step} after {last}", SORT)
+            where.refuse(row, name, f"is {step} after {last}", _sort())
         where.refuse(
             *(row, name, f"is {step} after {last}"),
-            "rows are missing between: restore them, or pass sort=True if they stand elsewhere",
+            f"rows are missing between: restore them, or pass {option('sort=True', '--sort')} if they"
+            " stand elsewhere",
         )
 
     # -- values ------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ class Decoder:
             return values
         if np.mean(values != np.floor(values)) > 0.5:
             said = "holds real numbers, and the ratio needs probabilities of numbered actions"
-            where.refuse(int(np.argmax(values != np.floor(values))), names[0], said, CONTINUOUS)
+            where.refuse(int(np.argmax(values != np.floor(values))), names[0], said, densities_needed())
         return whole_numbers(values, names[0], where)
 
     def _optional(self, batch: Any, role: str, where: Where, bare: Bools | None) -> Floats | None:
@@ -396,3 +396,7 @@ def _joined(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> tuple[Any, Any]:
 def _hash(name: Any) -> int:
     digest = hashlib.blake2b(repr(name).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
+
+
+def _sort() -> str:
+    return f"pass {option('sort=True', '--sort')}, or sort the rows by episode and step"

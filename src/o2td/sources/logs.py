@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from o2td.arguments import whole
-from o2td.errors import InputError, O2TDError
+from o2td.errors import InputError, O2TDError, option
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded, Decoder
 from o2td.sources.mapping import Mapped
 from o2td.sources.partition import owned
 from o2td.sources.parts import Part, files_of
-from o2td.sources.places import Where
+from o2td.sources.places import Where, named
 from o2td.sources.prefetch import prefetch
 from o2td.sources.ratio import Ratio
 from o2td.sources.schema import check_schema, kinds_of
@@ -200,19 +200,17 @@ def _check_needed(mapped: Mapped, name: str, sort: bool) -> bool:
     """Refuse a log without the needed columns; tell whether episodes come from the flags."""
     has = mapped.roles.__contains__
     if not has("reward"):
-        raise InputError(
-            f'{name}: no column for reward; add it, or name it, columns={{"reward": …}}'
-        )
+        raise InputError(f"{name}: no column for reward; add it, or name it, {named('reward')}")
     if not (has("observation") or has("state")):
         raise InputError(
             f"{name}: no observations; add columns obs_0, obs_1, … or one integer state"
         )
     if mapped.bandit:
         return True
+    never = option('columns={"terminated": False}', "--columns terminated=never")
     if not (has("terminated") or has("done") or "terminated" in mapped.never):
         raise InputError(
-            f'{name}: no column for terminated; add it, or pass columns={{"terminated": False}} if'
-            " no episode ever ends"
+            f"{name}: no column for terminated; add it, or pass {never} if no episode ever ends"
         )
     wide, narrow = mapped.many("next_observation"), mapped.many("observation")
     if wide and narrow and len(wide) != len(narrow):

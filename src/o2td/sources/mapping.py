@@ -11,6 +11,7 @@ import msgspec
 
 from o2td.errors import InputError
 from o2td.sources.columns import FLAGS, LISTS, SYNONYMS, Columns, says_never
+from o2td.sources.places import named
 
 __all__ = ["Mapped", "as_bandit", "called", "find_columns", "named_actions"]
 
@@ -224,7 +225,7 @@ def _one_of(like: Sequence[str], exact: str, role: str, where: str) -> str:
 
 def _choose(choices: Sequence[str], role: str, where: str) -> NoReturn:
     raise InputError(
-        f"{where}: {role} could be column {' or '.join(choices)}; choose one, columns={{{role!r}: …}}"
+        f"{where}: {role} could be column {' or '.join(choices)}; choose one, {named(role)}"
     )
 
 

@@ -97,7 +97,10 @@ def _opened(
     if action is not None and is_text(first.field(action).type):
         mapped, named = named_actions(mapped, first.names, parts[0].groups)
         order = order or named
-        if chosen.action is None and not Ratio(mapped, target, behavior, densities).discrete:
+        if (
+            chosen.action is None
+            and not Ratio(mapped, target, behavior, densities, log=name).discrete
+        ):
             del mapped.roles["action"]  # names that nothing asks for
     elif order == list(range(len(order or ()))):
         order = None  # numbered as it should be
@@ -105,7 +108,8 @@ def _opened(
     for part in parts:
         part.codings = codings
     names = codings[action].values if action in codings else None
-    return LogSource(parts, Ratio(mapped, target, behavior, densities, names), discount, sort)
+    ratio = Ratio(mapped, target, behavior, densities, names, name)
+    return LogSource(parts, ratio, discount, sort)
 
 
 def _unique(names: list[str], where: str) -> list[str]:

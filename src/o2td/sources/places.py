@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Ints
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 
 Keys = npt.NDArray[np.uint64]
 ROWS = "rows of data count from 1"
@@ -50,3 +50,13 @@ def mix(values: npt.NDArray[Any]) -> Keys:
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Keys = x ^ (x >> np.uint64(31))
     return mixed
+
+
+def named(role: str, column: str = "…") -> str:
+    """How a column is named for a role, where the error will be read.
+
+    >>> named("reward")
+    'columns={"reward": …}'
+    """
+    value = column if column == "…" else repr(column)
+    return option(f'columns={{"{role}": {value}}}', f"--columns {role}={column}")

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Floats
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 from o2td.sources.cells import LARGEST
 from o2td.sources.mapping import Mapped
-from o2td.sources.places import Keys, Where
+from o2td.sources.places import Keys, Where, named
 from o2td.sources.policies import SUM_ROUNDING, probabilities_of
 from o2td.sources.rows import UNLIKE, inputs_of, successors_of
 
@@ -27,18 +27,6 @@ Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]
 _ALIKE = 1e-3  # by which two columns of one probability may differ
 _ROUNDING = 1e-6  # how far a probability may stray outside [0, 1] before it is refused
-NEEDED = (
-    "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …,"
-    ' or name yours, columns={"target_prob": …}; or pass target=policy, or target="behavior" to'
-    " evaluate the policy that made the log"
-)
-
-
-CONTINUOUS = (
-    "add a column behavior_logprob with the logarithm of the density that each action was drawn from,"
-    " and target_logprob with the target's, and pass densities=True; or pass"
-    ' target="behavior" to evaluate the policy that made the log'
-)
 
 
 class TakenProbability(Protocol):
@@ -58,6 +46,7 @@ class Ratio:
     behavior: Any = None  # policy, (S, A) array, model or None
     densities: bool = False
     actions: tuple[Any, ...] | None = None  # what the log calls them, where they are coded
+    log: str = "logs"  # how messages call it
 
     def __post_init__(self) -> None:
         has = self.mapped.roles.__contains__
@@ -75,7 +64,9 @@ class Ratio:
             has(role) for role in ("target_probs", "target_prob", "target_logprob")
         )
         if not (self.given or self.on_policy or wants):
-            raise InputError(f"logs: nothing says how likely the target's actions are; {NEEDED}")
+            raise InputError(
+                f"{self.log}: nothing says how likely the target's actions are; {_needed()}"
+            )
         self.listed = self.behavior is None and not has("behavior_prob") and has("behavior_probs")
         known = self.behavior is not None or any(
             has(role) for role in ("behavior_prob", "behavior_logprob", "behavior_probs")
@@ -90,7 +81,7 @@ class Ratio:
         if self.estimate and len(several) > 1:
             raise InputError(
                 f"logs: columns {', '.join(several[:4])} hold real numbers, whose probabilities cannot"
-                f" be estimated; {CONTINUOUS}"
+                f" be estimated; {densities_needed()}"
             )
 
     @staticmethod
@@ -229,7 +220,8 @@ class Ratio:
             if log:
                 remedy = "the logarithm of a probability is at most 0"
             if role != "rho" and values[row] > high:
-                remedy += "; pass densities=True if actions are continuous"
+                wanted = option("densities=True", "--densities")
+                remedy += f"; pass {wanted} if actions are continuous"
             _refuse(place, row, self.mapped.one(role) or role, f"is {values[row]:g}", remedy)
         if (values < low).any() or (values > high).any():
             return np.clip(values, low, high)
@@ -288,3 +280,21 @@ def _check_rows(matrix: Floats, name: str, place: Place) -> None:
 def _refuse(place: Place, row: int, name: str, said: str, remedy: str) -> NoReturn:
     where, index = place(row)
     where.refuse(index, name, said, remedy)
+
+
+def _needed() -> str:
+    either = option('pass target=policy, or target="behavior"', "pass --on-policy")
+    return (
+        "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …,"
+        f" or name yours, {named('target_prob')}; or {either} to evaluate the policy that made the log"
+    )
+
+
+def densities_needed() -> str:
+    """What a log of continuous actions has to hold."""
+    either = option('target="behavior"', "--on-policy")
+    return (
+        "add a column behavior_logprob with the logarithm of the density that each action was drawn from,"
+        f" and target_logprob with the target's, and pass {option('densities=True', '--densities')}; or"
+        f" pass {either} to evaluate the policy that made the log"
+    )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import function, instance, whole
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded
@@ -38,11 +38,14 @@ class Source:
         if ratio.mapped.bandit and discount is None:
             discount = 0.0  # nothing follows a decision
         if discount is None and ratio.mapped.one("discount") is None:
-            raise InputError("discount: pass it, such as discount=0.99")
+            raise InputError(
+                f"discount: pass it, such as {option('discount=0.99', '--discount 0.99')}"
+            )
         column = ratio.mapped.one("discount")
         if discount is not None and column is not None:
             raise InputError(
-                f"discount: {discount} and column {column} both give it; leave one of them out"
+                f"discount: {discount} and column {column} both give it; leave out"
+                f" {option('one of them', '--discount or the column')}"
             )
         known = isinstance(discount, (int, float, np.floating)) and 0.0 <= discount <= 1.0
         if discount is not None and not known:
