@@ -323,7 +323,9 @@ class Decoder:
             return values
         if np.mean(values != np.floor(values)) > 0.5:
             said = "holds real numbers, and the ratio needs probabilities of numbered actions"
-            where.refuse(int(np.argmax(values != np.floor(values))), names[0], said, densities_needed())
+            where.refuse(
+                int(np.argmax(values != np.floor(values))), names[0], said, densities_needed()
+            )
         return whole_numbers(values, names[0], where)
 
     def _optional(self, batch: Any, role: str, where: Where, bare: Bools | None) -> Floats | None:
