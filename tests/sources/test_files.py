@@ -191,6 +191,24 @@ def rllib_batches_in_json_lines(folder):
     return _ndjson(folder / "log.jsonl", lines)
 
 
+def lerobot(folder):
+    """A folder of parquet files, one for each episode, with dots in the names of columns."""
+    names = {
+        "obs": "observation.state",
+        "action": "action",
+        "reward": "next.reward",
+        "episode": "episode_index",
+        "step": "frame_index",
+    }
+    (folder / "data").mkdir()
+    rows = pl.DataFrame(list(_steps())).with_row_index("index")
+    done = (pl.col("terminated") | pl.col("truncated")).alias("next.done")
+    rows = rows.with_columns(done, timestamp=pl.col("step") / 30).rename(names)
+    for (e,), part in rows.group_by("episode_index", maintain_order=True):
+        part.write_parquet(folder / "data" / f"episode_{e:06}.parquet")
+    return folder / "data"
+
+
 def _arrays():
     log = _flat()
     stacked = lambda name: log[[f"{name}_0", f"{name}_1"]].to_numpy()  # noqa: E731
@@ -236,7 +254,7 @@ KINDS = [
     *(lists_in_parquet, fixed_lists_in_arrow, fixed_lists_in_parquet_with_checksums),
     *(structs_in_feather, structs_in_ndjson, lists_in_ndjson_gz, flat_csv_gz),
     *(episodes_in_parquet, episodes_in_ndjson, steps_in_ndjson),
-    *(rllib_in_parquet, rllib_batches_in_json_lines, npz, npz_compressed, d4rl_hdf5),
+    *(rllib_in_parquet, rllib_batches_in_json_lines, lerobot, npz, npz_compressed, d4rl_hdf5),
 ]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from o2td import sources
+from o2td.cli.main import main
 from o2td.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # minari warns about metadata that is not ours
@@ -70,6 +73,41 @@ def test_target_with_a_known_and_an_estimated_behaviour(store, joined):
     guessed = sources.minari("lake/random-v0", discount=0.95, target=target)
     often = np.isin(got["state"], [0, 4])
     assert np.abs(joined(guessed)["behavior_prob"][often] - 0.25).max() < 0.1
+
+
+def _continuous(store, name):
+    """Pendulum under a normal policy, recorded."""
+    import minari
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    env = gym.make("Pendulum-v1", max_episode_steps=20)
+    rng = np.random.default_rng(0)
+    buffers = []
+    for e in range(12):
+        seen, acts, rewards, ends, cuts = [env.reset(seed=e)[0]], [], [], [], []
+        while not (cuts and (cuts[-1] or ends[-1])):
+            acts.append(rng.normal(size=1).astype(np.float32))
+            x, reward, terminated, truncated, _ = env.step(acts[-1])
+            seen.append(x)
+            rewards.append(float(reward))
+            ends.append(terminated)
+            cuts.append(truncated)
+        buffers.append(EpisodeBuffer(e, e, None, seen, acts, rewards, ends, cuts, {}))
+    minari.create_dataset_from_buffers(name, buffers, env=env, eval_env=env)
+    env.close()
+
+
+def test_the_command_takes_a_name_or_a_folder_also_with_continuous_actions(store, capsys):
+    _record("CartPole-v1", "cartpole/random-v0", 30, 15)
+    _continuous(store, "pendulum/normal-v0")
+    options = ["--discount", "0.9", "--on-policy", "--methods", "lstd", "--features", "fourier:1"]
+    for place in ("cartpole/random-v0", "pendulum/normal-v0", str(store / "pendulum/normal-v0")):
+        assert main(["evaluate", f"minari:{place}", *options, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["estimates"]
+    assert main(["evaluate", str(store / "pendulum"), *options]) == 2
+    assert "is part of a Minari dataset; name that instead" in capsys.readouterr().err
+    assert main(["evaluate", "minari:nobody/nothing-v0", *options]) == 2
+    assert "nobody/nothing-v0: no such dataset on this machine" in capsys.readouterr().err
 
 
 def test_a_dataset_that_is_not_there(store):

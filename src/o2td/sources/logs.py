@@ -180,11 +180,10 @@ class LogSource(Source):
                 f"values are of observations; for those of column {state} instead, name it as state"
             )
         if self.mapped.bandit:
-            return (
-                *remarks,
-                "no column for episodes, steps or ends: each row is one decision with one reward (a"
-                " bandit log), and no discount is needed",
+            bandit = (
+                "no column for episodes, steps or ends: each row is one decision (a bandit log)"
             )
+            return (*remarks, bandit)
         if self._from_flags:
             remarks.append("episodes end where terminated or truncated is true")
         if self.mapped.one("step") is None and self.mapped.one("time") is None:
