@@ -27,7 +27,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "nearness table": lambda: _nearness(data),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),
-        "sotd table": lambda: _sotd(data),
+        "sotd table": _sotd,
         "geometry table": lambda: _geometry(data),
         "domains": _domains,
         "thresholds": _thresholds,
@@ -83,12 +83,19 @@ def _baird(data: dict[str, Any]) -> str:
 _ERRORS = ("rmse", "rmspbe")
 
 
-def _sotd(data: dict[str, Any]) -> str:
-    found = data["paper"]["sotd"]
-    lines = [[f"MSE, {name}", *map(number, row)] for name, row in found["mse"].items()]
-    for name, row in found["ratio"].items():
-        lines.append([f"{name} / LSTD", *map(number, row)])
-    return table(["rows", *(f"{n:,}" for n in found["rows"])], lines)
+def _sotd() -> str:
+    """The kept ratios of mean square errors, by number of rows."""
+    found = claims.kept()["sotd"]
+    head = ["rows", *(f"{int(n):,}" for n in found["normalized"])]
+    names = {"ordinary": "SOTD as printed / LSTD", "normalized": "SOTD, sums normalised / LSTD"}
+    lines = [
+        [
+            shown,
+            *(f"{number(v)} [{number(low)}, {number(high)}]" for v, low, high in found[w].values()),
+        ]
+        for w, shown in names.items()
+    ]
+    return table(head, lines)
 
 
 def _geometry(data: dict[str, Any]) -> str:

@@ -34,36 +34,51 @@ def take(folder: str) -> dict[str, Any]:
     """The claims of a reproduction, and how many runs they rest on."""
     from o2td.paper import load
     from o2td.paper.claims import judge_all
+    from o2td.paper.claims.experiments import ratios_by_size
 
     results = load(folder)
     rows = [{**c.row(v), "quantity": v.quantity} for c, v in judge_all(results)]
     runs = {name: about["runs"] for name, about in results.record["experiments"].items()}
-    return {"profile": results.record["profile"], "runs": runs, "claims": rows}
+    sotd = {
+        weighting: {str(n): list(found) for n, found in row.items()}
+        for weighting, row in ratios_by_size(results, "fig-sotd").items()
+    }
+    return {"profile": results.record["profile"], "runs": runs, "claims": rows, "sotd": sotd}
+
+
+def kept() -> dict[str, Any]:
+    """What is in the file."""
+    found: dict[str, Any] = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    return found
 
 
 def by_id() -> dict[str, Any]:
-    """What was measured, for sentences that quote it: `{{ claims.14.measured }}`."""
-    if not CLAIMS.exists():
-        return {}
-    found = json.loads(CLAIMS.read_text(encoding="utf-8"))
-    return {str(claim["id"]): claim for claim in found["claims"]}
+    """What was measured, for sentences that quote it: `claims.13.measured`, `claims.count.undecided`."""
+    found = kept()
+    counts = Counter(claim["verdict"] for claim in found["claims"])
+    words = {"undecided": "undecided", "reproduced": "yes", "not reproduced": "no"}
+    words["depends on the reading"] = "depends"
+    return {
+        **{str(claim["id"]): claim for claim in found["claims"]},
+        "sotd": found["sotd"],
+        "profile": found["profile"],
+        "count": {"all": len(found["claims"]), **{words[v]: counts[v] for v in words}},
+    }
 
 
 def shown() -> str:
-    """The claims as a list, one item a claim: what was said, the verdict, why, what was measured."""
-    if not CLAIMS.exists():
-        return (
-            "No reproduction has been kept with this site. `make reproduce` measures all claims and"
-            " writes a page of its own; what follows below is measured while this site is built."
-        )
-    found = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    """The claims as a list, one item per claim: what was said, the verdict, why, what was measured."""
+    found = kept()
     counts = Counter(claim["verdict"] for claim in found["claims"])
-    told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in _WORDS.items())
+    told = ", ".join(
+        f"{counts[verdict]} {words}" for verdict, words in _WORDS.items() if counts[verdict]
+    )
     runs = Counter(found["runs"].values()).most_common(1)[0][0]
     lead = (
-        f"Of {len(found['claims'])} claims {told}. The numbers are those of a kept run of"
-        f" `o2td reproduce --profile {found['profile']}` ({runs} runs an experiment), with 95 %"
-        " intervals."
+        f"Of {len(found['claims'])} claims {told}, in a kept run of"
+        f" `o2td reproduce --profile {found['profile']}` ({runs} runs per experiment), with 95 %"
+        " intervals. A claim is *undecided* where the runs leave open a reading that could change the"
+        " answer."
     )
     return "\n".join([lead, "", *(_item(claim) for claim in found["claims"])])
 
