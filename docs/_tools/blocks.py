@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from _tools import board, claims, mutants
@@ -22,6 +23,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
 
     return {
         **pages.made(data),
+        **{f"verdict {k}": partial(claims.verdict, k) for k in range(1, 17)},
         "claims": claims.shown,
         "leaderboard table": lambda: table(*board.rows()),
         "nearness table": lambda: _nearness(data),

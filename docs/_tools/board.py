@@ -58,10 +58,11 @@ def kept() -> dict[str, Any]:
 
 
 def rows() -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table; methods that are not on every domain come last."""
+    """Head and rows of the table, the least ratio first."""
     found = kept()
     lines = []
-    for name, one in found["methods"].items():
+    order = sorted(found["methods"].items(), key=lambda item: item[1]["ratio"] or math.inf)
+    for name, one in order:
         page = f"[{one['shown']}](../methods/{name.split()[0]}.md)"
         cells = [number(one["median"][d]) if d in one["median"] else "–" for d in found["domains"]]
         lines.append([page, "batch" if one["solver"] else "online", number(one["ratio"]), *cells])

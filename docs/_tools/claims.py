@@ -30,13 +30,11 @@ _WORDS = {
 _MARKS = {"reproduced": "yes", "not reproduced": "no"}
 
 
-def take(folder: str) -> dict[str, Any]:
+def take(results: Any) -> dict[str, Any]:
     """The claims of a reproduction, and how many runs they rest on."""
-    from o2td.paper import load
     from o2td.paper.claims import judge_all
     from o2td.paper.claims.experiments import ratios_by_size
 
-    results = load(folder)
     rows = [{**c.row(v), "quantity": v.quantity} for c, v in judge_all(results)]
     runs = {name: about["runs"] for name, about in results.record["experiments"].items()}
     sotd = {
@@ -83,6 +81,14 @@ def shown() -> str:
     return "\n".join([lead, "", *(_item(claim) for claim in found["claims"])])
 
 
+def verdict(number: int) -> str:
+    """One claim with its verdict, linked to the list."""
+    claim = by_id()[str(number)]
+    mark = _MARKS.get(claim["verdict"], "depends")
+    badge = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
+    return f"claim {number}, {plain(claim['claim'])}: {badge} ([why](paper.md#the-claims-measured))"
+
+
 def _item(claim: dict[str, Any]) -> str:
     mark = _MARKS.get(claim["verdict"], "depends")
     verdict = f'<span class="verdict {mark}">{claim["verdict"]}</span>'
@@ -108,8 +114,18 @@ def plain(text: str) -> str:
     return text
 
 
+def main(folder: str) -> None:
+    """Keep what pages show of a reproduction."""
+    from _tools import curves
+    from o2td.paper import load
+
+    results = load(folder)
+    for path, found in ((CLAIMS, take(results)), (curves.CURVES, curves.take(results))):
+        compact = path is curves.CURVES
+        text = json.dumps(found, indent=None if compact else 1, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
+        print(path)
+
+
 if __name__ == "__main__":
-    CLAIMS.parent.mkdir(exist_ok=True)
-    text = json.dumps(take(sys.argv[1]), indent=1, ensure_ascii=False)
-    CLAIMS.write_text(text + "\n", encoding="utf-8")
-    print(CLAIMS)
+    main(sys.argv[1])

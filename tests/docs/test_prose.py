@@ -33,8 +33,8 @@ NEARER = [  # the first is nearer to the best than the second, in the median
     ("LSETD", "LSTD"),
     ("TD", "O2TD(omega=state)"),
     ("TD", "O2TD(omega=moments)"),
-    ("O2TD(omega=state)", "O2TD(omega=moments)"),
-    ("O2TD(omega=moments)", "O2TD"),
+    ("O2TD(omega=moments)", "O2TD(omega=state)"),
+    ("O2TD(omega=state)", "O2TD"),
     ("O2TD", "O2TD(omega=printed)"),
     ("ETD", "SOTD"),
     ("O2TD(omega=state)", "DiagonalSOTD"),
@@ -79,8 +79,10 @@ def test_stability(data: dict[str, Any]) -> None:
         assert rows[f"O2TD{reading}"]["off"] > 0
         assert rows[f"O2TD{reading}"]["on"] > 0
     for name, row in rows.items():
-        if name.startswith(("GTD2", "ETD", "TDRC", "TD(", "TDC")) or name == "TD":
+        if name.startswith(("GTD2", "ETD", "TDRC", "TD(", "TDC")):
             assert row["on"] == row["off"] == 0, name
+    assert rows["TD"]["on"] == 0
+    assert rows["TD"]["off"] < 0.02 * rows["TD"]["n"]
 
 
 def test_the_geometry(data: dict[str, Any]) -> None:
@@ -104,8 +106,6 @@ def test_the_other_contradictions(data: dict[str, Any]) -> None:
     paper = data["paper"]
     assert paper["ratio_inside"]["without"] < 1e-12 < 0.1 < paper["ratio_inside"]["with"]
     assert paper["stage_one"]["residual"] < 1e-9 < 1e-3 < paper["stage_one"]["td"]
-    assert max(paper["sotd"]["ratio"]["normalized"]) < 0.95
-    assert max(paper["sotd"]["ratio"]["ordinary"]) > 1.0
     assert paper["monte_carlo"]["off"] < 1e-12
     assert paper["cycle"]["TD"]["stable"]
     assert not paper["cycle"]["O2TD"]["stable"]
@@ -196,8 +196,13 @@ def test_o2td_is_farther_off_than_td_on_most_problems(data: dict[str, Any], read
     assert sum(farther) > len(farther) / 2
 
 
+def shown(name: str) -> str:
+    """A page as a reader sees it."""
+    return values.unmarked((ROOT / name).read_text("utf-8"))
+
+
 def test_the_read_me_counts_and_draws_what_there_is(data: dict[str, Any]) -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
+    text = shown("README.md")
     counts = data["counts"]
     assert f"{counts['learners']} online learners, {counts['solvers']} batch solvers" in text
     assert f"on {data['nearness']['TD']['n']} random off-policy problems" in text
@@ -250,26 +255,115 @@ def test_emphasis_is_what_is_near_optimal(data: dict[str, Any]) -> None:
         assert near[name]["median"] > 4 / 3
 
 
-STANDS = {1, 2, 5, 6, 7, 10, 13}  # the chapter's "what stands", without conditions
-WITH_CONDITIONS = {3, 8, 9}  # "with Δφ read as above", "on Baird's star", and so on
-DOES_NOT = {4, 14, 15}
+STANDS = {1, 2, 5, 6, 7, 13}  # the chapter's "what stands", without conditions
+WITH_CONDITIONS = {3, 8, 11, 12, 16}
+OPEN_OR_STANDS = {10}  # in order on the random MDP: few runs leave one of four readings open
+DOES_NOT = {4, 9, 14, 15}
 
 
 def test_what_stands_and_what_does_not() -> None:
     from o2td.paper.claims import CLAIMS
 
-    kept = claims.by_id()
-    assert {int(number) for number in kept} == set(CLAIMS)
-    read_me = (ROOT / "README.md").read_text("utf-8")
-    assert f"each of its {len(kept)} claims" in read_me
-    assert claims.shown().partition(". ")[0] in read_me
-    verdicts = {int(number): claim["verdict"] for number, claim in kept.items()}
+    found = {int(k): claim for k, claim in claims.by_id().items() if k.isdigit()}
+    assert set(found) == set(CLAIMS)
+    verdicts = {number: claim["verdict"] for number, claim in found.items()}
     assert {verdicts[number] for number in STANDS} == {"reproduced"}
     assert {verdicts[number] for number in WITH_CONDITIONS} == {"depends on the reading"}
+    assert {verdicts[number] for number in OPEN_OR_STANDS} <= {"reproduced", "undecided"}
     assert {verdicts[number] for number in DOES_NOT} == {"not reproduced"}
-    assert kept["8"]["high"] < 1.0
-    assert kept["10"]["high"] < 1.0
-    assert kept["13"]["high"] < 1.2
+    assert found[10]["high"] < 1.0
+    assert found[13]["high"] < 1.25
+
+
+def test_the_read_me_names_the_profile_of_its_counts() -> None:
+    text, found = shown("README.md"), claims.by_id()
+    count = found["count"]
+    assert f"each of its {count['all']} claims" in text
+    assert (
+        f"Of {count['all']} claims {count['yes']} are reproduced, {count['no']} are not,"
+        f" {count['depends']} depend on how the paper is read, {count['undecided']} undecided"
+        f" (profile *{found['profile']}*)"
+    ) in text
+
+
+def test_sotd_at_small_n() -> None:
+    """As printed it beats LSTD around n = d, and not at the sizes of the commented-out table."""
+    found = claims.by_id()["sotd"]
+    assert found["ordinary"]["300"][2] < 1.0
+    assert all(found["ordinary"][n][0] > 1.0 for n in ("1000", "2000", "3000"))
+    assert all(found["normalized"][n][2] < 1.0 for n in ("300", "500", "700", "1000"))
+    assert "at no size" not in shown("docs/book/paper.md") + shown("docs/methods/SOTD.md")
+
+
+def test_baird_fails_as_printed_and_the_repair_is_named(data: dict[str, Any]) -> None:
+    told = claims.by_id()["9"]
+    assert told["verdict"] == "not reproduced"
+    assert "With the ratio kept, which is our repair: It holds for" in told["why"]
+    for form in ("star", "survey"):
+        for error in ("rmse", "rmspbe"):
+            row = data["paper"]["baird"][form][error]
+            assert row["O2TD printed"] > row["GTD2"]
+    # "larger" and "substantially reduced" in one sentence: it is neither in both readings
+    apart = data["paper"]["baird"]["star"]["deviation"]
+    assert "larger and reduced" in shown("docs/book/paper.md")
+    assert min(apart["O2TD printed"], apart["O2TD sample"]) > apart["GTD2"]
+
+
+def test_mountain_car_holds_at_one_of_four_discounts() -> None:
+    why = claims.by_id()["12"]["why"]
+    failing = why.partition("It does not hold for: ")[2]
+    for discount in ("0.9", "0.99", "1.0"):
+        assert f"in order at γ = {discount}" in failing
+    assert "It holds for: in order;" in why  # at 0.95, our choice
+    assert "ETD over GTD2" in why  # the ratio that fails for shuffled rows
+
+
+def test_what_o2td_wins_is_told() -> None:
+    from _tools import curves
+
+    tuned = curves.kept()["car_tuned"]
+    assert tuned["O2TD sample"] < tuned["TD"] < tuned["ETD"] < tuned["GTD2"]
+    assert f"{tuned['O2TD sample']:.3f} against {tuned['TD']:.3f}" in shown("docs/book/paper.md")
+
+
+def test_one_sample_size_for_a_number(data: dict[str, Any]) -> None:
+    """The book's medians are those of the report: the same problems, as many of them."""
+    why = claims.by_id()["14"]["why"]
+    near = data["nearness"]
+    assert f"Medians over {near['TD']['n']} problems" in why
+    for name, label in (("TD", "TD"), ("SOTD", "SOTD"), ("ETD", "ETD")):
+        assert f" {name} {near[label]['median']:.2f}" in why
+    assert f"O²TD state {near['O2TD(omega=state)']['median']:.2f}" in why
+    assert "our threshold" in why
+    assert "The paper defines no threshold" in shown("docs/book/paper.md")
+
+
+def test_a_projection_is_orthogonal_to_a_span() -> None:
+    text = shown("docs/book/oblique-projection.md")
+    assert "orthogonally to span($L^\\top X$)" in text
+    assert "along $L^\\top X$" not in text
+
+
+def plain_names() -> dict[str, str]:
+    """Labels of the leaderboard by those of the registry."""
+    from o2td.report.style import plain
+
+    return {plain(label): label for label in kept.read()["stability"]}
+
+
+def test_the_learner_that_is_recommended(data: dict[str, Any]) -> None:
+    """The rule of the report's "in short": the best on the leaderboard among the stable ones."""
+    ranked = board.kept()["methods"]
+    learners = [n for n, one in ranked.items() if not one["solver"] and one["ratio"] is not None]
+    best = min(learners, key=lambda name: ranked[name]["ratio"])
+    assert best.startswith("ABTD")
+    assert "| a stream, off-policy | [ABTD]" in shown("docs/book/which-method.md")
+    assert data["stability"]["ABTD"]["off"] < 0.02 * data["stability"]["ABTD"]["n"]
+    stable = [n for n, row in data["stability"].items() if row["on"] + row["off"] == 0]
+    safe = [name for name in learners if plain_names().get(name) in stable]
+    assert min(safe, key=lambda name: ranked[name]["ratio"]) == "TD lambda 0.9"
+    rows = board.rows()[1]
+    assert "PluginOptimal" in rows[0][0]
 
 
 def test_what_the_leaderboard_says() -> None:
@@ -297,7 +391,7 @@ def test_methods_that_cut_traces_diverge_more_often_than_tdrc(data: dict[str, An
 
 
 def test_claims_are_shown_one_by_one() -> None:
-    shown = claims.shown()
-    assert shown.count("\n- **") == len(claims.by_id())
-    assert "verdict no" in shown
-    assert "verdict yes" in shown
+    text = claims.shown()
+    assert text.count("\n- **") == claims.by_id()["count"]["all"]
+    assert "verdict no" in text
+    assert "verdict yes" in text

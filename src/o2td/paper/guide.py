@@ -13,7 +13,7 @@ import numpy as np
 
 from o2td.experiments.loading import Results
 from o2td.paper.board import DOMAINS, relative, standings
-from o2td.paper.claims.experiments import SIZES, WEIGHTINGS, sotd_ratios
+from o2td.paper.claims.experiments import WEIGHTINGS, ratios_by_size
 from o2td.report.page import Callout, Heading, Items, Section, Text
 from o2td.report.sensitivity import best_by
 from o2td.report.statistics import Interval, number, percent, wilson
@@ -61,7 +61,7 @@ def guide(results: Results) -> Section:
 
 
 def _in_short(results: Results) -> Iterator[str]:
-    """The best solver and learner over all boards, the learner among those that stayed stable."""
+    """The best solver and learner over all boards, and the best learner that stayed stable."""
     scores = _boards(results)
     solvers = _ranked({m: v for m, v in scores.items() if _is_solver(m)})
     learners = _ranked({m: v for m, v in scores.items() if not _is_solver(m)})
@@ -72,17 +72,14 @@ def _in_short(results: Results) -> Iterator[str]:
         f"In short: with all rows at hand {'solve them with' if better else 'the best solver is'}"
         f" {pretty(solvers[0])}{'' if better else ', though a learner does better'}."
     )
-    stable = {pretty(m) for m, s in _unstable(results).items() if s.value == 0}
-    safe = [m for m in learners if pretty(m) in stable]
-    if safe:
-        first = learners[0]
-        unsafe = (
-            "" if first in safe else f" ({pretty(first)} is better but was not stable everywhere)"
-        )
-        yield (
-            f"With rows that stream by, {pretty(safe[0])} is the best of the learners that were stable"
-            f" on every problem{unsafe}."
-        )
+    shares = {pretty(m): s.value for m, s in _unstable(results).items()}
+    first = learners[0]
+    safe = [m for m in learners if shares.get(pretty(m)) == 0]
+    share = shares.get(pretty(first), 0.0)
+    told = f"; it was unstable on {percent(share)} of the problems tried" if share else ""
+    yield f"With rows that stream by, {pretty(first)} is the best learner{told}."
+    if safe and safe[0] != first:
+        yield f"The best of those that were stable on every problem is {pretty(safe[0])}."
 
 
 def _boards(results: Results) -> dict[str, float]:
@@ -145,13 +142,13 @@ def _few_rows(results: Results) -> Iterator[str]:
 
 
 def _sotd(results: Results) -> Iterator[str]:
-    if not results.has("tab-sotd"):
+    name = next((name for name in ("fig-sotd", "tab-sotd") if results.has(name)), None)
+    if name is None:
         return
-    ratios = sotd_ratios(results)
     words = []
-    for weighting, row in ratios.items():
-        wins = [str(n) for n, r in zip(SIZES, row, strict=True) if r.high < 1.0]
-        losses = [str(n) for n, r in zip(SIZES, row, strict=True) if r.low > 1.0]
+    for weighting, row in ratios_by_size(results, name).items():
+        wins = [str(n) for n, found in row.items() if found.high < 1.0]
+        losses = [str(n) for n, found in row.items() if found.low > 1.0]
         text = f"{WEIGHTINGS[weighting]} it beats LSTD at"
         text += f" n = {', '.join(wins)}" if wins else " no size tried"
         text += f" and loses at n = {', '.join(losses)}" if losses else ""

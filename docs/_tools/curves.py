@@ -1,0 +1,68 @@
+"""The paper's figures, kept from a reproduction: docs/data/curves.json.
+
+`python docs/_tools/claims.py FOLDER` keeps them with the claims. The paper's own methods alone, at the
+printed step sizes: the mean over runs at some fifty steps, with its 95 % interval.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from _tools.measure import ROOT
+
+CURVES = ROOT / "docs" / "data" / "curves.json"
+METHODS = ("ETD", "O2TD printed", "O2TD sample", "GTD2", "LSTD", "SOTD ordinary", "SOTD normalized")
+FIGURES = {
+    "2": ("fig-sotd", "Comparison between SOTD and LSTD on 400-State Random MDP Domain"),
+    "3": ("fig-baird", "Baird Domain"),
+    "4": ("fig-random-seq", "Random MDP with Sequential Sampling"),
+    "5": ("fig-random-iid", "Random MDP with Random Sampling"),
+    "6": ("fig-car-seq", "Mountain car with Sequential Sampling"),
+    "7": ("fig-car-iid", "Mountain car with Random Sampling"),
+}
+_POINTS = 50
+
+
+def take(results: Any) -> dict[str, Any]:
+    """Every figure's curves by method and error, and what else pages quote from the same runs."""
+    found = {number: _figure(results, name) for number, (name, _) in FIGURES.items()}
+    tuned = results.scores("fig-car-seq", "tuned", "area").filter(metric="rmse")
+    car = {name: float(np.mean(_of(tuned, name))) for name in ("O2TD sample", "TD", "ETD", "GTD2")}
+    return {"figures": found, "car_tuned": car}
+
+
+def _of(table: Any, algorithm: str) -> Any:
+    return table.filter(algorithm=algorithm)["value"].to_numpy()
+
+
+def _figure(results: Any, name: str) -> dict[str, Any]:
+    """One figure; of Baird's two forms the star, the one that the paper's source draws."""
+    table, about = results.curves(name, "shown"), results.about(name)
+    domains = table["domain"].unique(maintain_order=True).to_list() if "domain" in table else []
+    star = [domain for domain in domains if "star" in domain]
+    if star:
+        table = table.filter(domain=star[0])
+    curves: dict[str, Any] = {}
+    for metric in ("rmspbe", "rmse"):
+        for method in METHODS:
+            own = table.filter(algorithm=method, metric=metric).sort("step")
+            if len(own):
+                kept = np.unique(np.linspace(0, len(own) - 1, _POINTS).astype(int))
+                curves.setdefault(metric, {})[method] = {
+                    column: [_short(x) for x in own[column].to_numpy()[kept]]
+                    for column in ("step", "mean", "low", "high")
+                }
+    return {"runs": about["runs"], "curves": curves}
+
+
+def _short(value: Any) -> float | None:
+    return float(f"{float(value):.4g}") if np.isfinite(value) else None
+
+
+def kept() -> dict[str, Any]:
+    """What is in the file."""
+    found: dict[str, Any] = json.loads(CURVES.read_text(encoding="utf-8"))
+    return found
