@@ -20,6 +20,7 @@ LOCKED := dask experiments gymnasium minari sklearn docs test
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test test-slow lint bench docs honesty load fuzz mutation lock clean python
+.PHONY: help reproduce test test-slow lint bench docs notebooks load fuzz mutation lock clean python
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -46,6 +47,9 @@ docs: $(STAMP)  ## Bring the pages up to date and build the site into site/
 	$(BIN)/python docs/_tools/refresh.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python docs/_tools/check.py site
+
+notebooks: $(STAMP)  ## Run the notebooks of examples/notebooks and keep their outputs
+	$(BIN)/python docs/_tools/notebooks.py
 
 load: $(STAMP)  ## Stream 100 million transitions with flat memory and a resume half way
 	$(BIN)/python benchmarks/load.py
