@@ -331,8 +331,8 @@ def _entry(module: Any, name: str) -> str:
     value = getattr(module, name)
     if name in LEARNERS.names() or name in SOLVERS.names():
         return ""  # it has a page of its own
-    if inspect.isclass(value) or callable(value):
-        return _api(_path(value), 2) if hasattr(value, "__module__") else ""
+    if callable(value) and str(getattr(value, "__module__", "")).startswith("o2td"):
+        return _api(_path(value), 2)
     if inspect.ismodule(value):
         return ""
     shown = ", ".join(map(str, value)) if isinstance(value, (tuple, list)) else repr(value)
