@@ -19,8 +19,8 @@ export MKL_NUM_THREADS := 1
 LOCKED := dask experiments gymnasium minari sklearn docs test
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-slow lint bench docs honesty load fuzz mutation lock clean python
-.PHONY: help reproduce test test-slow lint bench docs notebooks load fuzz mutation lock clean python
+.PHONY: help reproduce test test-slow lint bench docs honesty notebooks load fuzz mutation lock
+.PHONY: clean python
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
