@@ -28,6 +28,7 @@ from o2td.sources import open_logs
 FILE = Path(__file__).with_name("golden.json")
 EVERY: Any = "all"  # methods= for all that fit the log
 DIGITS = 12
+LEARNERS = ("o2td", "etd", "tdrc")
 SKIPPED = ("agreement", "overlap", "thresholds", "unverified_files", "notes", "passes")
 SKIPPED += ("largest_weights", "population")
 
@@ -501,16 +502,21 @@ def account(name: str) -> dict[str, Any]:
     kept = {
         "verdict": answer.verdict,
         "reasons": answer.reasons,
-        "estimates": [
-            _without(one.as_dict(), "reason", "title", "kind") for one in answer.estimates
-        ],
+        "estimates": [_row(one) for one in answer.estimates],
         "diagnostics": _without(found, *SKIPPED),
-        "agreement": found["agreement"],
+        "agreement": [row for row in found["agreement"] if row["method"] not in LEARNERS],
         "features": _without(answer.features, "candidates"),
         "model": _predictions(answer.model),
     }
     rounded: dict[str, Any] = short(kept)
     return rounded
+
+
+def _row(estimate: evaluation.Estimate) -> dict[str, Any]:
+    """What is kept of an estimate; of a learner only that there is one: its steps are not ours."""
+    if estimate.method in LEARNERS:
+        return {"method": estimate.method}
+    return _without(estimate.as_dict(), "reason", "title", "kind")
 
 
 def _without(found: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -293,8 +293,9 @@ def _needed() -> str:
 def densities_needed() -> str:
     """What a log of continuous actions has to hold."""
     either = option('target="behavior"', "--on-policy")
+    wanted = option("densities=True", "--densities")
     return (
-        "add a column behavior_logprob with the logarithm of the density that each action was drawn from,"
-        f" and target_logprob with the target's, and pass {option('densities=True', '--densities')}; or"
+        "add a column behavior_logprob with the logarithm of the density that each action was drawn"
+        f" from, and target_logprob with the target's, and pass {wanted}; or"
         f" pass {either} to evaluate the policy that made the log"
     )
