@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from o2td import sklearn as sklearn
     from o2td import sources as sources
     from o2td.learners import ABTD as ABTD
+    from o2td.learners import ARCTD as ARCTD
     from o2td.learners import ETD as ETD
     from o2td.learners import GTD as GTD
     from o2td.learners import GTD2 as GTD2
@@ -70,6 +71,7 @@ _NAMES = {
     "o2td.problem": ["Problem"],
     "o2td.learners": [
         "ABTD",
+        "ARCTD",
         "ETD",
         "GTD",
         "GTD2",

@@ -37,6 +37,11 @@ def constant(learner: Learner, **changes: Any) -> Learner:
     return made(learner, **{"step_size": STEP_SIZE, **changes})
 
 
+def _needs_step_size(learner: Learner) -> None:
+    if "step_size" not in learner.get_params():
+        raise DoesNotApply("finds its step size from all rows")
+
+
 def rows_for(
     learner: Learner, fields: Fields, layout: str = "dense", **changes: Any
 ) -> Transitions:
@@ -167,6 +172,7 @@ def layouts_in_turn(learner: Learner) -> None:
 @promise("learners", "a start cuts the trace: what follows it does not depend on what came before")
 def start_cuts(learner: Learner) -> None:
     """A trajectory without reward is truncated; the next one must not notice."""
+    _needs_step_size(learner)
     fields = stream()
     before = silent_prefix(fields)
     after = {**fields, "table": before["table"]}
@@ -186,6 +192,7 @@ def start_cuts(learner: Learner) -> None:
 @promise("learners", "a termination ends the trace, with or without a start mark on the next row")
 def termination_cuts(learner: Learner) -> None:
     """Traces decay by the discount of the transition into a state, which is 0 there."""
+    _needs_step_size(learner)
     fields = stream()
     before = silent_prefix(fields)
     before["discount"] = np.append(before["discount"][:-1], 0.0)

@@ -17,6 +17,7 @@ from numba.extending import overload, register_jitable
 from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import advance, block_end
+from o2td.kernels.memory import get_theta, get_w, put_w
 from o2td.kernels.notes import note
 from o2td.kernels.weighted import FASTMATH
 
@@ -49,7 +50,7 @@ class Settle(NamedTuple):
     """(1,)"""
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def open_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
     """From the mean to u, at the beginning of a stretch of rows."""
     if settle.active and settle.lazy:
@@ -58,7 +59,7 @@ def open_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
             settle.mean[lane, j] -= theta[j]
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def close_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
     """From u back to the mean."""
     if settle.active and settle.lazy:
@@ -66,14 +67,14 @@ def close_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
             settle.mean[lane, j] = theta[j] + settle.share[0] * settle.mean[lane, j]
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _remember_row(rows, t, theta, old):  # type: ignore[no-untyped-def]
     i = rows.at[t]
     for e in range(rows.indptr[i], rows.indptr[i + 1]):
         old[rows.indices[e]] = theta[rows.indices[e]]
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _move_row(rows, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
     i = rows.at[t]
     for e in range(rows.indptr[i], rows.indptr[i + 1]):
@@ -82,13 +83,13 @@ def _move_row(rows, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
         old[j] = theta[j]
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _remember_list(active, count, theta, old):  # type: ignore[no-untyped-def]
     for e in range(count):
         old[active[e]] = theta[active[e]]
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _move_list(active, count, theta, old, u, factor):  # type: ignore[no-untyped-def]
     for e in range(count):
         j = active[e]
@@ -104,7 +105,7 @@ def visit(*arguments: Any) -> None:
     raise NotImplementedError("compiled code only")
 
 
-@overload(visit)
+@overload(visit, jit_options={"forceinline": True})
 def _visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
     if "matrix" in rows.fields:
         return lambda rows, following, lanes, lane, t, theta, old, u, factor: None
@@ -131,7 +132,7 @@ def _visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ign
     return visited
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _one(rows, t, theta, old, u, factor, moving):  # type: ignore[no-untyped-def]
     if moving:
         _move_row(rows, t, theta, old, u, factor)
@@ -139,7 +140,7 @@ def _one(rows, t, theta, old, u, factor, moving):  # type: ignore[no-untyped-def
         _remember_row(rows, t, theta, old)
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def _some(active, count, theta, old, u, factor, moving):  # type: ignore[no-untyped-def]
     if moving:
         _move_list(active, count, theta, old, u, factor)
@@ -147,14 +148,31 @@ def _some(active, count, theta, old, u, factor, moving):  # type: ignore[no-unty
         _remember_list(active, count, theta, old)
 
 
-@register_jitable
+@register_jitable(forceinline=True)
+def averages_only(settle, lane):  # type: ignore[no-untyped-def]
+    """Whether averaging, over all of theta, is everything that happens after a step."""
+    if not settle.active or settle.lazy:
+        return False
+    return settle.l1[lane] == 0.0 and settle.radius[lane] == np.inf
+
+
+@register_jitable(forceinline=True)
+def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
+    """`mean += (theta - mean) min(1, a / (steps + a))`; without an a, the mean is theta."""
+    eta = min(1.0, a / (steps + a)) if a > 0.0 else 1.0
+    for j in range(len(theta)):
+        old = get_w(mean, j)
+        put_w(mean, j, old + eta * (get_theta(theta, j) - old))
+
+
+@register_jitable(forceinline=True)
 def remember(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
     """Before a step: note theta where the row may move it."""
     if settle.active and settle.lazy:
         visit(rows, following, lanes, lane, t, theta, settle.old, settle.mean[lane], 0.0)
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def settle_row(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
     """After a step."""
     if not settle.active:
@@ -173,11 +191,10 @@ def settle_row(rows, following, lanes, settle, theta, lane, t):  # type: ignore[
             for j in range(len(theta)):
                 theta[j] *= scale
     a, mean = settle.average[lane], settle.mean[lane]
-    eta = min(1.0, a / (settle.steps[lane] + t + a)) if a > 0.0 else 1.0
     if not settle.lazy:
-        for j in range(len(theta)):
-            mean[j] += eta * (theta[j] - mean[j])
+        average(mean, theta, a, settle.steps[lane] + t)
         return
+    eta = min(1.0, a / (settle.steps[lane] + t + a)) if a > 0.0 else 1.0
     share = settle.share[0]
     if eta >= 1.0 or share < SMALLEST:
         for j in range(len(theta)):

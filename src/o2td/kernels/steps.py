@@ -21,10 +21,17 @@ from numba.extending import overload
 
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.kernels import access
+from o2td.kernels import access, fused
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
 from o2td.kernels.notes import note
-from o2td.kernels.settle import close_lane, open_lane, remember, settle_row
+from o2td.kernels.settle import (
+    average,
+    averages_only,
+    close_lane,
+    open_lane,
+    remember,
+    settle_row,
+)
 from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["Row", "StepLanes", "driver_of"]
@@ -254,12 +261,16 @@ def drive_steps(
             traces = traces_of(rows, lanes.traces, lanes.active, lanes.size[lane], lane, 0)
             p, s = lanes.parameters[lane], lanes.scalars[lane]
             keep(lanes, lane, kept)
+            lazy, averaged = settle.active and settle.lazy, averages_only(settle, lane)
+            mean = settle.mean[lane] if settle.active else vectors[0]
+            weight = settle.average[lane] if settle.active else 0.0
             low, unit = lo, hi - lo
             while low < hi:
                 high = min(hi, low + unit)
                 open_lane(settle, vectors[0], lane)
                 for t in range(low, high):
-                    remember(rows, following, lanes, settle, vectors[0], lane, t)
+                    if lazy:
+                        remember(rows, following, lanes, settle, vectors[0], lane, t)
                     gamma, start = lanes.discount[k, t], lanes.start[k, t]
                     row = Row(
                         features_at(rows, here, t, True),
@@ -282,7 +293,10 @@ def drive_steps(
                     s.steps += 1.0
                     s.before = gamma
                     s.rho_before = lanes.rho[k, t]
-                    settle_row(rows, following, lanes, settle, vectors[0], lane, t)
+                    if averaged:
+                        average(mean, vectors[0], weight, s.steps - 1.0)
+                    elif settle.active:
+                        settle_row(rows, following, lanes, settle, vectors[0], lane, t)
                 close_lane(settle, vectors[0], lane)
                 if calm(lanes, lane):
                     low = high
@@ -322,7 +336,7 @@ def _compiled(own: Any) -> Drive:
     Its name holds a digest of the files that Numba does not look at.
     """
     digest = hashlib.sha256()
-    for file in (__file__, access.__file__):
+    for file in (__file__, access.__file__, fused.__file__):
         digest.update(Path(file).read_bytes())
     function = own.py_func
     code = drive_steps.__code__.replace(

@@ -13,11 +13,13 @@
 | `HTD`              | gradient | TD where on-policy                                  |
 | `GTD2MP`, `TDCMP`  | gradient | mirror-prox                                         |
 | `ResidualGradient` | its own  | the Bellman error itself                            |
+| `ARCTD`            | its own  | averaged, regularised, clipped: nothing to tune     |
 """
 
 from __future__ import annotations
 
 from o2td.learners.abtd import ABTD
+from o2td.learners.arctd import ARCTD
 from o2td.learners.base import Learner, Status
 from o2td.learners.etd import ETD
 from o2td.learners.gradient import GradientLearner
@@ -42,6 +44,7 @@ from o2td.registry import LEARNERS
 MEMBERS = (
     *(TD, VTrace, TreeBackup, ABTD, ETD, O2TD, ResidualGradient),
     *(GTD, GTD2, TDC, TDRC, HTD, GTD2MP, TDCMP),
+    ARCTD,
 )
 
 for _member in MEMBERS:
@@ -49,6 +52,7 @@ for _member in MEMBERS:
 
 __all__ = [
     "ABTD",
+    "ARCTD",
     "ETD",
     "GTD",
     "GTD2",

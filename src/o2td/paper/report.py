@@ -14,7 +14,7 @@ from o2td.errors import InputError
 from o2td.experiments.loading import Results
 from o2td.experiments.record import read_record
 from o2td.experiments.store import Store
-from o2td.paper import beyond, board, comparisons, sections
+from o2td.paper import beyond, board, comparisons, near, sections
 from o2td.paper.claims import DEPENDS, NOT, REPRODUCED, UNDECIDED, Claim, Verdict, judge_all
 from o2td.paper.guide import guide
 from o2td.paper.reproduction import RECORD
@@ -117,6 +117,7 @@ def _sections(results: Results, folder: Folder) -> list[Callable[[], Section]]:
         (("nearness",), lambda: beyond.nearness(results, folder)),
         (("more-variance", "more-variance-batch"), lambda: comparisons.variance(results, folder)),
         (("stability",), lambda: beyond.stability(results, folder)),
+        (("near_optimal",), lambda: near.near_optimal(results, folder)),
         (("published", "more-collision"), lambda: comparisons.published(results, folder)),
         (("more-rooms",), lambda: comparisons.rooms(results, folder)),
         (("more-car",), lambda: comparisons.discounts(results, folder)),

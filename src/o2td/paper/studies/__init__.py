@@ -6,6 +6,7 @@ from o2td.experiments.studies import Study
 from o2td.paper.studies.cost import cost
 from o2td.paper.studies.geometry import geometry
 from o2td.paper.studies.landing import nearness, stability
+from o2td.paper.studies.near_optimal import near_optimal
 from o2td.paper.studies.published import published
 from o2td.paper.studies.theory import theory
 
@@ -17,5 +18,6 @@ STUDIES: dict[str, Study] = {
     "nearness": Study(nearness, 200, 200, 20, 13),
     "stability": Study(stability, 200, 1000, 50, 14),
     "published": Study(published, 200, 1000, 50, 16),
+    "near_optimal": Study(near_optimal, 12, 72, 1, 18),
     "cost": Study(cost, 1, 1, 1, 15, alone=True),
 }

@@ -1,0 +1,123 @@
+"""Near-optimal without tuning: what the study of that name found, row by row.
+
+Errors are means of logarithms over a family's problems, then over families: each family counts once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from o2td.arrays import Floats
+from o2td.experiments.loading import Results
+from o2td.paper.studies.near_optimal import RECORDS
+from o2td.report.drawing import Folder
+from o2td.report.page import Section, Table, Text
+from o2td.report.statistics import number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Standing", "near_optimal", "standings"]
+
+OURS, CHOSEN = "ARCTD", "LSTD auto"
+FIXED = ("LSTD 0.0", "LSTD 0.5", "LSTD 0.9")
+WORST = 1e6  # a lane that diverged
+
+
+class Standing(NamedTuple):
+    """One line: what it is, and its error at each number of rows."""
+
+    what: str
+    error: Floats
+    by_family: dict[str, Floats]
+
+
+def standings(table: pl.DataFrame) -> list[Standing]:
+    """Ours untuned, then the field by how much hindsight it is given."""
+    errors = _errors(table)
+    families = list(dict.fromkeys(key[0] for key in errors))
+    tuned = {(m, q) for _, m, q in errors if q.startswith("step")}
+    methods = sorted({method for method, _ in tuned})
+    sizes = sorted({size for _, size in tuned})
+
+    def over(pick: dict[str, Floats], what: str) -> Standing:
+        return Standing(what, np.exp(np.mean(list(pick.values()), axis=0)), _exp(pick))
+
+    def fixed(method: str, quantity: str) -> dict[str, Floats]:
+        return {f: errors[f, method, quantity] for f in families}
+
+    def by_family(method: str) -> dict[str, Floats]:
+        return {
+            f: min((errors[f, method, q] for q in sizes), key=lambda e: float(e.mean()))
+            for f in families
+        }
+
+    def least(pick: dict[str, Floats]) -> float:
+        return float(np.mean(list(pick.values())))
+
+    default = min(methods, key=lambda m: least(fixed(m, "default")))
+    one = min(((m, q) for m in methods for q in sizes), key=lambda key: least(fixed(*key)))
+    each = min(methods, key=lambda m: least(by_family(m)))
+    everywhere = {
+        f: np.min([errors[f, m, q] for m in methods for q in sizes], axis=0) for f in families
+    }
+    solver = min(FIXED, key=lambda m: least(fixed(m, "solver")))
+    return [
+        over(fixed(OURS, "default"), "ARCTD(), untuned"),
+        over(fixed(default, "default"), f"best of the others untuned: {default}"),
+        over(fixed(*one), f"best single method and {one[1]} for all families: {one[0]}"),
+        over(by_family(each), f"best single method, one step size a family in hindsight: {each}"),
+        over(everywhere, "best method and step size for every family and n in hindsight"),
+        over(fixed(CHOSEN, "solver"), 'LSTD(trace="auto")'),
+        over(fixed(solver, "solver"), f"best fixed trace: {solver}"),
+    ]
+
+
+def _errors(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
+    """Mean logarithm over a family's problems at each number of rows."""
+    found: dict[tuple[str, str, str], dict[float, list[float]]] = {}
+    columns = (table[name].to_list() for name in ("domain", "method", "quantity", "x", "value"))
+    for family, method, quantity, n, value in zip(*columns, strict=True):
+        at = found.setdefault((str(family), str(method), str(quantity)), {})
+        at.setdefault(float(n), []).append(np.log(min(value, WORST)))
+    return {key: np.array([np.mean(at[n]) for n in RECORDS]) for key, at in found.items()}
+
+
+def _exp(logs: dict[str, Floats]) -> dict[str, Floats]:
+    return {family: np.exp(values) for family, values in logs.items()}
+
+
+def near_optimal(results: Results, folder: Folder) -> Section:
+    """Ours beside the field at four degrees of hindsight."""
+    table = results.study("near_optimal")
+    folder.table(table, "near-optimal")
+    lines = standings(table)
+    columns = ["", *(f"{n:,}" for n in RECORDS)]
+    rows = [[line.what, *(number(float(e)) for e in line.error)] for line in lines]
+    ours, field = lines[0], lines[3]
+    families = [
+        [
+            f,
+            *(
+                number(float(a / b))
+                for a, b in zip(ours.by_family[f], field.by_family[f], strict=True)
+            ),
+        ]
+        for f in ours.by_family
+    ]
+    problems = table["index"].n_unique()
+    return Section("near-optimal", "Near-optimal without tuning").add(
+        Text(
+            "RMSE over that of the best approximation after so many rows, geometric mean over"
+            f" {len(ours.by_family)} families of {problems} problems each. 1 is the best that the"
+            " features allow."
+        ),
+        Table(columns, rows, "", columns[1:]),
+        Text(
+            f"ARCTD's error over that of {field.what.rpartition(': ')[2]} with the step size that suits"
+            " the family best, in hindsight; below 1 ARCTD is ahead."
+        ),
+        Table(["family", *columns[1:]], families, "", columns[1:]),
+    )

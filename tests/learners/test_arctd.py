@@ -1,0 +1,165 @@
+"""ARCTD: against a plain loop, its theory, scales, and problems on which TD diverges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import o2td
+from o2td import Transitions, domains, exact
+
+
+def _plain(batch, trace=0.5, theta=None):
+    """The algorithm as its page states it, in plain NumPy."""
+    d = batch.d
+    theta = np.zeros(d) if theta is None else np.array(theta, dtype=float)
+    mean, w, z = theta.copy(), np.zeros(d), np.zeros(d)
+    L = N = high = low = longest = ahead = before = decay = 0.0
+    for t in range(batch.n):
+        phi, g, rho, r = batch.phi[t], batch.discount[t], batch.rho[t], batch.reward[t]
+        later = batch.next_phi[t] if g > 0.0 else np.zeros(d)
+        z = (0.0 if batch.start[t] else decay) * z + phi
+        decay = trace * g * min(1.0, rho)
+        high, low = max(high, r), min(low, r)
+        ahead = 1.0 + (0.0 if batch.start[t] else before) * ahead
+        before, longest = g, max(longest, ahead)
+        delta = r + g * np.clip(later @ theta, low * longest, high * longest) - phi @ theta
+        dphi = phi - g * later
+        size = rho * np.linalg.norm(z) * np.linalg.norm(dphi)
+        L, N = L + (size**2 - L) / (t + 1), N + (phi @ phi - N) / (t + 1)
+        if np.sqrt(L) + 2.0 * N > 0.0:
+            both = phi @ phi + N
+            alpha = 4.0 / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
+            alpha = min(alpha, 1.0 / both, 2.0 / (size + both / 2.0))
+            phi_w, z_w = phi @ w, z @ w
+            theta = theta + alpha * (rho * delta * z + (rho * z_w * dphi - phi_w * phi) / 2.0)
+            w = w + alpha * (rho * delta * z - phi_w * phi - N * w)
+        mean = mean + (theta - mean) * min(1.0, 6.0 / (t + 6.0))
+    return mean
+
+
+@pytest.mark.parametrize("problem", [domains.garnet(seed=1), domains.collision(seed=2)])
+@pytest.mark.parametrize("layout", ["table", "dense", "csr"])
+def test_it_is_what_its_page_says(problem, layout):
+    batch = problem.sample(800, seed=4)
+    expected = _plain(batch)
+    if layout != "table":
+        form = np.asarray if layout == "dense" else sp.csr_array
+        batch = Transitions(
+            form(batch.phi),
+            batch.reward,
+            form(np.where(batch.discount[:, None] > 0.0, batch.next_phi, 0.0)),
+            batch.discount,
+            rho=batch.rho,
+            start=batch.start,
+        )
+    np.testing.assert_allclose(o2td.ARCTD().partial_fit(batch).theta, expected, rtol=1e-9)
+
+
+def test_its_mean_dynamics_are_the_average_of_its_steps():
+    problem = domains.garnet(seed=3)
+    batch, d = problem.sample(200_000, seed=0), problem.d
+    dynamics = o2td.ARCTD().mean_dynamics(exact.model(problem))
+    rng = np.random.default_rng(0)
+    theta, w = rng.normal(size=d), rng.normal(size=d)
+    phi, rho, z = batch.phi, batch.rho, np.zeros(d)
+    dphi = phi - batch.discount[:, None] * batch.next_phi
+    traces = np.empty_like(phi)
+    for t in range(batch.n):
+        traces[t] = z = z + phi[t]
+        z = 0.5 * batch.discount[t] * min(1.0, rho[t]) * z
+    delta = batch.reward - dphi @ theta
+    push, own = (rho * delta)[:, None] * traces, (phi @ w)[:, None] * phi
+    turn = (rho * (traces @ w))[:, None] * dphi
+    N = np.mean(np.sum(phi**2, axis=1))
+    steps = np.hstack([push + (turn - own) / 2.0, push - own - N * w])
+    expected = dynamics.b - dynamics.A @ np.concatenate([theta, w])
+    blocks = steps.reshape(200, 1000, 2 * d).mean(axis=1)
+    error = blocks.std(axis=0, ddof=1) / np.sqrt(200)
+    assert (np.abs(blocks.mean(axis=0) - expected) < 5.0 * error + 1e-9).all()
+
+
+def test_it_ends_at_its_limit():
+    problem = domains.garnet(seed=5, peak=1)
+    limit = exact.fixed_point(problem, o2td.ARCTD())
+    assert limit.stable
+    theta = o2td.ARCTD().partial_fit(problem.sample(300_000, seed=1)).theta
+    off = problem.features @ (theta - limit.theta)
+    assert np.sqrt(np.average(off**2, weights=problem.visits)) < 0.1 * limit.rmse + 0.05
+
+
+@pytest.mark.parametrize("form", ["star", "survey"])
+def test_baird(form):
+    problem = domains.baird(form)
+    learner, first = (
+        o2td.ARCTD(initial_theta=problem.initial_theta),
+        exact.rmse(problem, problem.initial_theta),
+    )
+    worst = 0.0
+    for part in problem.sample(50_000, seed=0).chunks(500):
+        learner.partial_fit(part)
+        worst = max(worst, exact.rmse(problem, learner.theta))
+    assert exact.rmse(problem, learner.theta) < 0.1
+    assert worst < 10.0 * first
+
+
+def _scaled(batch, scale, reward=1.0):
+    return Transitions(
+        batch.phi * scale,
+        batch.reward * reward,
+        batch.next_phi * scale,
+        batch.discount,
+        rho=batch.rho,
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+def test_scales_of_all_features_and_of_rewards_do_not_matter(scale):
+    batch = domains.garnet(seed=2).sample(3000, seed=0)
+    plain = o2td.ARCTD().partial_fit(batch).theta
+    theta = o2td.ARCTD().partial_fit(_scaled(batch, scale)).theta
+    np.testing.assert_allclose(theta * scale, plain, rtol=1e-9)
+    theta = o2td.ARCTD().partial_fit(_scaled(batch, 1.0, scale)).theta
+    np.testing.assert_allclose(theta, plain * scale, rtol=1e-9)
+
+
+def test_scales_one_by_one_and_copies_cost_no_stability():
+    batch = domains.garnet(seed=2).sample(20_000, seed=0)
+    largest = batch.reward.max() / (1.0 - 0.95)
+    for scale in (10.0 ** np.array([6, -6, 3, -3, 0, 6, -6, 0]), np.r_[1e6, np.ones(7)]):
+        learner = o2td.ARCTD().partial_fit(_scaled(batch, scale))
+        assert learner.status.kind == "ok"
+        assert np.abs(learner.predict(batch.phi[:100] * scale)).max() < 2.0 * largest
+    twice = Transitions(
+        np.hstack([batch.phi, batch.phi]),
+        batch.reward,
+        np.hstack([batch.next_phi, batch.next_phi]),
+        batch.discount,
+        rho=batch.rho,
+    )
+    one, two = o2td.ARCTD().partial_fit(batch), o2td.ARCTD().partial_fit(twice)
+    np.testing.assert_allclose(two.predict(twice.phi[:50]), one.predict(batch.phi[:50]), rtol=1e-9)
+
+
+def test_an_offset_of_rewards_moves_values_by_its_return():
+    problem = domains.garnet(seed=2, peak=1)
+    batch = problem.sample(100_000, seed=0)
+    other = Transitions(
+        batch.phi, batch.reward + 3.0, batch.next_phi, batch.discount, rho=batch.rho
+    )
+    one, two = (o2td.ARCTD().partial_fit(x).predict(problem.features) for x in (batch, other))
+    np.testing.assert_allclose(two - one, 60.0, rtol=0.03)
+
+
+def test_problems_on_which_td_diverges_stay_bounded():
+    seed = found = 0
+    while found < 10:
+        problem = domains.garnet(states=12, features=6, peak=4, discount=0.99, seed=seed)
+        seed += 1
+        if exact.fixed_point(problem, o2td.TD(0.01)).stable:
+            continue
+        found += 1
+        learner = o2td.ARCTD().partial_fit(problem.sample(20_000, seed=seed))
+        assert learner.status.kind == "ok"
+        assert np.abs(learner.predict(problem.features)).max() < 1e4
