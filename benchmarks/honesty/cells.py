@@ -49,11 +49,15 @@ class Cell:
 
 
 def clocked(task: Table, episodes: int, clock: str) -> Callable[[np.random.Generator], Made]:
-    """A maker of logs whose clock is marked so; what is asked for follows from the mark."""
-    steps = task.horizon if clock == "terminated" else None
+    """A maker of logs whose clock is marked so; what is asked for follows from the mark.
+
+    A log in which no episode met the clock has none, so there the question is that without it.
+    """
 
     def make(rng: np.random.Generator) -> Made:
-        return marked(task.sample(episodes, rng), clock), task.discount, task.value(steps)
+        log = task.sample(episodes, rng)
+        met = clock == "terminated" and bool(log.clock.any())
+        return marked(log, clock), task.discount, task.value(task.horizon if met else None)
 
     return make
 

@@ -130,7 +130,7 @@ def test_a_long_log_is_looked_at_from_its_beginning_to_its_end() -> None:
     log = marked(task.sample(6000, np.random.default_rng(1)), "truncated")
     view: Any = seen(studied(log, task.discount))
     assert isinstance(view, Seen)
-    assert len(view.rows) <= 31_000
+    assert len(view.rows) <= 21_000
     assert view.count > 1000
 
 

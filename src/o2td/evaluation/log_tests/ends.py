@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import strongest
+from o2td.evaluation.log_tests.score import NOTHING, strongest
 from o2td.evaluation.log_tests.seen import Seen, marks, seen
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
@@ -41,7 +41,11 @@ class Ends(LogTest):
         if not share or not view.whole:
             return None
         step = np.minimum(view.step, 200)
-        found = strongest(_causes(view), cut[:, None], step)
+        stops, there = np.bincount(step, cut), np.bincount(step)
+        mixed = np.flatnonzero(((stops > 0.0) & (stops < there))[step])  # not by a clock alone
+        found = NOTHING
+        if len(mixed):
+            found = strongest(_causes(view)[mixed], cut[mixed, None], step[mixed])
         if not found.alarming:
             return Finding(self.name, share, TRUST, "records stop whatever the state")
         return Finding(

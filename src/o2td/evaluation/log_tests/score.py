@@ -55,15 +55,22 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
     x, y = without_means(x, group), without_means(y, group)
     count = np.bincount(group)
     free = 1.0 / np.maximum(count - 1.0, 1.0)
-    sxx, syy = (_sums(part**2, group, len(count)) for part in (x, y))
-    own = (x**2).T @ y**2
+    own, sharing, squares = _squares(x, y)
+    sxx, syy = (_sums(part, group, len(count)) for part in squares)
     variance = np.maximum((sxx * free[:, None]).T @ syy, own)
-    fourth = (x**4).T @ y**4
-    sharing = np.divide(own**2, fourth, out=np.zeros_like(own), where=fourth > 0.0)
     fine = (variance > 1e-12) & (sharing > _SPREAD)
     score = np.zeros_like(own)
     score[fine] = (x.T @ y)[fine] / np.sqrt(variance[fine])
     return _most(score, int(fine.sum()))
+
+
+def _squares(x: Floats, y: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
+    """Sums of `(x y)^2`, the number of rows that share in them, and the squares."""
+    xx, yy = x * x, y * y
+    own = xx.T @ yy
+    fourth = (xx * xx).T @ (yy * yy)
+    sharing = np.divide(own * own, fourth, out=np.zeros_like(own), where=fourth > 0.0)
+    return own, sharing, (xx, yy)
 
 
 def _sums(values: Floats, group: Ints, size: int) -> Floats:
@@ -74,9 +81,7 @@ def _sums(values: Floats, group: Ints, size: int) -> Floats:
 def clustered(x: Floats, y: Floats) -> Strongest:
     """The same with one row an episode, which are independent: variance by their own squares."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    own = (x**2).T @ y**2
-    fourth = (x**4).T @ y**4
-    sharing = np.divide(own**2, fourth, out=np.zeros_like(own), where=fourth > 0.0)
+    own, sharing, _ = _squares(x, y)
     fine = sharing > _SPREAD / 2.0
     score = np.zeros_like(own)
     score[fine] = (x.T @ y)[fine] / np.sqrt(own[fine])

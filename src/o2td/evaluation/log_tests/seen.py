@@ -19,7 +19,7 @@ from o2td.sources.rows import NO_FINAL, UNLIKE
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-ROWS = 30_000  # rows of the sample that are looked at
+ROWS = 20_000  # rows of the sample that are looked at
 _FEW = 200  # distinct observations up to which they are states
 _OFTEN = 5  # times that a state recurs, on average
 _ACTIONS = 50
