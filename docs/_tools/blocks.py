@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from _tools import board, claims, mutants
+from _tools import board, claims, mutants, near
 from _tools.measure import ROOT, family
 from _tools.values import number
 
@@ -27,6 +27,8 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "claims": claims.shown,
         "leaderboard table": lambda: table(*board.rows()),
         "nearness table": lambda: _nearness(data),
+        "near-optimal table": lambda: table(*near.lines()),
+        "near-optimal families": lambda: table(*near.families()),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),
         "sotd table": _sotd,

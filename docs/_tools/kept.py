@@ -21,7 +21,7 @@ _DIVERGED = 1e6  # how far a diverging learner gets is nobody's business
 
 def numbers() -> dict[str, Any]:
     """What is in the file, with what other studies have kept beside it."""
-    from _tools import board, claims, curves
+    from _tools import board, claims, curves, near
     from _tools.blocks import record
 
     return {
@@ -29,6 +29,7 @@ def numbers() -> dict[str, Any]:
         "claims": claims.by_id(),
         "coverage": record(),
         "leaderboard": board.kept(),
+        "near": near.kept(),
         "printed": curves.kept(),
     }
 

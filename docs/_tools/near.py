@@ -1,0 +1,81 @@
+"""Near-optimal without tuning, kept: docs/data/near_optimal.json.
+
+`python docs/_tools/near.py [PROBLEMS]` measures anew, on so many problems of each family.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from _tools.measure import ROOT
+from _tools.values import number
+
+NEAR = ROOT / "docs" / "data" / "near_optimal.json"
+SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
+
+
+def take(problems: int) -> dict[str, Any]:
+    """The study's lines by short name, with families."""
+    import polars as pl
+
+    from o2td.paper.near import standings
+    from o2td.paper.studies import STUDIES
+    from o2td.paper.studies.near_optimal import FAMILIES, RECORDS, near_optimal
+
+    last = problems * len(FAMILIES)
+    table = pl.DataFrame(list(near_optimal(0, last, STUDIES["near_optimal"].seed)))
+    lines = {
+        name: {
+            "what": line.what,
+            "error": [_rounded(e) for e in line.error],
+            "by_family": {f: [_rounded(e) for e in v] for f, v in line.by_family.items()},
+        }
+        for name, line in zip(SHORT, standings(table), strict=True)
+    }
+    return {"problems": problems, "records": list(RECORDS), **lines}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def kept() -> dict[str, Any]:
+    """What is in the file."""
+    found: dict[str, Any] = json.loads(NEAR.read_text(encoding="utf-8"))
+    return found
+
+
+def lines() -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table: every line of the study."""
+    found = kept()
+    rows = [[found[name]["what"], *map(number, found[name]["error"])] for name in SHORT]
+    return ["", *(f"{n:,}" for n in found["records"])], rows
+
+
+def families() -> tuple[list[str], list[list[str]]]:
+    """Head and rows by family: ours over the field's best with its step size chosen for that family."""
+    found = kept()
+    rows = []
+    for family, ours in found["arctd"]["by_family"].items():
+        field = found["family"]["by_family"][family]
+        own = [number(a / b) for a, b in zip(ours, field, strict=True)]
+        lstd, fixed = (found[name]["by_family"][family] for name in ("lstd", "fixed"))
+        rows.append([family, *own, number(_mean(lstd) / _mean(fixed))])
+    columns = ["family", *(f"{n:,}" for n in found["records"]), "LSTD, chosen / fixed λ"]
+    return columns, rows
+
+
+def _mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+if __name__ == "__main__":
+    found = take(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
+    NEAR.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
