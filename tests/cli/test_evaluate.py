@@ -12,7 +12,7 @@ import pytest
 from o2td import evaluation
 from o2td.cli.main import main
 from o2td.errors import InputError
-from o2td.evaluation.model import load_model
+from o2td.evaluation import load_model
 from o2td.sources import open_logs
 
 QUICK = ["--discount", "0.9", "--methods", "lstd,wpdis,o2td"]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from o2td.cli.main import main
-from o2td.evaluation.model import ValueModel
+from o2td.evaluation import ValueModel
 from o2td.features import Polynomial
 
 Captured = pytest.CaptureFixture[str]

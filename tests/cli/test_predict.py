@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from o2td.cli.main import main
-from o2td.evaluation.model import ValueModel, load_model
+from o2td.evaluation import ValueModel, load_model
 from o2td.features import Fourier, Tabular
 
 BOUNDS = [(-1.0, 1.0), (0.0, 5.0)]

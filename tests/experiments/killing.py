@@ -23,10 +23,8 @@ import polars as pl
 import pyarrow.parquet
 import threadpoolctl
 
+from o2td.experiments import load_spec, plan, run
 from o2td.experiments import work as worker
-from o2td.experiments.planning import plan
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
 
 HEAVY = (joblib, pl, pyarrow.parquet, threadpoolctl)  # imported before any fork
 

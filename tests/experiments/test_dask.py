@@ -15,10 +15,8 @@ import pytest
 
 from dask_cluster import Cluster
 from o2td.errors import O2TDError
+from o2td.experiments import Store, load_spec, run
 from o2td.experiments.pool import compute
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
-from o2td.experiments.store import Store
 
 pytest.importorskip("distributed")
 Contents = Callable[[Path], dict[str, bytes]]

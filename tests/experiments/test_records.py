@@ -12,11 +12,8 @@ from scipy import stats
 
 from o2td import TD, domains, metrics
 from o2td.errors import InputError
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
-from o2td.experiments.store import Store
-from o2td.experiments.tables import results, scores, sensitivity, summary
-from o2td.experiments.tuning import tune, tuning_cells
+from o2td.experiments import Store, load_spec, results, run, scores, sensitivity, summary, tune
+from o2td.experiments.tuning import tuning_cells
 
 COLUMNS = [
     *("experiment", "series", "domain", "scheme", "algorithm", "parameters"),

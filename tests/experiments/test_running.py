@@ -16,13 +16,8 @@ from typing import Any
 import pytest
 
 from o2td.errors import InputError
-from o2td.experiments import running
-from o2td.experiments.planning import plan
-from o2td.experiments.pool import Outcome, compute
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
-from o2td.experiments.store import Store
-from o2td.experiments.tables import results
+from o2td.experiments import Store, load_spec, plan, results, run, running
+from o2td.experiments.pool import TaskOutcome, compute
 
 KILLING = Path(__file__).with_name("killing.py")
 Contents = Callable[[Path], dict[str, bytes]]
@@ -208,7 +203,7 @@ def test_a_task_that_always_fails_is_reported_after_three_tries(
     assert expected in str(found["bad"].error)
     tried = len((tmp_path / "bad").read_text())
     assert tried == 3 if action == "raise" else 3 <= tried <= 4
-    assert found["late"] == Outcome("late", b"late")
+    assert found["late"] == TaskOutcome("late", b"late")
 
 
 FAILING = """

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from o2td.errors import InputError
-from o2td.experiments.planning import cases, cells, plan
-from o2td.experiments.spec import MAX_FILE_BYTES, Spec, load_spec
+from o2td.experiments import Spec, load_spec, plan
+from o2td.experiments.planning import cases, cells
+from o2td.experiments.spec import MAX_FILE_BYTES
 
 BASE = """
 name = "walk"
@@ -170,7 +171,7 @@ def test_not_text(tmp_path: Path) -> None:
 
 LIMITED = """
 import re, sys, time
-from o2td.experiments.spec import load_spec
+from o2td.experiments import load_spec
 from o2td.errors import InputError
 began = time.perf_counter()
 try:

@@ -17,12 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from o2td.errors import FormatError, InputError, O2TDError
+from o2td.experiments import Spec, Store, load_spec, results, run
 from o2td.experiments.files import Labels, decode, encode
 from o2td.experiments.planning import canonical, digest
-from o2td.experiments.running import run
-from o2td.experiments.spec import Spec, load_spec
-from o2td.experiments.store import Store
-from o2td.experiments.tables import results
 
 
 @pytest.fixture

@@ -11,13 +11,8 @@ import pytest
 
 from o2td import Problem, domains, exact, metrics
 from o2td.cli.main import main
+from o2td.experiments import Spec, Store, load_spec, plan, results, run, scores, summary, tune
 from o2td.experiments.files import COLUMNS, encode
-from o2td.experiments.planning import plan
-from o2td.experiments.running import run
-from o2td.experiments.spec import Spec, load_spec
-from o2td.experiments.store import Store
-from o2td.experiments.tables import results, scores, summary
-from o2td.experiments.tuning import tune
 from o2td.experiments.work import execute
 from o2td.simulated import SimulatedProblem
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2td.experiments import Results
+from o2td.experiments import Results, Store
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import FORMAT, canonical, digest
-from o2td.experiments.store import Store
 from o2td.paper import load
 
 

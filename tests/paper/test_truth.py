@@ -13,9 +13,9 @@ from o2td.paper import build, reproduce
 from o2td.paper.board import leaderboard
 from o2td.paper.comparisons import discounts
 from o2td.paper.sections import learning
+from o2td.report import Page, Section
 from o2td.report.curves import Panel, final_rows
 from o2td.report.drawing import Folder, styled
-from o2td.report.page import Page, Section
 from o2td.report.truth import noise, sentence
 
 SHADED = "#f2f2f2"

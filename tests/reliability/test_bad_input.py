@@ -14,7 +14,7 @@ import o2td
 from o2td import Transitions
 from o2td.checks.base import fingerprint
 from o2td.errors import O2TDError
-from o2td.learners.sweeping import Lane
+from o2td.learners import Lane
 from o2td.registry import LEARNERS, SOLVERS
 
 from .inputs import FEATURES, ROWS, Bad, D, fields, row_of

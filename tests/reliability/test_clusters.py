@@ -13,10 +13,8 @@ from pathlib import Path
 import deadly
 import pytest
 
+from o2td.experiments import Store, load_spec, run
 from o2td.experiments.pool import TRIES, compute
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
-from o2td.experiments.store import Store
 
 pytest.importorskip("distributed")
 from dask_cluster import Cluster

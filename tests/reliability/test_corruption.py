@@ -17,13 +17,11 @@ import o2td
 from o2td import domains, sources
 from o2td.cli.main import main
 from o2td.errors import FormatError, O2TDError
-from o2td.evaluation.model import ValueModel, load_model
+from o2td.evaluation import ValueModel, load_model
+from o2td.experiments import Store, load_spec, run
 from o2td.experiments.files import decode
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
-from o2td.experiments.store import Store
 from o2td.features import Fourier
-from o2td.learners.base import Learner
+from o2td.learners import Learner
 from o2td.registry import SOLVERS
 
 from .test_hostile import rows, use

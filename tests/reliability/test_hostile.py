@@ -27,7 +27,7 @@ import o2td
 from o2td import archive
 from o2td.checks.data import stream
 from o2td.errors import FormatError, O2TDError
-from o2td.learners.base import Learner
+from o2td.learners import Learner
 from o2td.registry import LEARNERS, SOLVERS
 from o2td.transitions import Transitions
 
@@ -38,9 +38,9 @@ from .test_bad_input import made
 READ = """
 import os, resource, sys, time
 import o2td
-from o2td.learners.base import Learner
-from o2td.experiments.spec import load_spec
-from o2td.experiments.planning import plan
+from o2td.learners import Learner
+from o2td.experiments import load_spec
+from o2td.experiments import plan
 from o2td.errors import O2TDError
 Learner.load, o2td.LSTD.load, load_spec
 import o2td.registry

@@ -19,9 +19,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.experiments.running import run
-from o2td.experiments.spec import load_spec
-from o2td.experiments.store import Store
+from o2td.experiments import Store, load_spec, run
 
 SECONDS = 2.0  # within which a command ends
 PATIENCE = 120.0

@@ -12,9 +12,9 @@ import pytest
 
 from browser import chromium
 from o2td.cli.main import main
+from o2td.experiments import Store
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import canonical
-from o2td.experiments.store import Store
 from o2td.paper import build, reproduce
 
 RUN = "window.canary=1"

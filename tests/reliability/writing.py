@@ -29,7 +29,7 @@ from o2td import domains, sources
 from o2td.atomic import exchange, sweep_temporaries, write_bytes
 from o2td.cli.main import main as command
 from o2td.evaluation import output
-from o2td.learners.base import Learner
+from o2td.learners import Learner
 
 ACTIONS: dict[str, list[Callable[..., Any]]] = {
     "write": [die, half, after],

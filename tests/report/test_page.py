@@ -8,19 +8,8 @@ from pathlib import Path
 import pytest
 
 from browser import WIDTHS, chromium, stumbles
-from o2td.report.page import (
-    Badge,
-    Callout,
-    Columns,
-    Details,
-    Heading,
-    Items,
-    Page,
-    Picture,
-    Section,
-    Table,
-    Text,
-)
+from o2td.report import Page, Section
+from o2td.report.page import Badge, Callout, Columns, Details, Heading, Items, Picture, Table, Text
 
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 PIXEL = (

@@ -16,7 +16,7 @@ from o2td import chain
 from o2td.arguments import unit
 from o2td.arrays import Floats, as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import System, finite_problem, system
+from o2td.exact.system import BellmanSystem, finite_problem, system
 from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 
@@ -91,7 +91,7 @@ def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
     return solve_direction(s, _direction(problem, X), s.reward)
 
 
-def solve_direction(s: System, X: Floats, reward: Floats) -> Floats:
+def solve_direction(s: BellmanSystem, X: Floats, reward: Floats) -> Floats:
     """`(X^T L Phi)^-1 X^T reward`, for the rewards of the problem or for others."""
     seen = s.weight > 0.0
     counts = seen | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
@@ -183,7 +183,7 @@ def recipes(problem: Problem, trace: float) -> dict[str, Callable[[], Floats]]:
     }
 
 
-def _omegas(problem: Problem, s: System) -> tuple[Floats, Floats]:
+def _omegas(problem: Problem, s: BellmanSystem) -> tuple[Floats, Floats]:
     """`omega(s)` from the mean of `rho Delta phi`, and from the moments of `Delta phi`."""
     p = problem.pairs
     square = _row_dots(s.phi, s.phi)

@@ -17,10 +17,10 @@ from o2td.errors import InputError, NoAnswerError
 from o2td.linear_algebra import Compressed, column_sizes, compress, orthonormalizer
 from o2td.problem import Problem
 
-_known: WeakKeyDictionary[Problem, System] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Problem, BellmanSystem] = WeakKeyDictionary()
 
 
-class System:
+class BellmanSystem:
     """The target's Bellman operator and the weights of the metrics."""
 
     def __init__(self, problem: Problem) -> None:
@@ -97,11 +97,11 @@ def finite_problem(problem: Problem) -> Problem:
     return problem
 
 
-def system(problem: Problem) -> System:
+def system(problem: Problem) -> BellmanSystem:
     """The system of a finite problem, computed on first use."""
     finite_problem(problem)
     if problem not in _known:
-        _known[problem] = System(problem)
+        _known[problem] = BellmanSystem(problem)
     return _known[problem]
 
 

@@ -24,7 +24,17 @@ from o2td.experiments.spec import AlgorithmSpec, Spec
 from o2td.experiments.validate import suggestion
 from o2td.registry import DOMAINS, FEATURES, LEARNERS, SOLVERS, Registry
 
-__all__ = ["FORMAT", "Case", "Cell", "Shard", "canonical", "cases", "cells", "digest", "plan"]
+__all__ = [
+    "FORMAT",
+    "Cell",
+    "ProblemCase",
+    "Shard",
+    "canonical",
+    "cases",
+    "cells",
+    "digest",
+    "plan",
+]
 
 FORMAT = 1  # of keys and files; a change makes all stored results foreign
 _BATCHES = (1, 2, 5, 10)  # divisors of 20 and 200, so that profiles share their shards
@@ -48,7 +58,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Case:
+class ProblemCase:
     """One combination of domain parameters and sampling scheme."""
 
     domain: dict[str, Any]
@@ -105,7 +115,12 @@ def plan(spec: Spec) -> list[Shard]:
 
 
 def shards(
-    spec: Spec, case: Case, settings: Sequence[Cell], name: str, runs: int, seed: int | None = None
+    spec: Spec,
+    case: ProblemCase,
+    settings: Sequence[Cell],
+    name: str,
+    runs: int,
+    seed: int | None = None,
 ) -> list[Shard]:
     """The shards of one case with the given settings."""
     key = {
@@ -133,7 +148,7 @@ def shards(
     ]
 
 
-def cases(spec: Spec) -> list[Case]:
+def cases(spec: Spec) -> list[ProblemCase]:
     """All combinations of domain parameters and schemes, names and parameters checked."""
     name, factory = _lookup("domain.name", spec.domain.name, DOMAINS)
     accepted = _parameters(factory)
@@ -151,7 +166,9 @@ def cases(spec: Spec) -> list[Case]:
     if spec.domain.seed is not None and "seed" not in accepted:
         raise InputError(f"domain.seed: {name} is not random; leave it out")
     return [
-        Case({"name": name, "parameters": chosen, "seed": spec.domain.seed}, features, scheme)
+        ProblemCase(
+            {"name": name, "parameters": chosen, "seed": spec.domain.seed}, features, scheme
+        )
         for scheme in spec.schemes
         for chosen in combinations(spec.domain.parameters, spec.domain.grid)
     ]

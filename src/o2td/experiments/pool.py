@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 from o2td.cluster import Cluster, LostTaskError
 from o2td.errors import O2TDError, import_extra
 
-__all__ = ["TRIES", "Outcome", "compute"]
+__all__ = ["TRIES", "TaskOutcome", "compute"]
 
 TRIES = 3
 
 Function = Callable[[str], bytes]
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What became of a task: its result, or the sentence of its last error."""
 
     name: str
@@ -37,8 +37,8 @@ class Outcome(NamedTuple):
 
 def compute(
     function: Function, tasks: Mapping[str, str], workers: int, dask: str | None = None
-) -> Iterator[Outcome]:
-    """Yield `Outcome(name, function(argument))` of all tasks, in the order in which they finish.
+) -> Iterator[TaskOutcome]:
+    """Yield `TaskOutcome(name, function(argument))` of all tasks, in the order in which they finish.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def compute(
     Examples
     --------
     >>> sorted(compute(str.encode, {"a": "1", "b": "2"}, workers=1))
-    [Outcome(name='a', data=b'1', error=None), Outcome(name='b', data=b'2', error=None)]
+    [TaskOutcome(name='a', data=b'1', error=None), TaskOutcome(name='b', data=b'2', error=None)]
     """
     with Cluster(dask) if dask else contextlib.nullcontext() as cluster:
         yield from _rounds(function, dict(tasks), workers, cluster)
@@ -62,7 +62,7 @@ def compute(
 
 def _rounds(
     function: Function, left: dict[str, str], workers: int, cluster: Cluster | None
-) -> Iterator[Outcome]:
+) -> Iterator[TaskOutcome]:
     failures: Counter[str] = Counter()
     suspects: list[str] = []
     while left:
@@ -90,7 +90,7 @@ def _rounds(
                 del left[batch[0]]
                 suspects.remove(batch[0])
                 why = str(error) if isinstance(error, LostTaskError) else type(error).__name__
-                yield Outcome(batch[0], None, f"its worker died ({why})")
+                yield TaskOutcome(batch[0], None, f"its worker died ({why})")
 
 
 def _parallel(
@@ -100,7 +100,7 @@ def _parallel(
     started: list[str],
     workers: int,
     cluster: Cluster | None,
-) -> Iterator[Outcome]:
+) -> Iterator[TaskOutcome]:
     """One pass over `batch`; `started` collects the names as they are handed out."""
     if cluster is not None:
         yield from cluster.results(_attempt, _handed(function, arguments, batch, started))
@@ -163,7 +163,7 @@ def _foreign(joblib: Any) -> Any:
     return None if type(backend).__module__.startswith("joblib.") else backend
 
 
-def _by_parts(joblib: Any, calls: Iterator[Any], backend: Any) -> Iterator[Outcome]:
+def _by_parts(joblib: Any, calls: Iterator[Any], backend: Any) -> Iterator[TaskOutcome]:
     """Outcomes some at a time: such a backend may hand over nothing before all is done."""
     with joblib.Parallel(n_jobs=-1, batch_size=1) as parallel:  # which may start a cluster
         size = 4 * max(1, int(backend.effective_n_jobs(-1)))
@@ -171,9 +171,9 @@ def _by_parts(joblib: Any, calls: Iterator[Any], backend: Any) -> Iterator[Outco
             yield from parallel(part)
 
 
-def _attempt(function: Function, name: str, argument: str) -> Outcome:
+def _attempt(function: Function, name: str, argument: str) -> TaskOutcome:
     try:
-        return Outcome(name, function(argument))
+        return TaskOutcome(name, function(argument))
     except Exception as error:
         kind = "" if isinstance(error, O2TDError) else f"{type(error).__name__}: "
-        return Outcome(name, None, f"{kind}{error}")
+        return TaskOutcome(name, None, f"{kind}{error}")

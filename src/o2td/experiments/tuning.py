@@ -18,8 +18,8 @@ import numpy as np
 from o2td.errors import InputError, import_extra
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import (
-    Case,
     Cell,
+    ProblemCase,
     Shard,
     algorithm,
     canonical,
@@ -130,7 +130,7 @@ def tuning_cells(spec: Spec) -> list[Cell]:
     return found
 
 
-def _tuning_shards(spec: Spec, case: Case, settings: list[Cell]) -> list[Shard]:
+def _tuning_shards(spec: Spec, case: ProblemCase, settings: list[Cell]) -> list[Shard]:
     assert spec.tuning is not None  # noqa: S101 - `tune` has asked
     name = f"{spec.name}:tuning"
     return shards(spec, case, settings, name, spec.tuning.runs, seed=spec.tuning.seed)
