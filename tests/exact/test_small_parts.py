@@ -32,7 +32,7 @@ def test_objectives_are_quadratics(objective: str, form: str, sparse: bool) -> N
 
 
 def test_a_form_that_is_not_known_is_refused() -> None:
-    with pytest.raises(InputError, match='form is "target" or "dann"'):
+    with pytest.raises(InputError, match="form must be one of 'target', 'dann'"):
         quadratic(make_problem(), "msbe", "other")
 
 
