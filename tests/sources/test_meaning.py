@@ -224,7 +224,7 @@ def test_a_column_of_discounts(joined):
     assert got["discount"].tolist() == [1.0, 0.5, 0.0, 0.0]
     with pytest.raises(InputError, match=r"column g, row 2 .* a discount is in"):
         sources.open_logs(log.assign(g=1.5).assign(g=[1, 2, 0, 0]), {"discount": "g"}).scan()
-    with pytest.raises(InputError, match=r"discount: 0.9 and column g both give it; leave one"):
+    with pytest.raises(InputError, match=r"discount: 0.9 and column g both give it; leave out one"):
         sources.open_logs(log, {"discount": "g"}, 0.9)
 
 
