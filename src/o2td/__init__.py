@@ -35,21 +35,32 @@ if TYPE_CHECKING:
     from o2td.learners import ABTD as ABTD
     from o2td.learners import ARCTD as ARCTD
     from o2td.learners import ETD as ETD
+    from o2td.learners import GEMETD as GEMETD
     from o2td.learners import GTD as GTD
     from o2td.learners import GTD2 as GTD2
     from o2td.learners import GTD2MP as GTD2MP
     from o2td.learners import HTD as HTD
     from o2td.learners import O2TD as O2TD
+    from o2td.learners import PERETD as PERETD
     from o2td.learners import TD as TD
     from o2td.learners import TDC as TDC
     from o2td.learners import TDCMP as TDCMP
     from o2td.learners import TDRC as TDRC
+    from o2td.learners import WISTD as WISTD
+    from o2td.learners import DifferentialTD as DifferentialTD
     from o2td.learners import Lane as Lane
     from o2td.learners import Learner as Learner
     from o2td.learners import PowerDecay as PowerDecay
+    from o2td.learners import ProximalGTD2MP as ProximalGTD2MP
     from o2td.learners import ResidualGradient as ResidualGradient
     from o2td.learners import SweepResult as SweepResult
     from o2td.learners import TreeBackup as TreeBackup
+    from o2td.learners import TrueOnlineETD as TrueOnlineETD
+    from o2td.learners import TrueOnlineGTD as TrueOnlineGTD
+    from o2td.learners import TrueOnlineHTD as TrueOnlineHTD
+    from o2td.learners import TrueOnlineTD as TrueOnlineTD
+    from o2td.learners import TruncatedETD as TruncatedETD
+    from o2td.learners import VarianceTD as VarianceTD
     from o2td.learners import VTrace as VTrace
     from o2td.learners import sweep as sweep
     from o2td.problem import Problem as Problem
@@ -86,6 +97,17 @@ _NAMES = {
         "ResidualGradient",
         "TreeBackup",
         "VTrace",
+        "DifferentialTD",
+        "GEMETD",
+        "PERETD",
+        "ProximalGTD2MP",
+        "TrueOnlineETD",
+        "TrueOnlineGTD",
+        "TrueOnlineHTD",
+        "TrueOnlineTD",
+        "TruncatedETD",
+        "VarianceTD",
+        "WISTD",
         "Lane",
         "Learner",
         "SweepResult",

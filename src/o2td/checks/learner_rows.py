@@ -56,13 +56,19 @@ def weights(learner: Learner) -> npt.NDArray[np.float64]:
 
 def moved(learner: Learner) -> npt.NDArray[np.float64]:
     """`weights` without the average, which counts the rows before a start too."""
-    return np.concatenate([learner.last_theta, getattr(learner, "w", np.empty(0))])
+    return learner._moving()
 
 
 def traced(learner: Learner) -> None:
     """Say so where a learner keeps no trace from row to row."""
     if not getattr(learner, "traced", False):
         raise DoesNotApply("keeps no trace from one row to the next")
+
+
+def counted(learner: Learner) -> None:
+    """Say so where a learner counts rows across trajectories."""
+    if learner.counts_rows:
+        raise DoesNotApply("counts rows across trajectories")
 
 
 def silent_prefix(fields: Fields) -> Fields:
@@ -173,6 +179,7 @@ def layouts_in_turn(learner: Learner) -> None:
 def start_cuts(learner: Learner) -> None:
     """A trajectory without reward is truncated; the next one must not notice."""
     _needs_step_size(learner)
+    counted(learner)
     fields = stream()
     before = silent_prefix(fields)
     after = {**fields, "table": before["table"]}
@@ -193,6 +200,7 @@ def start_cuts(learner: Learner) -> None:
 def termination_cuts(learner: Learner) -> None:
     """Traces decay by the discount of the transition into a state, which is 0 there."""
     _needs_step_size(learner)
+    counted(learner)
     fields = stream()
     before = silent_prefix(fields)
     before["discount"] = np.append(before["discount"][:-1], 0.0)
@@ -222,6 +230,7 @@ def trace_reaches_the_end(learner: Learner) -> None:
 @promise("learners", "a truncated row bootstraps from its successor")
 def truncation_bootstraps(learner: Learner) -> None:
     """Its discount is not 0, so its successor's features count, although a start comes next."""
+    counted(learner)
     fields = select(stream(), np.zeros(3, dtype=int))
     fields |= {"rho": np.ones(3), "start": np.ones(3, dtype=np.bool_), "discount": np.full(3, 0.9)}
     fields |= {"state": np.zeros(3, dtype=int), "reward": np.ones(3)}

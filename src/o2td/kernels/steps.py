@@ -315,27 +315,31 @@ def drive_steps(
 
 
 Drive = Callable[..., None]
-_DRIVERS: WeakKeyDictionary[Any, Drive] = WeakKeyDictionary()
+_DRIVERS: WeakKeyDictionary[Any, dict[tuple[str, ...], Drive]] = WeakKeyDictionary()
 
 
-def driver_of(own: Any) -> Drive:
-    """`drive_steps` with this step in it: compiled if the step is, else plain Python."""
-    if own not in _DRIVERS:
+def driver_of(own: Any, names: tuple[str, ...]) -> Drive:
+    """`drive_steps` with this step in it: compiled if the step is, else plain Python.
+
+    One for each list of parameters' names: the compiler takes one record for another that begins alike.
+    """
+    known = _DRIVERS.setdefault(own, {})
+    if names not in known:
         compiled = isinstance(own, CPUDispatcher)
-        _DRIVERS[own] = _compiled(own) if compiled else _filled(own, drive_steps.__code__)
-    return _DRIVERS[own]
+        known[names] = _compiled(own, names) if compiled else _filled(own, drive_steps.__code__)
+    return known[names]
 
 
 def _filled(own: Any, code: Any) -> FunctionType:
     return FunctionType(code, {**drive_steps.__globals__, "step": own}, code.co_name)
 
 
-def _compiled(own: Any) -> Drive:
+def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
     """The compiled driver, kept on disk beside the step's own file: a change there is noticed.
 
     Its name holds a digest of the files that Numba does not look at.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(",".join(names).encode())
     for file in (__file__, access.__file__, fused.__file__):
         digest.update(Path(file).read_bytes())
     function = own.py_func

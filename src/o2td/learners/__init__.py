@@ -1,4 +1,4 @@
-"""Online learners, O(d) a step: one file a member, two families, two compiled kernels.
+"""Online learners, O(d) a step: one file a member; families bring their compiled code along.
 
 | learner            | family   | what it adds                                        |
 |--------------------|----------|-----------------------------------------------------|
@@ -14,6 +14,12 @@
 | `GTD2MP`, `TDCMP`  | gradient | mirror-prox                                         |
 | `ResidualGradient` | its own  | the Bellman error itself                            |
 | `ARCTD`            | its own  | averaged, regularised, clipped: nothing to tune     |
+| `TruncatedETD`, `PERETD` | weighted | a follow-on trace of a few rows               |
+| `TrueOnlineTD`, `TrueOnlineETD`, `TrueOnlineGTD`, `TrueOnlineHTD` | steps | exact online |
+| `GEMETD`           | steps    | a learned emphasis                                  |
+| `ProximalGTD2MP`   | steps    | l1-prox, averaged                                   |
+| `WISTD`            | steps    | weighted importance sampling                        |
+| `DifferentialTD`, `VarianceTD` | steps | average reward; variance of the return     |
 """
 
 from __future__ import annotations
@@ -21,13 +27,17 @@ from __future__ import annotations
 from o2td.learners.abtd import ABTD
 from o2td.learners.arctd import ARCTD
 from o2td.learners.base import Learner, Status
+from o2td.learners.differential_td import DifferentialTD
 from o2td.learners.etd import ETD
+from o2td.learners.gem_etd import GEMETD
 from o2td.learners.gradient import GradientLearner
 from o2td.learners.gtd import GTD
 from o2td.learners.gtd2 import GTD2
 from o2td.learners.gtd2mp import GTD2MP
 from o2td.learners.htd import HTD
 from o2td.learners.o2td import O2TD
+from o2td.learners.per_etd import PERETD
+from o2td.learners.proximal_gtd2mp import ProximalGTD2MP
 from o2td.learners.residual_gradient import ResidualGradient
 from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import AlphaBound, PowerDecay, SwiftBound
@@ -37,13 +47,22 @@ from o2td.learners.tdc import TDC
 from o2td.learners.tdcmp import TDCMP
 from o2td.learners.tdrc import TDRC
 from o2td.learners.tree_backup import TreeBackup
+from o2td.learners.true_online_etd import TrueOnlineETD
+from o2td.learners.true_online_gtd import TrueOnlineGTD
+from o2td.learners.true_online_htd import TrueOnlineHTD
+from o2td.learners.true_online_td import TrueOnlineTD
+from o2td.learners.truncated_etd import TruncatedETD
+from o2td.learners.variance_td import VarianceTD
 from o2td.learners.vtrace import VTrace
 from o2td.learners.weighted import WeightedLearner
+from o2td.learners.wis_td import WISTD
 from o2td.registry import LEARNERS
 
 MEMBERS = (
     *(TD, VTrace, TreeBackup, ABTD, ETD, O2TD, ResidualGradient),
-    *(GTD, GTD2, TDC, TDRC, HTD, GTD2MP, TDCMP),
+    *(GTD, GTD2, TDC, TDRC, HTD, GTD2MP, TDCMP, ProximalGTD2MP),
+    *(TrueOnlineTD, TrueOnlineETD, TrueOnlineGTD, TrueOnlineHTD),
+    *(TruncatedETD, PERETD, GEMETD, WISTD, DifferentialTD, VarianceTD),
     ARCTD,
 )
 
@@ -54,28 +73,39 @@ __all__ = [
     "ABTD",
     "ARCTD",
     "ETD",
+    "GEMETD",
     "GTD",
     "GTD2",
     "GTD2MP",
     "HTD",
     "MEMBERS",
     "O2TD",
+    "PERETD",
     "TD",
     "TDC",
     "TDCMP",
     "TDRC",
+    "WISTD",
     "AlphaBound",
+    "DifferentialTD",
     "GradientLearner",
     "Lane",
     "Learner",
     "PowerDecay",
+    "ProximalGTD2MP",
     "ResidualGradient",
     "Status",
     "StepLearner",
     "SweepResult",
     "SwiftBound",
     "TreeBackup",
+    "TrueOnlineETD",
+    "TrueOnlineGTD",
+    "TrueOnlineHTD",
+    "TrueOnlineTD",
+    "TruncatedETD",
     "VTrace",
+    "VarianceTD",
     "WeightedLearner",
     "sweep",
 ]

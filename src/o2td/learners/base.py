@@ -81,10 +81,14 @@ class Learner(OneAtATime):
     """Whether what is learned is linear in the rewards: the checks then ask for it."""
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     traces: ClassVar[tuple[str, ...]] = ()
+    counts_rows: ClassVar[bool] = False
+    """Whether it counts rows across trajectories, so that a start does not make it forget all."""
     moves_all: ClassVar[bool] = False
     """Whether a CSR row may move theta where neither it nor a trace has entries."""
     fixed: ClassVar[tuple[str, ...]] = ()
     """Parameters of its base that a learner sets itself."""
+    undefined: ClassVar[tuple[str, ...]] = ()
+    """Parameters of its base with which a learner is not defined."""
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
@@ -341,6 +345,11 @@ class Learner(OneAtATime):
     def last_theta(self) -> Floats:
         """The weights after the last step, read-only: where `average` is off, `theta`."""
         return freeze(self._arrays["theta"][0].copy() if self._arrays else np.empty(0))
+
+    def _moving(self) -> Floats:
+        """All that the mean dynamics are about: the last theta, and w where there is one."""
+        own = self._arrays["w"][0] if "w" in self._arrays else np.empty(0)
+        return np.concatenate([self.last_theta, own])
 
     @property
     def _predicting(self) -> Floats:

@@ -26,7 +26,7 @@ from o2td.kernels.gradient_lanes import GradientLanes
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
 from o2td.kernels.settle import Settle
 from o2td.learners.base import Step
-from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments
+from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
 from o2td.learners.step_sizes import (
     Auto,
@@ -188,13 +188,7 @@ class GradientLearner(TraceLearner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """The joint system of theta and w, w's rows scaled by alpha_w / alpha."""
-        self._refuse_settled()
-        emphasis, decay = self._expected(model)
-        one = np.ones_like(model.rho)
-        z = trace_moments(model, emphasis, decay, model.rho)
-        zb = trace_moments(model, one, self._expected_lambda(model), one)
-        features = trace_moments(model, one, 0.0 * one, one).phi
-        return gradient_dynamics(self.member(), z, zb, features, self._eta())
+        return self._gradient_dynamics(model, self.member(), self._eta())
 
     def _sizes(self) -> tuple[float, float]:
         """Both step sizes at the first step, where they are known."""

@@ -39,13 +39,15 @@ def _defaults_of(kind: Any) -> dict[str, Any]:
 
 def whole_signature(kind: Any) -> inspect.Signature:
     """The signature of a class whose constructor hands `**axes` on to its base: all of it."""
-    own = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    left_out = {*kind.fixed, *kind.undefined}
+    given = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    own = [parameter for parameter in given if parameter.name not in left_out]
     if not own or own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
         return inspect.Signature(own)
     base = next(
         x for x in kind.__mro__ if "__init__" in vars(x) and x.__init__ is not kind.__init__
     )
-    names = {parameter.name for parameter in own} | set(kind.fixed)
+    names = {parameter.name for parameter in own} | left_out
     more = [x for x in inspect.signature(base).parameters.values() if x.name not in names]
     keywords = [x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in more]
     return inspect.Signature([*own[:-1], *keywords])

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from o2td.arrays import Floats
+from o2td.errors import InputError
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
 from o2td.kernels.settle import Settle
 from o2td.kernels.steps import Kept, Row, StepLanes, driver_of
@@ -97,7 +98,8 @@ class StepFamily(Family):
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """The step's own: compiled if the step is."""
-        drive, kept = driver_of(self._step), Kept.room(lanes)
+        names = lanes.parameters.dtype.names
+        drive, kept = driver_of(self._step, names), Kept.room(lanes)
 
         def run(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -136,6 +138,8 @@ class StepLearner(TraceLearner):
         second_step_size: StepSize | None = None,
         **axes: Unpack[TraceAxes],
     ) -> None:
+        if second_step_size is not None and "second_step_size" in self.undefined:
+            raise InputError(f"{type(self).__name__} has no second step size")
         self.second_step_size = (
             None if second_step_size is None else as_step_size("second_step_size", second_step_size)
         )
@@ -159,6 +163,17 @@ class StepLearner(TraceLearner):
             One of `vectors`.
         """
         return np.array(self._arrays[name][0]) if self._arrays else np.empty(0)
+
+    def scalar(self, name: str) -> float:
+        """One of the carried scalars as it is now.
+
+        Parameters
+        ----------
+        name : str
+            One of `scalars`.
+        """
+        place = (*CARRIED, *self.scalars).index(name)
+        return float(self._arrays["scalars"][0, place]) if self._arrays else 0.0
 
     def _allocate(self, d: int) -> None:
         super()._allocate(d)

@@ -9,7 +9,7 @@ is (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, `emphasis` i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,26 @@ from o2td.errors import InputError
 from o2td.kernels.packing import DECAY
 from o2td.learners.base import Axes, Learner
 from o2td.learners.cuts import Cut, Ratio, as_cut
+from o2td.learners.dynamics import (
+    MeanDynamics,
+    gradient_dynamics,
+    trace_moments,
+    weighted_dynamics,
+)
 from o2td.learners.parameters import fraction
 from o2td.learners.step_sizes import Measured, StepSize, as_step_size
 from o2td.model import Model
 from o2td.transitions import Transitions
 
-__all__ = ["CutAxes", "EmphasisAxes", "Trace", "TraceAxes", "TraceLearner", "WeightAxes"]
+__all__ = [
+    "CutAxes",
+    "EmphasisAxes",
+    "LambdaAxes",
+    "Trace",
+    "TraceAxes",
+    "TraceLearner",
+    "WeightAxes",
+]
 
 Trace = float | npt.ArrayLike | Callable[[Any], Any]
 
@@ -42,10 +56,15 @@ class WeightAxes(EmphasisAxes, total=False):
     trace: Trace
 
 
-class CutAxes(Axes, total=False):
-    """Parameters of learners that choose their emphasis themselves."""
+class LambdaAxes(Axes, total=False):
+    """Parameters of learners that choose all else themselves."""
 
     trace: Trace
+
+
+class CutAxes(LambdaAxes, total=False):
+    """Parameters of learners that choose their emphasis themselves."""
+
     clip: float | None
     cut: Cut | str | None
 
@@ -59,6 +78,9 @@ class TraceAxes(CutAxes, total=False):
 class TraceLearner(Learner):
     """Base of learners with traces: holds the axes, and works out decay and weight of every row."""
 
+    one_lambda: ClassVar[bool] = False
+    """Whether lambda must be the same for all states."""
+
     def __init__(
         self,
         step_size: StepSize = "auto",
@@ -69,12 +91,23 @@ class TraceLearner(Learner):
         emphasis: Emphasis | str | None = None,
         **axes: Unpack[Axes],
     ) -> None:
+        for name, value in (("clip", clip), ("cut", cut), ("emphasis", emphasis)):
+            if value is not None and name in self.undefined:
+                raise InputError(f"{type(self).__name__} is not defined with {name}: leave it out")
         self.step_size = as_step_size("step_size", step_size)
         self.trace = as_trace(trace)
+        if self.one_lambda:
+            self._one_lambda()
         self.clip, self.cut, self.emphasis = clip, cut, emphasis
         as_cut(cut, clip)
         self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
         super().__init__(**axes)
+
+    def _one_lambda(self) -> float:
+        """Lambda, of a learner that takes one number for all states only."""
+        if not isinstance(self.trace, float):
+            raise InputError(f"{type(self).__name__} takes one number as trace for all states")
+        return self.trace
 
     @property
     def weighting(self) -> Emphasis:
@@ -175,6 +208,23 @@ class TraceLearner(Learner):
         if not self._by_number:
             decay *= self._expected_lambda(model)
         return emphasis, decay
+
+    def _weighted_dynamics(self, model: Model, correction: Any = None) -> MeanDynamics:
+        """`A = E[rho z dphi^T]`, `b = E[rho z r]`; `correction` in place of the ratio."""
+        self._refuse_settled()
+        emphasis, decay = self._expected(model)
+        ratio = model.rho if correction is None else correction
+        return weighted_dynamics(trace_moments(model, emphasis, decay, ratio))
+
+    def _gradient_dynamics(self, model: Model, member: Any, eta: float = 1.0) -> MeanDynamics:
+        """The joint system of theta and w, w's rows scaled by `eta`, alpha_w / alpha."""
+        self._refuse_settled()
+        emphasis, decay = self._expected(model)
+        one = np.ones_like(model.rho)
+        z = trace_moments(model, emphasis, decay, model.rho)
+        zb = trace_moments(model, one, self._expected_lambda(model), one)
+        features = trace_moments(model, one, 0.0 * one, one).phi
+        return gradient_dynamics(member, z, zb, features, eta)
 
     def _expected_lambda(self, model: Model) -> Floats:
         """The lambda of the state that each transition of the model leads to."""

@@ -19,7 +19,7 @@ from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, TRACE
 from o2td.kernels.settle import Settle
 from o2td.kernels.weighted_lanes import WeightedLanes
 from o2td.learners.base import Step
-from o2td.learners.dynamics import MeanDynamics, trace_moments, weighted_dynamics
+from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
 from o2td.learners.step_sizes import Gauge, Measured, rule_of
 from o2td.learners.traced import TraceLearner
@@ -114,6 +114,4 @@ class WeightedLearner(TraceLearner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """`A = E[rho z dphi^T]`, `b = E[rho z r]`."""
-        self._refuse_settled()
-        emphasis, decay = self._expected(model)
-        return weighted_dynamics(trace_moments(model, emphasis, decay, self.correction(model.rho)))
+        return self._weighted_dynamics(model, self.correction(model.rho))

@@ -1,0 +1,134 @@
+"""l1-proximal GTD2-MP (RO-TD by mirror-prox): sparse weights from a saddle point, averaged.
+
+    (theta~, w~) = prox of a GTD2 step from (theta, w)
+    (theta, w)   = prox of a step from (theta, w) with directions at (theta~, w~)
+    prox(theta) = sign(theta) max(0, |theta| - alpha l1)
+
+Minimises the projected Bellman error plus `l1 |theta|_1`; the guarantee of mirror-prox is for the
+average of the iterates, which is what `theta` is. GTD2's limit at l1 = 0.
+
+Liu, Mahadevan & Liu (2012), regularised off-policy TD; Liu et al. (2015), algorithm 2, with its prox.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy.typing as npt
+from numba import njit
+
+from o2td.emphasis import Emphasis
+from o2td.kernels.gradient import Member
+from o2td.learners.dynamics import MeanDynamics
+from o2td.learners.step_learner import (
+    Row,
+    StepLearner,
+    add,
+    count,
+    dot,
+    follow,
+    index,
+    square,
+    td_error,
+    value,
+)
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import Trace
+from o2td.model import Model
+
+__all__ = ["ProximalGTD2MP"]
+
+
+@njit(cache=True)
+def shrunk(x, bound):  # type: ignore[no-untyped-def]
+    """`sign(x) max(0, |x| - bound)`."""
+    return max(0.0, x - bound) + min(0.0, x + bound)
+
+
+@njit(cache=True)
+def step(row: Row, p, s, theta, w, mid, z):  # type: ignore[no-untyped-def]
+    """One row; `mid`, which is zero between rows, holds how far the first step moves theta."""
+    follow(z, row.rho * row.before * p.trace, row.rho * row.emphasis, row.phi)
+    delta, wphi, wz = td_error(row, theta), dot(row.phi, w), dot(z, w)
+    zphi = dot(row.phi, z)
+    norm, zz = square(row.phi), square(z)
+    add(mid, row.alpha * wz, row.phi)
+    add(mid, -row.alpha * wz * row.discount, row.next_phi)
+    bound = row.alpha * p.l1
+    v = next_v = 0.0
+    for k in range(count(row.phi)):
+        j = index(row.phi, k)
+        v += value(row.phi, k) * shrunk(theta[j] + mid[j], bound)
+    for k in range(count(row.next_phi)):
+        j = index(row.next_phi, k)
+        next_v += value(row.next_phi, k) * shrunk(theta[j] + mid[j], bound)
+    for k in range(count(row.phi)):
+        mid[index(row.phi, k)] = 0.0
+    for k in range(count(row.next_phi)):
+        mid[index(row.next_phi, k)] = 0.0
+    middle = row.reward + row.discount * next_v - v
+    middle_wphi = wphi + row.alpha_w * (delta * zphi - wphi * norm)
+    middle_wz = wz + row.alpha_w * (delta * zz - wphi * zphi)
+    add(theta, row.alpha * middle_wz, row.phi)
+    add(theta, -row.alpha * middle_wz * row.discount, row.next_phi)
+    add(w, row.alpha_w * middle, z)
+    add(w, -row.alpha_w * middle_wphi, row.phi)
+
+
+class ProximalGTD2MP(StepLearner):
+    """l1-proximal GTD2 by mirror-prox, with averaged output.
+
+    Parameters
+    ----------
+    l1 : float
+        Weight of the l1 norm of theta.
+    average : bool or float
+        Predict with the average of all theta; the theory of mirror-prox is about it.
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+
+    Examples
+    --------
+    >>> import o2td
+    >>> problem = o2td.domains.random_walk()
+    >>> learner = o2td.ProximalGTD2MP(0.1, l1=0.01).partial_fit(problem.sample(2000, seed=0))
+    >>> learner.status.kind
+    'ok'
+    """
+
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "mid", "z")
+    traces: ClassVar[tuple[str, ...]] = ("z",)
+    one_lambda: ClassVar[bool] = True
+    step = staticmethod(step)
+
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        *,
+        l1: float = 0.01,
+        average: bool | float = True,
+        second_step_size: StepSize | None = None,
+        trace: Trace = 0.0,
+        emphasis: Emphasis | str | None = None,
+        radius: float | None = None,
+        initial_theta: npt.ArrayLike | None = None,
+    ) -> None:
+        super().__init__(
+            step_size,
+            second_step_size=second_step_size,
+            trace=trace,
+            emphasis=emphasis,
+            average=average,
+            l1=l1,
+            radius=radius,
+            initial_theta=initial_theta,
+        )
+
+    def numbers(self) -> dict[str, float]:
+        """The step itself needs the bound of the prox."""
+        return {**super().numbers(), "l1": self.l1}
+
+    def mean_dynamics(self, model: Model) -> MeanDynamics:
+        """GTD2's, up to terms of order alpha, without l1."""
+        member = Member(theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0)
+        return self._gradient_dynamics(model, member)

@@ -1,0 +1,109 @@
+"""WIS-TD(lambda): weighted importance sampling, O(d): a step size a feature from how much it was used.
+
+    u = (1 - eta phi^2) (u + (rho - 1) g v) + rho phi^2,    v = rho g (1 - eta phi^2) v + rho phi^2
+    a = alpha / u,    e = rho (g e + (1 - rho g phi.e) a phi),    g = gamma_t lambda
+    theta += (r + gamma theta.phi' - y) e + rho (y - theta.phi) a phi,    y = theta_{t-1}.phi_t
+
+(all by feature). With one feature a state, u is the sum of the ratios of a state's visits, and theta the
+weighted average of importance sampling, whose variance is smaller than TD's. `step_size` stays at 1 for
+that; `usage` is u at first, and `recency` (eta) lets old rows be forgotten.
+
+Mahmood & Sutton (2015), "Off-policy learning based on weighted importance sampling with linear
+computational complexity", WIS-TD(lambda).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Unpack
+
+from numba import njit
+
+from o2td.arrays import Floats
+from o2td.learners.parameters import fraction, positive
+from o2td.learners.step_learner import (
+    Row,
+    StepLearner,
+    add,
+    count,
+    dot,
+    follow,
+    index,
+    value,
+)
+from o2td.learners.step_sizes import StepSize
+from o2td.learners.traced import LambdaAxes
+
+__all__ = ["WISTD"]
+
+LEAST = 1e-12  # usage below this stands for never used
+
+
+@njit(cache=True)
+def step(row: Row, p, s, theta, u, e, v):  # type: ignore[no-untyped-def]
+    """One row; `s.value` is `theta_{t-1}.phi_t`."""
+    here, next_v = dot(row.phi, theta), dot(row.next_phi, theta)
+    kept = row.before * p.trace
+    moved = row.rho * (1.0 - row.rho * kept * dot(row.phi, e))
+    for k in range(count(row.phi)):
+        j, square = index(row.phi, k), value(row.phi, k) ** 2
+        own = (row.rho - 1.0) * kept * v.values[j]
+        u[j] += row.rho * square - p.recency * square * (u[j] + p.usage + own)
+    add(u, (row.rho - 1.0) * kept, v)
+    follow(v, row.rho * kept, row.rho, row.phi)
+    follow(e, row.rho * kept, moved, row.phi)
+    back = row.rho * (s.value - here)
+    for k in range(count(row.phi)):
+        j, x = index(row.phi, k), value(row.phi, k)
+        rest = v.values[j] - row.rho * x
+        v.values[j] = rest - p.recency * x * x * rest + row.rho * x * x
+        a = row.alpha / max(u[j] + p.usage, LEAST)
+        e.values[j] += moved * (a - 1.0) * x
+        theta[j] += back * a * x
+    add(theta, row.reward + row.discount * next_v - s.value, e)
+    s.value = next_v
+
+
+class WISTD(StepLearner):
+    """Weighted importance sampling TD(lambda).
+
+    Parameters
+    ----------
+    step_size : float, rule or "auto"
+        alpha, which multiplies 1 / u; 1 is weighted importance sampling.
+    usage : float
+        u before the first row.
+    recency : float
+        eta, from 0 to 1: how fast old rows are forgotten.
+
+    Examples
+    --------
+    The weighted average of 1 and 3 with ratios 3 and 1:
+
+    >>> import numpy as np, o2td
+    >>> rows = o2td.Transitions(np.ones((2, 1)), [1.0, 3.0], np.ones((2, 1)), 0.0, rho=[3.0, 1.0])
+    >>> o2td.WISTD(usage=1e-9).partial_fit(rows).theta.round(6)
+    array([1.5])
+    """
+
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "u", "e", "v")
+    traces: ClassVar[tuple[str, ...]] = ("e", "v")
+    scalars: ClassVar[tuple[str, ...]] = ("value",)
+    undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "clip", "cut", "emphasis")
+    one_lambda: ClassVar[bool] = True
+    step = staticmethod(step)
+
+    def __init__(
+        self,
+        step_size: StepSize = 1.0,
+        *,
+        usage: float = 10.0,
+        recency: float = 0.0,
+        **axes: Unpack[LambdaAxes],
+    ) -> None:
+        self.usage, self.recency = positive("usage", usage), fraction("recency", recency)
+        super().__init__(step_size, **axes)
+
+    @property
+    def used(self) -> Floats:
+        """How much every feature was used: 1 over its step size."""
+        return self.vector("u") + self.usage
