@@ -60,7 +60,8 @@ class Problem:
         A vector is read as the discount of *entering* a state.
     behavior, target : (S, A) array
         Rows sum to one. A row of zeros in `target` says that the target is not followed there: the
-        ratio is 0, nothing is learned from such rows, and metrics leave the state out (`active`).
+        ratio is 0, rewards of such rows are not used, and metrics leave the state out (`active`). A
+        second vector w, and theta by it, may still move in such rows.
     features : (S, d) array or CSR array
         `phi(s)`, one row a state.
     start : (S,) array, optional

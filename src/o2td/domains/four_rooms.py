@@ -30,10 +30,13 @@ TARGETS = (
 )
 _TILE = 4  # cells along the side of a tile
 _OFFSETS = ((0, 0), (1, 3), (3, 1))
+_CUTS = (10, 7, 4)  # of the published features, along both coordinates
 _SWAYED = {(1, 1): 3, (1, 8): 3, (8, 1): 2, (8, 8): 2}  # where the behaviour is biased, and to what
 
 
-def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) -> Problem:
+def four_rooms(
+    target: int = 0, variance: str = "low", discount: float = 0.9, features: str = "tiles"
+) -> Problem:
     """Four rooms, random walk; how soon would a shortest path reach the hallway? Eight targets.
 
     Moves (0 up, 1 down, 2 right, 3 left) are deterministic, and a wall stops them; the walk starts
@@ -43,7 +46,9 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
     Elsewhere the target is not followed: the ratio is 0 and `problem.active` is False. All eight
     share behaviour, features and, with the same seed, the sampled states.
 
-    The features are three tilings of 4 x 4 cells, displaced against each other: 3 ones a state.
+    The features are tilings, 3 ones a state: of 4 x 4 cells, displaced against each other (33 of them), or
+    those of the published experiments, three tilings of 2 x 2 cut at 10, 7 and 4 in both coordinates (12
+    of rank 10), so that curves can be compared.
 
     Parameters
     ----------
@@ -53,9 +58,13 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
         "high": the behaviour goes left with 0.97 at (1, 1) and (1, 8), right at (8, 1) and (8, 8).
     discount : float
         gamma of entering a state where the target is active.
+    features : "tiles" or "published"
+        Which tilings.
 
     Examples
     --------
+    >>> four_rooms(features="published").d
+    12
     >>> problem = four_rooms(target=4)
     >>> problem.n_states, int(problem.active.sum()), int(problem.features[0].sum())
     (104, 31, 3)
@@ -74,7 +83,7 @@ def four_rooms(target: int = 0, variance: str = "low", discount: float = 0.9) ->
         discount=unit("discount", discount) * active,
         behavior=_behavior(cells, variance),
         target=pi,
-        features=_tiles(cells),
+        features=_features(cells, features),
         start=np.eye(n)[cells.index((0, 0))],
         name="four_rooms",
         description=f"target {k}",
@@ -91,8 +100,10 @@ class FourRoomsLanes:
         Features of all states.
     state, next_state, start : (n,) array
         The states of the stream, and where a trajectory starts.
-    rho, reward, discount : (8, n) array
+    rho, reward, discount, target_prob : (8, n) array
         Of each target.
+    behavior_prob : (n,) array
+        Of the moves; where a wall stopped one, that of being stopped.
     """
 
     table: Any
@@ -102,6 +113,8 @@ class FourRoomsLanes:
     rho: Floats
     reward: Floats
     discount: Floats
+    target_prob: Floats
+    behavior_prob: Floats
 
     def batch(self, target: int) -> Transitions:
         """The stream as one target sees it."""
@@ -114,6 +127,8 @@ class FourRoomsLanes:
             self.discount[k],
             rho=self.rho[k],
             start=self.start,
+            target_prob=self.target_prob[k],
+            behavior_prob=self.behavior_prob,
         )
 
 
@@ -150,13 +165,18 @@ def four_rooms_lanes(
     # A target never walks into a wall, so its move can be read off the two states.
     moved = (step[state] == next_state[:, None]) & (state != next_state)[:, None]
     action = np.argmax(moved, axis=1)
-    rho, reward, gamma = (np.empty((len(TARGETS), n)) for _ in range(3))
+    walked = state != next_state
+    stopped = (step[state] == state[:, None]) * behavior[state]
+    taken = np.where(walked, behavior[state, action], stopped.sum(axis=1))
+    rho, reward, gamma, chosen = (np.empty((len(TARGETS), n)) for _ in range(4))
     for k in range(len(TARGETS)):
         pi, active, goal = _target(cells, step, k)
-        rho[k] = np.where(state != next_state, (pi / behavior)[state, action], 0.0)
+        rho[k] = np.where(walked, (pi / behavior)[state, action], 0.0)
+        chosen[k] = rho[k] * taken
         reward[k] = (next_state == goal) & active[state]
         gamma[k] = discount * active[next_state]
-    return FourRoomsLanes(stream.table, state, next_state, stream.start, rho, reward, gamma)
+    numbers = (rho, reward, gamma, chosen, taken)
+    return FourRoomsLanes(stream.table, state, next_state, stream.start, *numbers)
 
 
 def _cells() -> list[Cell]:
@@ -201,6 +221,14 @@ def _behavior(cells: list[Cell], variance: str) -> Floats:
             behavior[cells.index(cell)] = 0.01
             behavior[cells.index(cell), move] = 0.97
     return behavior
+
+
+def _features(cells: list[Cell], kind: str) -> Floats:
+    if choice("features", kind, ("tiles", "published")) == "tiles":
+        return _tiles(cells)
+    place = np.array(cells)
+    tiles = [2 * (place[:, 0] >= cut) + (place[:, 1] >= cut) for cut in _CUTS]
+    return np.hstack([np.eye(4)[tile] for tile in tiles])
 
 
 def _tiles(cells: list[Cell]) -> Floats:
