@@ -58,8 +58,8 @@ def _errors(cells: dict[str, Rows]) -> dict[str, float]:
 
 
 def _relative(values: list[Any], rows: Rows) -> float:
-    truth = rows[0]["truth"]
-    return max(float(np.mean([(value - truth) ** 2 for value in values])) / truth**2, 1e-16)
+    pairs = zip(values, (row["truth"] for row in rows), strict=True)
+    return max(float(np.mean([(value / truth - 1.0) ** 2 for value, truth in pairs])), 1e-16)
 
 
 def alarms(rows: Rows) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from _tools import board, claims, mutants, near
+from _tools import board, claims, honesty, mutants, near
 from _tools.measure import ROOT, family
 from _tools.values import number
 
@@ -37,6 +37,12 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "thresholds": _thresholds,
         "coverage table": _coverage,
         "words table": _words,
+        "honesty sizes": honesty.sizes,
+        "honesty kinds": honesty.kinds,
+        "honesty defects": honesty.defects,
+        "honesty unseen": honesty.unseen,
+        "honesty errors": honesty.errors,
+        "honesty alarms": honesty.alarms,
         "mutation figure": mutants.figure,
         "mutation groups": mutants.groups,
         "mutation verdicts": mutants.verdicts,

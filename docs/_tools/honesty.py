@@ -1,0 +1,93 @@
+"""What the study of foreign logs found: docs/data/honesty.json, as tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from _tools.measure import ROOT
+
+HONESTY = ROOT / "docs" / "data" / "honesty.json"
+_WORDS = ("trust", "caution", "cannot answer")
+
+
+def kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(HONESTY.read_text("utf-8"))
+    return found
+
+
+def sizes() -> str:
+    """The study in one sentence."""
+    study = kept()
+    return (
+        f"{study['answers']:,} answers to logs of {study['cells']} settings, up to {study['sets']} of"
+        f" each; {study['cells'] - study['settled_on']} of the settings settled nothing, and all"
+        " logs were drawn after thresholds were settled on others."
+    )
+
+
+def kinds() -> str:
+    """Words by kind of task."""
+    return _words(lambda kind: not kind.startswith("defect"))
+
+
+def defects() -> str:
+    """Words by defect that a test can see."""
+    unseen = kept()["unseen"]
+    return _words(lambda kind: kind.startswith("defect") and kind not in unseen)
+
+
+def unseen() -> str:
+    """Words by defect that leaves no trace."""
+    hidden = kept()["unseen"]
+    return _words(lambda kind: kind in hidden)
+
+
+def _words(chosen: Any) -> str:
+    from _tools.blocks import table
+
+    study = kept()
+    rows = []
+    for kind, found in study["kinds"].items():
+        if not chosen(kind):
+            continue
+        cells = [_share(found[word]) for word in _WORDS]
+        before = study["before"].get(kind)
+        rows.append(
+            [
+                kind.removeprefix("defect: "),
+                str(found["answers"]),
+                *cells,
+                "–" if before is None else f"{before['answers']}: {_share(before['trust'])}",
+            ]
+        )
+    return table(["", "answers", *_WORDS, "*trust* in 0.1"], rows)
+
+
+def _share(found: dict[str, int]) -> str:
+    return "–" if not found["of"] else f"{found['covered']} of {found['of']}"
+
+
+def errors() -> str:
+    """Relative mean squared errors by group."""
+    from _tools.blocks import table
+
+    study = kept()
+    rows = []
+    for group, found in study["errors"].items():
+        others = [name for name in found if name != "recommended"]
+        best = ", ".join(f"{name} {found[name]:.2g}" for name in others[:3])
+        before = study["errors_before"].get(group, {}).get("recommended")
+        shown = "–" if before is None else f"{before:.2g}"
+        rows.append([group, f"{found['recommended']:.2g}", best, shown])
+    return table(["group", "recommended", "best estimates", "recommended in 0.1"], rows)
+
+
+def alarms() -> str:
+    """False alarms, in sentences."""
+    found = kept()["alarms"]
+    listed = ", ".join(f"{name} {count}" for name, count in found["tests"].items()) or "none"
+    return (
+        f"On {found['logs']} sound logs some test failed {found['any']} times"
+        f" ({found['any'] / max(found['logs'], 1):.1%}): {listed}."
+    )
