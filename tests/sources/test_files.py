@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -19,7 +20,7 @@ import pytest
 
 from o2td import sources
 from o2td.cli.main import main
-from o2td.errors import InputError
+from o2td.errors import InputError, O2TDError
 
 EPISODES = 60
 
@@ -360,6 +361,23 @@ def test_arrays_that_cannot_be_read(tmp_path):
     file.write_bytes(raw)
     with pytest.raises(Exception, match=r"log\.npz: is damaged or not npz \(Bad CRC-32"):
         sources.open_logs(file, discount=0.9).scan()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [npz_compressed, d4rl_hdf5, steps_in_ndjson, episodes_in_parquet, fixed_lists_in_arrow],
+    ids=lambda kind: kind.__name__,
+)
+def test_damage_gives_rows_or_a_sentence(kind, tmp_path):
+    file = kind(tmp_path)
+    raw, rng = file.read_bytes(), np.random.default_rng(7)
+    for trial in range(40):
+        damaged = bytearray(raw)
+        for at in rng.integers(0, len(raw), 3):
+            damaged[at] = rng.integers(0, 256)
+        file.write_bytes(damaged[: rng.integers(1, len(raw))] if trial % 8 == 0 else damaged)
+        with contextlib.suppress(O2TDError):
+            sources.open_logs(file, discount=0.9).scan()
 
 
 def test_arrays_stored_by_columns(joined, want, tmp_path):

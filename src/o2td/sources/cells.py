@@ -36,7 +36,7 @@ def as_floats(column: Any) -> Floats:
     """An Arrow column of numbers or booleans as float64, null as NaN; not copied if it can be."""
     pa = import_extra("pyarrow", "logs")
     if column.type != pa.float64():
-        column = column.cast(pa.float64())
+        column = column.cast(pa.float64(), safe=False)  # beyond 2**53 the caller refuses
     values: Floats = column.to_numpy(zero_copy_only=False)
     return values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,11 +14,16 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.errors import FormatError, InputError, import_extra
+from o2td.errors import FormatError, InputError, O2TDError, import_extra
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
 from o2td.sources.mapping import called
+from o2td.sources.places import brief
 
+_DAMAGED = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, KeyError, TypeError),
+    *(ValueError, RuntimeError),
+)
 _KINDS = "fiubUSM"  # of NumPy types that Arrow has a column for
 
 
@@ -44,6 +50,18 @@ class Arrays(Format):
                 cut = slice(low, min(count, low + rows))
                 found = [_arrow(arrays[name][cut]) for name in columns]
                 yield pa.RecordBatch.from_arrays(found, names=list(columns))
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn whatever a damaged file raises into one sentence."""
+        try:
+            yield
+        except _DAMAGED as error:
+            if isinstance(error, O2TDError):
+                raise
+            raise FormatError(
+                f"{self.label}: is damaged or not {self.name} ({brief(error)}); restore it from a copy"
+            ) from None
 
     def _columns(self, arrays: Mapping[str, Any]) -> list[str]:
         usable = [name for name, one in arrays.items() if one.shape and one.dtype.kind in _KINDS]
@@ -92,16 +110,9 @@ class Npz(Arrays):
     @contextmanager
     def opened(self) -> Iterator[Mapping[str, Any]]:
         """Members as they are asked for."""
-        try:
-            with zipfile.ZipFile(self.place) as archive:
-                names = [name for name in archive.namelist() if name.endswith(".npy")]
-                yield {name.removesuffix(".npy"): _Member(archive, name) for name in names}
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise FormatError(
-                f"{self.label}: is damaged or not npz ({error}); restore it from a copy"
-            ) from None
+        with self.refusing(), zipfile.ZipFile(self.place) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            yield {name.removesuffix(".npy"): _Member(archive, name) for name in names}
 
     def verified(self, columns: set[str]) -> bool:
         """Every member carries a checksum, which is verified when its end is read."""
@@ -124,7 +135,7 @@ class Hdf5(Arrays):
             if hasattr(one, "dtype"):
                 found[name] = one
 
-        with h5py.File(self.place, "r") as file:
+        with self.refusing(), h5py.File(self.place, "r") as file:
             file.visititems(note)
             if any(name.startswith("episode_0/") for name in found):
                 raise InputError(
