@@ -419,7 +419,8 @@ def _digest(data: dict[str, Any]) -> str:
     import hashlib
     import json
 
-    digest = hashlib.sha256(Path(__file__).read_bytes())
+    style = ROOT / "src" / "o2td" / "report" / "style.py"
+    digest = hashlib.sha256(Path(__file__).read_bytes() + style.read_bytes())
     drawn = ("nearness", "geometry", "by_lambda", "curves", "batch", "landings", "paper", "printed")
     digest.update(json.dumps({k: data[k] for k in drawn}, sort_keys=True).encode())
     return digest.hexdigest()[:16]

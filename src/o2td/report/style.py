@@ -44,7 +44,7 @@ _LOOKS = {
     "GTD": Look("#999933", "-", ">"),
     "TDC": Look("#cc79a7", "-", "h"),
     "TDCMP": Look("#cc79a7", ":", "h"),
-    "TDRC": Look("#d55e00", "-", "*"),
+    "TDRC": Look("#d55e00", "-", "d"),
     "HTD": Look("#aa4499", "-.", "d"),
     "VTrace": Look("#661100", "-", "v"),
     "TreeBackup": Look("#6699cc", "-", "^"),
@@ -56,7 +56,7 @@ _LOOKS = {
     "SOTD normalized": Look("#44aa99", "-", "o"),
     "SOTD ordinary": Look("#44aa99", "--", "v"),
     "DiagonalSOTD": Look("#332288", "-.", "X"),
-    "PluginOptimal": Look("#882255", "-", "X"),
+    "PluginOptimal": Look("#cc6677", "-", "s"),
     "MonteCarlo": Look("#117733", "-", "*"),
     "DantzigTD": Look("#aa4499", ":", "<"),
     "Averager": Look("#999933", ":", ">"),
@@ -64,7 +64,7 @@ _LOOKS = {
     "v* (best)": Look("#d55e00", "-", "*"),
     "best": Look("#d55e00", "-", "*"),
 }
-_UNKNOWN = ("#bbbb44", "#ddcc77", "#cc6677", "#88ccee")
+_UNKNOWN = ("#bbbb44", "#ddcc77", "#88ccee")
 _TRACE = re.compile(r"\(?(?:lambda |λ=)?0\.9\)?$")
 
 
