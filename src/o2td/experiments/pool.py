@@ -53,8 +53,8 @@ def compute(
 
     Examples
     --------
-    >>> sorted(compute(str.encode, {"a": "1", "b": "2"}, workers=1))
-    [TaskOutcome(name='a', data=b'1', error=None), TaskOutcome(name='b', data=b'2', error=None)]
+    >>> [one.data for one in sorted(compute(str.encode, {"a": "1", "b": "2"}, workers=1))]
+    [b'1', b'2']
     """
     with Cluster(dask) if dask else contextlib.nullcontext() as cluster:
         yield from _rounds(function, dict(tasks), workers, cluster)
