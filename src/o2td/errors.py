@@ -29,7 +29,12 @@ _on_the_command_line = False
 
 @contextmanager
 def spoken_to_the_command_line() -> Iterator[None]:
-    """Let the errors raised inside this block name the command's options."""
+    """Let the errors raised inside this block name the command's options.
+
+    >>> with spoken_to_the_command_line():
+    ...     print(option("sort=True", "--sort"))
+    --sort
+    """
     global _on_the_command_line  # one process, one reader of its errors
     before, _on_the_command_line = _on_the_command_line, True
     try:

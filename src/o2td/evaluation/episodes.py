@@ -32,8 +32,10 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class Episodes:
     """Whole episodes: rows, where each episode begins, its key, and whether its start was seen.
 
-    Of a long episode there may be several parts, one after the other; `within` says that the first
-    row goes on where the part before ended. `lone` are episodes of which only the start is known.
+    `rows` are `sources.LogRows`, `first` (episodes + 1) says where each episode begins, `opens`
+    whether its start was seen, `key` is a hash of its name. Of a long episode there may be several
+    parts, one after the other; `within` says that the first row goes on where the part before ended.
+    `lone` are episodes of which only the start is known.
     """
 
     rows: LogRows

@@ -41,7 +41,8 @@ __all__ = ["Baseline", "Column", "Histories", "Influences"]
 class Baseline:
     """A value function, fitted to all folds of episodes but one, for each of the folds.
 
-    `mean` is the mean of `V(s_0)` over start states, each by the weights of its own fold.
+    `system` goes over rows, `weights` (d, folds) are those without each fold, `mean` is the mean of
+    `V(s_0)` over start states, each by the weights of its own fold.
     """
 
     system: AnySystem
@@ -60,8 +61,8 @@ class Baseline:
 class Histories:
     """Whole episodes, with the weights of their histories and the errors of baselines.
 
-    `weight` is `w_t = rho_0 … rho_t`, `gone` the discount of the row's reward, `step` the row's number
-    in its episode. Of baseline k, `first[k]` is `V(s_0)` by episode and `delta[k]` is
+    Of `episodes`, `weight` is `w_t = rho_0 … rho_t`, `gone` the discount of the row's reward, `step`
+    the row's number in its episode. Of baseline k, `first[k]` is `V(s_0)` by episode and `delta[k]` is
     `r + gamma V(s') - V(s)` by row.
     """
 

@@ -86,7 +86,8 @@ class LogTest(ABC):
     >>> class Longest:
     ...     rows = 0
     ...     def add(self, episodes):
-    ...         self.rows = max(self.rows, int((episodes.first[1:] - episodes.first[:-1]).max()))
+    ...         length = episodes.first[1:] - episodes.first[:-1]
+    ...         self.rows = max(self.rows, int(length.max()))
     ...     def merge(self, other):
     ...         self.rows = max(self.rows, other.rows)
     >>> class Short(LogTest):

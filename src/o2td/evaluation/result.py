@@ -86,7 +86,8 @@ class Evaluation:
     about the question, those of an estimate about one method. `estimates` has the recommended one
     first, `logged` is the value of the policy that made the log, `tests` what was tested about the log,
     `diagnostics` what was measured, `features` what was picked and why, `audit` of what, when and how
-    this was computed; `series` holds what figures draw. `model` predicts values of states: it is
+    this was computed; `series` holds what figures draw, `starts` start states of the log, `_influence`
+    what each episode moves estimates by, if it was kept. `model` predicts values of states: it is
     LSTD's fit, or where `methods` leaves that out the recommended one's, or the first one's that has
     one.
 

@@ -27,6 +27,9 @@ class Statistic(Protocol):
     True
     """
 
+    def __init__(self) -> None:
+        """Start with nothing."""
+
     def add(self, episodes: Episodes, /) -> None:
         """Take in more episodes."""
 

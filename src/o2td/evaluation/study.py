@@ -56,7 +56,7 @@ class Settings:
 
 
 class Study:
-    """One question to one log.
+    """One question to one log: a `log` of episodes, and the `settings` of the question.
 
     `survey` and `sample` are complete after the first pass; then estimators begin to collect.
     """
