@@ -325,6 +325,8 @@ def paper_figure(number: str, data: dict[str, Any]) -> Any:
     panels = figure.subplots(2, 1, sharex=True)
     for axes, (metric, curves) in zip(panels, found["curves"].items(), strict=True):
         for name, curve in curves.items():
+            if number == "3" and name == "ETD":
+                continue  # the paper's figure has none
             mean, low, high = (
                 np.array([np.nan if v is None else v for v in curve[k]], dtype=float)
                 for k in ("mean", "low", "high")
