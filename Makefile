@@ -55,7 +55,8 @@ load: $(STAMP)  ## Stream 100 million transitions with flat memory and a resume 
 	$(BIN)/python benchmarks/load.py
 
 # atheris is not locked: it exists for some systems only, and nothing else needs it.
-fuzz: $(STAMP)  ## Fuzz the readers of specs, models and logs, ten minutes each
+fuzz: $(STAMP)  ## Call everything public with odd values, and fuzz the readers: ten minutes each
+	$(BIN)/python benchmarks/fuzz_calls.py
 	$(PIP) install --quiet --target build/atheris atheris
 	for one in specs models logs; do \
 	  PYTHONPATH=build/atheris $(BIN)/python benchmarks/fuzz_$$one.py || exit 1; done

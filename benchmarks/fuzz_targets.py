@@ -22,6 +22,10 @@ FOR_USERS = {
         "save", "set_params", "solve", "update",
     },
     "Emphasis": set(),
+    "Baseline": set(),
+    "Episodes": set(),
+    "Passes": set(),
+    "Study": set(),
     "BehaviorModel": set(),
     "LogRows": {"starts"},
     "ValueModel": {"action_values", "predict", "save"},
@@ -33,7 +37,9 @@ MADE = {
     "Solver", "Source", "Transformer", "ValueModel",
 }  # fmt: skip
 # They run for minutes whatever they are given.
-LONG = {"reproduce", "run_studies", "tune"}
+LONG = {"reproduce", "run_studies", "studies", "tune"}
+# Parts of an estimator of one's own: the package hands them what they take.
+PARTS = {"histories"}
 
 
 class Target(NamedTuple):
@@ -94,7 +100,7 @@ def signature(value: Any) -> inspect.Signature | None:
 def of_function(path: str, value: Any) -> Iterator[Target]:
     name = path.rpartition(".")[2]
     found = signature(value) if callable(value) else None
-    if found is not None and name not in LONG:
+    if found is not None and name not in LONG | PARTS:
         yield Target(name, name, path, lambda: value, found)
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import shown
 from o2td.errors import InputError, option
 from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
 
 EVERY = "all"
 _LEAST_LANES = 20
+_MOST_LANES = 100_000  # each holds the sums of a system of its own
 
 
 def check_arguments(
@@ -32,9 +34,11 @@ def check_arguments(
         raise InputError(f"confidence: {confidence!r} is not between 0 and 1; pass 0.95")
     if not _seed(seed):
         raise InputError(f"seed: {seed!r} is not a whole number from 0 up; pass one such as 0")
-    if not _whole(lanes) or lanes < 0 or 0 < lanes < _LEAST_LANES:
-        name = option("lanes", "--bootstrap")
-        raise InputError(f"{name}: {lanes!r}; pass 0 (no bootstrap) or at least {_LEAST_LANES}")
+    if not _whole(lanes) or (lanes != 0 and not _LEAST_LANES <= lanes <= _MOST_LANES):
+        name, most = option("lanes", "--bootstrap"), f"{_MOST_LANES:,}"
+        raise InputError(
+            f"{name}: {shown(lanes)}; pass 0 (no bootstrap) or at least {_LEAST_LANES}, at most {most}"
+        )
     if thresholds is not None and not isinstance(thresholds, Thresholds):
         raise InputError(
             f"thresholds: {type(thresholds).__name__} is not a table of thresholds; pass"
@@ -97,5 +101,6 @@ def _whole(value: Any) -> bool:
 
 
 def _seed(value: Any) -> bool:
-    parts = value if isinstance(value, (tuple, list, np.ndarray)) else [value]
+    several = isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) == 1
+    parts = value if several else [value]
     return len(parts) > 0 and all(_whole(part) and part >= 0 for part in parts)

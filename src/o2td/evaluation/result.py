@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from o2td import terminal
-from o2td.arguments import file_path, some_path, switch, text, whole
+from o2td.arguments import file_path, listed, some_path, switch, text, whole
 from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
@@ -256,7 +256,9 @@ class Evaluation:
         check_folder(target, switch("force", force))
         files: dict[str, Any] = {"evaluation.json": self.to_json().encode()}
         if self.model is not None:
-            parts = self.starts if states is None else states
+            parts = self.starts if states is None else listed("states", states, "parts")
+            if states is not None and not (parts and all(isinstance(one, tuple) for one in parts)):
+                raise InputError("states must be pairs of rows and their probabilities, or None")
             files["values.parquet"] = values_writer(self.model, parts)
             files["model.npz"] = self.model.save
         files["report.html"] = self._page()

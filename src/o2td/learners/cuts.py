@@ -114,9 +114,9 @@ def as_cut(value: Any, clip: float | None = None) -> Cut:
         return Clipped(clip)
     if isinstance(value, Cut):
         return value
-    if value in (None, "ratio"):
+    if value is None or (isinstance(value, str) and value == "ratio"):
         return Ratio()
-    if value == "target":
+    if isinstance(value, str) and value == "target":
         return Target()
     raise InputError(
         "cut must be Ratio(), Clipped(limit), Target() or ActionDependent(zeta), or 'ratio' or"

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import listed
 from o2td.arrays import Floats
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
@@ -236,8 +237,8 @@ def as_trace(value: Any) -> Any:
     """Lambda as a float, a tuple of one number a state, or a function."""
     if callable(value) or isinstance(value, tuple):
         return value
-    if isinstance(value, (list, np.ndarray)) and np.ndim(value) == 1:
-        return tuple(fraction("trace", float(x)) for x in value)
+    if isinstance(value, list) or getattr(value, "ndim", 0) == 1:
+        return tuple(fraction("trace", x) for x in listed("trace", value, "numbers"))
     return fraction("trace", value)
 
 

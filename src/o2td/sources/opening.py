@@ -198,7 +198,7 @@ def rollouts(
     if (episodes is None) == (steps is None):
         raise InputError("rollouts: pass episodes or steps, one of the two")
     name, given = ("steps", steps) if episodes is None else ("episodes", episodes)
-    amount = whole(f"rollouts: {name}", given, 1)
+    amount, seed = whole(f"rollouts: {name}", given, 1), whole("seed", seed, 0, 2**31 - 1)
     form = Gymnasium(Play(env, policy, amount, steps is not None, seed, target))
     if form.discrete:
         chosen = "behavior" if target is None else target

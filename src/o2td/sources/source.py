@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import function, instance, whole
+from o2td.arguments import function, instance, shown, whole
 from o2td.errors import InputError, option
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.coding import Codings
@@ -218,7 +218,14 @@ class Source:
             return Transitions.from_table(
                 features, chunk.state, chunk.reward, chunk.next_state, **shared
             )
-        transform = function("features", getattr(features, "transform", features), _MAPS)
+        given = function("features", getattr(features, "transform", features), _MAPS)
+
+        def transform(rows: Any) -> Any:
+            found = given(rows)
+            if not hasattr(found, "shape"):
+                raise InputError(f"features must give an (n, d) array, got {shown(found)}")
+            return found
+
         phi, next_phi = _both(transform, chunk)
         return Transitions(
             *(phi, chunk.reward, next_phi),
