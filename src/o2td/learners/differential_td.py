@@ -17,8 +17,8 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.learners.dynamics import MeanDynamics, trace_moments
 from o2td.learners.parameters import positive
 from o2td.learners.step_learner import Row, StepLearner, add, follow, td_error

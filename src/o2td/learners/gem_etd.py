@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.learners.step_learner import Row, StepLearner, add, dot, follow, td_error
 
 __all__ = ["GEMETD"]

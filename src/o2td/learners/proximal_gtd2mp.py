@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy.typing as npt
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.emphasis import Emphasis
 from o2td.kernels.gradient import Member
 from o2td.learners.dynamics import MeanDynamics

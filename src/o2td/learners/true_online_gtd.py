@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from numba import njit
-
+from o2td.compiled import njit
 from o2td.kernels.gradient import Member
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.step_learner import Row, StepLearner, add, dot, follow

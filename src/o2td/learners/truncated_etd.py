@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from o2td.compiled import njit
 from o2td.emphasis import Emphasis
 from o2td.errors import InputError
 from o2td.learners.step_sizes import StepSize

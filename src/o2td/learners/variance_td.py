@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from o2td.arrays import freeze, points
+from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.step_learner import Row, StepLearner, add, dot, follow

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
-from numba import njit
-
 from o2td.arrays import Floats
+from o2td.compiled import njit
 from o2td.learners.parameters import fraction, positive
 from o2td.learners.step_learner import (
     Row,
