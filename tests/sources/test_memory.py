@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from o2td.sources.decode import Seen
+from o2td.sources.seen import Seen
 
 # Not `ru_maxrss`: that begins with what the process that started this one has.
 _SCAN = """
