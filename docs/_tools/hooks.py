@@ -100,5 +100,6 @@ def on_post_template(output: str, template_name: str, config: Any, **_: Any) -> 
     if template_name != "404.html":
         return output
     relative = re.sub(r'(href|src|action)="/(?!/)', r'\1="', output)
+    relative = re.sub(r'"(base|search)": ?"/', r'"\1":"./', relative)  # the theme's settings
     base = html.escape(config["site_url"] or "./")
     return relative.replace("<head>", f'<head><base href="{base}">', 1)
