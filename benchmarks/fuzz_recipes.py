@@ -74,7 +74,8 @@ def car() -> Any:
 
 @recipe
 def learner(name: str = "TD") -> Any:
-    return o2td.registry.LEARNERS[name](step_size=0.01)
+    kind = o2td.registry.LEARNERS[name]
+    return kind(**{"step_size": 0.01} if "step_size" in kind.parameters() else {})
 
 
 @recipe

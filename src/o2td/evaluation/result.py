@@ -13,7 +13,7 @@ from o2td import terminal
 from o2td.arguments import file_path, listed, some_path, switch, text, whole
 from o2td.arrays import Floats
 from o2td.documents import finite
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError, O2TDError, import_extra
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
 
@@ -223,7 +223,11 @@ class Evaluation:
         from o2td.atomic import write_bytes
 
         target = file_path("path", path)
-        write_bytes(target, self._page())
+        try:
+            write_bytes(target, self._page())
+        except OSError as error:
+            why = error.strerror or error
+            raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
         return target
 
     def _page(self) -> bytes:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import listed
-from o2td.arrays import Floats, as_array
+from o2td.arrays import Floats
 from o2td.errors import InputError
 
 SUM_ROUNDING = 1e-4  # how far probabilities of all actions may sum from 1 (float32 logs)
@@ -59,10 +59,13 @@ def action_order(target: Any, behavior: Any, given: Sequence[Any] | None) -> lis
     """What the log calls the actions, in the policy's order, if anybody says."""
     for order in (given, getattr(target, "classes_", None), getattr(behavior, "classes_", None)):
         if order is not None:
-            names = as_array("actions", listed("actions", order, "what the log calls each action"))
-            if names.ndim != 1:
+            names = [
+                one.item() if getattr(one, "ndim", 1) == 0 else one
+                for one in listed("actions", order, "what the log calls each action")
+            ]
+            if not all(isinstance(one, (str, int, float)) for one in names):
                 raise InputError("actions must be one list of what the log calls each action")
-            return names.tolist()  # type: ignore[no-any-return]
+            return names
     return None
 
 
