@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from o2td import sources as sources
     from o2td.learners import ABTD as ABTD
     from o2td.learners import ARCTD as ARCTD
+    from o2td.learners import ATD as ATD
     from o2td.learners import ETD as ETD
     from o2td.learners import GEMETD as GEMETD
     from o2td.learners import GTD as GTD
@@ -83,6 +84,7 @@ _NAMES = {
     "o2td.learners": [
         "ABTD",
         "ARCTD",
+        "ATD",
         "ETD",
         "GTD",
         "GTD2",

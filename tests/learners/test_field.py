@@ -11,6 +11,7 @@ from o2td import Transitions, exact
 from . import golden
 
 A, W, LAM = 0.03, 0.02, 0.7
+A_SIZE = A
 
 
 def dense(rows):
@@ -193,7 +194,25 @@ def proximal(batch, l1=0.002):
     return mean
 
 
+def accelerated(batch, rank=8):
+    """With the whole matrix, which a rank above d keeps."""
+    d = batch.d
+    theta, z, A, now = np.zeros(d), np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+    for t, (phi, r, phi2, g, rho, before, rho_before, _) in enumerate(Rows(batch)):
+        z = before * rho_before * LAM * z + phi
+        dphi = phi - g * phi2
+        U, S, V = np.linalg.svd(now)
+        inverse = np.where(1e-9 * S[0] < S, 1.0 / (S + 1.0 / A_SIZE), 0.0)
+        move = (A_SIZE * np.eye(d) + V.T @ np.diag(inverse) @ U.T) @ (rho * z)
+        theta = theta + (r - dphi @ theta) * move
+        A += np.outer(rho * z, dphi)
+        if t % rank == rank - 1:
+            now = A.copy()
+    return theta
+
+
 CASES = {
+    "ATD": (o2td.ATD(A, rank=8, trace=LAM), accelerated),
     "TrueOnlineTD": (o2td.TrueOnlineTD(A, trace=LAM), true_online),
     "TrueOnlineETD": (
         o2td.TrueOnlineETD(A, trace=LAM),

@@ -66,9 +66,9 @@ def traced(learner: Learner) -> None:
 
 
 def counted(learner: Learner) -> None:
-    """Say so where a learner counts rows across trajectories."""
+    """Say so where a learner remembers more than its weights across trajectories."""
     if learner.counts_rows:
-        raise DoesNotApply("counts rows across trajectories")
+        raise DoesNotApply("remembers more than weights across trajectories")
 
 
 def silent_prefix(fields: Fields) -> Fields:

@@ -105,6 +105,8 @@ def drift(learner: Learner) -> None:
 def rest_at_limit(learner: Learner) -> None:
     """Within six standard errors."""
     dynamics = mean_dynamics(constant(learner))
+    if len(dynamics.b) not in (dynamics.d, 2 * dynamics.d):
+        raise DoesNotApply("moves more than theta and w, which alone can be started at the limit")
     limit = exact.fixed_point(problem(), constant(learner)).theta
     if limit is None:
         raise DoesNotApply("its mean dynamics have no fixed point")

@@ -19,6 +19,7 @@
 | `GEMETD`           | steps    | a learned emphasis                                  |
 | `ProximalGTD2MP`   | steps    | l1-prox, averaged                                   |
 | `WISTD`            | steps    | weighted importance sampling                        |
+| `ATD`              | steps    | a low-rank preconditioner                           |
 | `DifferentialTD`, `VarianceTD` | steps | average reward; variance of the return     |
 """
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from o2td.learners.abtd import ABTD
 from o2td.learners.arctd import ARCTD
+from o2td.learners.atd import ATD
 from o2td.learners.base import Learner, Status
 from o2td.learners.differential_td import DifferentialTD
 from o2td.learners.etd import ETD
@@ -62,7 +64,7 @@ MEMBERS = (
     *(TD, VTrace, TreeBackup, ABTD, ETD, O2TD, ResidualGradient),
     *(GTD, GTD2, TDC, TDRC, HTD, GTD2MP, TDCMP, ProximalGTD2MP),
     *(TrueOnlineTD, TrueOnlineETD, TrueOnlineGTD, TrueOnlineHTD),
-    *(TruncatedETD, PERETD, GEMETD, WISTD, DifferentialTD, VarianceTD),
+    *(TruncatedETD, PERETD, GEMETD, WISTD, ATD, DifferentialTD, VarianceTD),
     ARCTD,
 )
 
@@ -72,6 +74,7 @@ for _member in MEMBERS:
 __all__ = [
     "ABTD",
     "ARCTD",
+    "ATD",
     "ETD",
     "GEMETD",
     "GTD",

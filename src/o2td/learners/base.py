@@ -82,7 +82,7 @@ class Learner(OneAtATime):
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     traces: ClassVar[tuple[str, ...]] = ()
     counts_rows: ClassVar[bool] = False
-    """Whether it counts rows across trajectories, so that a start does not make it forget all."""
+    """Whether it remembers more than theta across starts: a count of rows, or sizes of steps."""
     moves_all: ClassVar[bool] = False
     """Whether a CSR row may move theta where neither it nor a trace has entries."""
     fixed: ClassVar[tuple[str, ...]] = ()

@@ -83,7 +83,7 @@ class DifferentialTD(StepLearner):
         self._refuse_settled()
         d, one = model.d, np.ones((model.n_states, 1))
         wide = replace(model, phi=np.concatenate([model.table, one], axis=1))
-        emphasis, decay = self._expected(wide)
+        emphasis, decay = self._expected(model)
         z = trace_moments(wide, emphasis, decay, wide.rho)
         ones = np.ones_like(wide.rho)
         plain = trace_moments(wide, ones, 0.0 * ones, wide.rho)

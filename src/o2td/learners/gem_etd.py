@@ -61,6 +61,7 @@ class GEMETD(StepLearner):
     vectors: ClassVar[tuple[str, ...]] = ("theta", "k", "u", "past")
     traces: ClassVar[tuple[str, ...]] = ("past",)
     undefined: ClassVar[tuple[str, ...]] = ("trace", "clip", "cut", "emphasis")
+    counts_rows: ClassVar[bool] = True
     step = staticmethod(step)
 
     @property

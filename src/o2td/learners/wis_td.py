@@ -89,6 +89,7 @@ class WISTD(StepLearner):
     scalars: ClassVar[tuple[str, ...]] = ("value",)
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "clip", "cut", "emphasis")
     one_lambda: ClassVar[bool] = True
+    counts_rows: ClassVar[bool] = True
     step = staticmethod(step)
 
     def __init__(
