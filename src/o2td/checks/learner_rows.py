@@ -37,11 +37,6 @@ def constant(learner: Learner, **changes: Any) -> Learner:
     return made(learner, **{"step_size": STEP_SIZE, **changes})
 
 
-def _needs_step_size(learner: Learner) -> None:
-    if "step_size" not in learner.get_params():
-        raise DoesNotApply("finds its step size from all rows")
-
-
 def rows_for(
     learner: Learner, fields: Fields, layout: str = "dense", **changes: Any
 ) -> Transitions:
@@ -178,7 +173,8 @@ def layouts_in_turn(learner: Learner) -> None:
 @promise("learners", "a start cuts the trace: what follows it does not depend on what came before")
 def start_cuts(learner: Learner) -> None:
     """A trajectory without reward is truncated; the next one must not notice."""
-    _needs_step_size(learner)
+    if not learner.linear:
+        raise DoesNotApply("keeps means over all rows, also over those before a start")
     counted(learner)
     fields = stream()
     before = silent_prefix(fields)
@@ -199,7 +195,8 @@ def start_cuts(learner: Learner) -> None:
 @promise("learners", "a termination ends the trace, with or without a start mark on the next row")
 def termination_cuts(learner: Learner) -> None:
     """Traces decay by the discount of the transition into a state, which is 0 there."""
-    _needs_step_size(learner)
+    if not learner.linear:
+        raise DoesNotApply("keeps means over all rows, also over those before a start")
     counted(learner)
     fields = stream()
     before = silent_prefix(fields)

@@ -23,11 +23,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.fused import fade, move, sizes
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments
-from o2td.learners.step_learner import StepLearner
+from o2td.learners.step_learner import CARRIED, StepLearner
+from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import Trace
 from o2td.model import Model
 
@@ -59,9 +61,11 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
     known = np.sqrt(s.lengths) + 2.0 * s.squares
     if not known > 0.0:
         return
-    alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
-    both = own + s.squares
-    alpha = min(alpha, 1.0 / both, 2.0 / (size + SHARE * both))
+    alpha = row.alpha
+    if alpha < 0.0:
+        both = own + s.squares
+        alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
+        alpha = min(alpha, 1.0 / both, 2.0 / (size + SHARE * both))
     # theta, then w.
     push, turn = alpha * row.rho * delta, SHARE * alpha * row.rho * z_w
     pull = alpha * phi_w
@@ -77,10 +81,10 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
 class ARCTD(StepLearner):
     """Averaged, regularised, clipped TD: an online learner whose defaults nobody needs to change.
 
-    It has no step size. The other axes of a learner are as they should be already.
-
     Parameters
     ----------
+    step_size
+        "auto", or a number or rule in place of what it finds itself.
     trace
         lambda.
     clip
@@ -102,16 +106,31 @@ class ARCTD(StepLearner):
     scalars = ("scale", "high", "low", "ahead", "longest", "lengths", "squares")
     step = staticmethod(step)
     linear = False
+    finds_step = True
 
     def __init__(
         self,
+        step_size: StepSize = "auto",
         *,
         trace: Trace = 0.5,
         clip: float | None = 1.0,
         average: bool | float = 6.0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
-        super().__init__(1.0, trace=trace, clip=clip, average=average, initial_theta=initial_theta)
+        super().__init__(
+            step_size, trace=trace, clip=clip, average=average, initial_theta=initial_theta
+        )
+
+    @property
+    def w(self) -> Floats:
+        """The second vector, without the scale that it is kept with."""
+        if not self._arrays:
+            return np.empty(0)
+        scale = self._arrays["scalars"][0, len(CARRIED)] if self.steps else 1.0
+        return np.asarray(scale * self._arrays["w"][0])
+
+    def _moving(self) -> Floats:
+        return np.concatenate([self.last_theta, self.w])
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """Of theta and w, in units of alpha, where no value is beyond its bounds."""

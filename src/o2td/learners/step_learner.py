@@ -125,6 +125,8 @@ class StepLearner(TraceLearner):
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     scalars: ClassVar[tuple[str, ...]] = ()
     step: ClassVar[Callable[..., None]]
+    finds_step: ClassVar[bool] = False
+    """Whether the step itself finds alpha where `step_size` is "auto": `row.alpha` is -1 then."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -184,6 +186,10 @@ class StepLearner(TraceLearner):
         self._weigh_inner(block, out["emphasis"])
         passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
         self._fill_decay(block, passed, out["decay"])
+        if self.finds_step and self.step_size == "auto":
+            for name in {"alpha", "alpha_w", "alpha_t"} & set(out):
+                out[name][:] = -1.0
+            return
 
         def measure() -> Measured:
             z = self._memory.setdefault("gauge", np.zeros(block.d))
