@@ -36,7 +36,7 @@ class SharedModel(Model):
 
     def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """As `Model.once`, arrays read-only, and made once as long as there is room for it."""
-        name = _digest(key)
+        name = _digest((self.d, *key))  # a learner may widen the features
         if name not in self.kept:
             made = make()
             for array in _arrays(made):
