@@ -28,7 +28,7 @@ from o2td.sources.cells import (
     whole_numbers,
 )
 from o2td.sources.mapping import Mapped
-from o2td.sources.places import Keys, Where, mix
+from o2td.sources.places import Keys, Where, mix, sorted_rows
 from o2td.sources.ratio import densities_needed
 from o2td.sources.seen import Seen
 
@@ -203,7 +203,7 @@ class Decoder:
         if again is not None:
             row = int(rows[again])
             value = column[row].as_py()
-            where.refuse(row, name, f"is {value!r}, whose rows ended before", _sort())
+            where.refuse(row, name, f"is {value!r}, whose rows ended before", sorted_rows())
         return new, key
 
     def _order(self, batch: Any, where: Where, new: Bools) -> None:
@@ -221,7 +221,7 @@ class Decoder:
         late = ~new & (times <= before)
         if late.any():
             row = int(np.argmax(late))
-            where.refuse(row, name, f"is {times[row]}, not after the row before", _sort())
+            where.refuse(row, name, f"is {times[row]}, not after the row before", sorted_rows())
         self._last_time = times[-1]
 
     def _steps(self, steps: Ints, name: str, where: Where, new: Bools) -> None:
@@ -247,12 +247,12 @@ class Decoder:
         if new[row]:
             where.refuse(
                 *(row, name, f"is {step} in the first row of an episode"),
-                f"episodes begin at step {self._base}: restore the rows before, or {_sort()}",
+                f"episodes begin at step {self._base}: restore the rows before, or {sorted_rows()}",
             )
         if step == last:
             where.refuse(row, name, f"is {step} twice in one episode", "remove the duplicate")
         if step < last:
-            where.refuse(row, name, f"is {step} after {last}", _sort())
+            where.refuse(row, name, f"is {step} after {last}", sorted_rows())
         where.refuse(
             *(row, name, f"is {step} after {last}"),
             f"rows are missing between: restore them, or pass {option('sort=True', '--sort')} if they"
@@ -357,7 +357,3 @@ class Decoder:
 def _hash(name: Any) -> int:
     digest = hashlib.blake2b(repr(name).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
-
-
-def _sort() -> str:
-    return f"pass {option('sort=True', '--sort')}, or sort the rows by episode and step"

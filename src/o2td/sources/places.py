@@ -60,3 +60,8 @@ def named(role: str, column: str = "…") -> str:
     """
     value = column if column == "…" else repr(column)
     return option(f'columns={{"{role}": {value}}}', f"--columns {role}={column}")
+
+
+def sorted_rows() -> str:
+    """The remedy for rows that are out of order."""
+    return f"pass {option('sort=True', '--sort')}, or sort the rows by episode and step"
