@@ -150,8 +150,11 @@ def _limits(problem: Any) -> Iterator[tuple[str, Any]]:
 
     model = exact.model(problem)
     for name, build in variants(LEARNERS, TRACES):
+        learner = build()
+        if not getattr(learner, "discounted", True):
+            continue
         try:
-            yield name, exact.fixed_point(problem, build()).suboptimality
+            yield name, exact.fixed_point(problem, learner).suboptimality
         except O2TDError:
             continue
     for name, build in variants(SOLVERS, TRACES):

@@ -117,6 +117,8 @@ def variants(
 def _learner(problem: Problem, name: str, learner: Any, finder: _Amplification) -> Landing:
     if not hasattr(learner, "mean_dynamics"):
         return Landing(name, "learner", reason="it gives no mean dynamics")
+    if not getattr(learner, "discounted", True):
+        return Landing(name, "learner", reason="it predicts no discounted values")
     mean = learner.mean_dynamics(finder.model)
     dynamics = LinearDynamics(mean.A, finder.system.scale)
     point = land(problem, learner, dynamics, mean.b)

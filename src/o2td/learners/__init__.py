@@ -28,7 +28,7 @@ from __future__ import annotations
 from o2td.learners.abtd import ABTD
 from o2td.learners.arctd import ARCTD
 from o2td.learners.atd import ATD
-from o2td.learners.base import Learner, Status
+from o2td.learners.base import Learner
 from o2td.learners.differential_td import DifferentialTD
 from o2td.learners.etd import ETD
 from o2td.learners.gem_etd import GEMETD
@@ -41,6 +41,7 @@ from o2td.learners.o2td import O2TD
 from o2td.learners.per_etd import PERETD
 from o2td.learners.proximal_gtd2mp import ProximalGTD2MP
 from o2td.learners.residual_gradient import ResidualGradient
+from o2td.learners.status import Status
 from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import AlphaBound, PowerDecay, SwiftBound
 from o2td.learners.sweeping import Lane, SweepResult, sweep

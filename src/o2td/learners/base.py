@@ -11,30 +11,28 @@ import copy
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from o2td import archive
 from o2td.arrays import Floats, as_array, freeze, points
 from o2td.emphasis import Emphasis, Memory, Uniform
-from o2td.errors import FormatError, InputError, NoAnswerError
+from o2td.errors import InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
 from o2td.learners.family import Family
 from o2td.learners.group import Group
-from o2td.learners.loaded import check_loaded, from_json, to_json
+from o2td.learners.loaded import read, write
 from o2td.learners.parameters import (
     Parameter,
+    Parameterized,
     as_average,
     at_least_zero,
-    defaults_of,
     initial,
     positive,
-    same,
     whole_signature,
 )
+from o2td.learners.status import Status
 from o2td.learners.step_sizes import rule_of
 from o2td.learners.threads import OneAtATime
 from o2td.model import Model
@@ -46,18 +44,6 @@ _MARKS = {False: 0, True: 1}  # NumPy's booleans too
 BLOCK = 32_768  # rows prepared at a time: their row arrays stay in the processor's cache
 
 
-@dataclass(frozen=True)
-class Status:
-    """How a learner fares: "new", "ok" or "diverged", with the step at which it diverged."""
-
-    kind: str
-    step: int
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
-
-
 class Axes(TypedDict, total=False):
     """Parameters of every learner."""
 
@@ -67,7 +53,7 @@ class Axes(TypedDict, total=False):
     initial_theta: npt.ArrayLike | None
 
 
-class Learner(OneAtATime):
+class Learner(Parameterized, OneAtATime):
     """An online learner of O(d) a step. Subclasses are in files of their own.
 
     A subclass belongs to a `family`, names the fields of `Transitions` that it cannot do without in
@@ -77,6 +63,8 @@ class Learner(OneAtATime):
 
     family: ClassVar[Family]
     needs: ClassVar[tuple[str, ...]] = ()
+    discounted: ClassVar[bool] = True
+    """Whether it predicts discounted values: only then its distance from them says anything."""
     linear: ClassVar[bool] = True
     """Whether what is learned is linear in the rewards: the checks then ask for it."""
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
@@ -367,16 +355,7 @@ class Learner(OneAtATime):
     @property
     def status(self) -> Status:
         """Whether the learner is new, fine, or diverged and at which step."""
-        step = int(self._diverged[0])
-        if step >= 0:
-            return Status(
-                "diverged",
-                step,
-                f"diverged at step {step}: theta is what it was before; try a smaller step_size",
-            )
-        if self.steps == 0:
-            return Status("new", 0, "nothing learned yet")
-        return Status("ok", self.steps, f"{self.steps} steps")
+        return Status.after(self.steps, int(self._diverged[0]))
 
     def predict(self, phi: Any) -> Floats:
         """`phi . theta` for each row of `phi` (dense or CSR), or for one vector."""
@@ -401,77 +380,17 @@ class Learner(OneAtATime):
                 f"{self!r} gives no mean dynamics: l1 and radius make its average step non-linear"
             )
 
-    # -- parameters --------------------------------------------------------------------------------
-
-    @classmethod
-    def parameters(cls) -> list[str]:
-        """Names of the constructor's parameters."""
-        return list(defaults_of(cls))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, as given to the constructor."""
-        return {name: getattr(self, name) for name in self.parameters()}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change parameters and forget what was learned."""
-        unknown = set(parameters) - set(self.parameters())
-        if unknown:
-            raise InputError(f"{type(self).__name__} has no parameter {sorted(unknown)[0]!r}")
-        changed = {**self.get_params(), **parameters}
-        type(self)(**changed)  # refuses what is wrong before anything changes
-        type(self).__init__(self, **changed)
-        return self
-
-    def clone(self, **parameters: Any) -> Self:
-        """A new learner with these parameters (some changed) that has learned nothing."""
-        return type(self)(**{**self.get_params(), **parameters})
-
-    def __repr__(self) -> str:
-        defaults, given = defaults_of(type(self)), self.get_params().items()
-        shown = (f"{name}={value!r}" for name, value in given if not same(value, defaults[name]))
-        return f"{type(self).__name__}({', '.join(shown)})"
-
     # -- files -------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
         self._at_rest()
-        given = {k: to_json(v) for k, v in self.get_params().items() if k != "initial_theta"}
-        header = {"algorithm": type(self).__name__, "parameters": given}
-        arrays = {f"arrays.{k}": v for k, v in self._arrays.items()}
-        arrays |= {f"memory.{k}": v for k, v in self._memory.items()} | {
-            "diverged": self._diverged,
-            "carried": self._carried,
-        }
-        if self.initial_theta is not None:
-            arrays["initial_theta"] = np.asarray(self.initial_theta, dtype=np.float64)
-        archive.save(path, "learner", header, arrays)
+        write(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The learner that `save` wrote. `Learner.load` finds the class by its registered name."""
-        from o2td.registry import LEARNERS
-
-        header, arrays = archive.load(path, "learner")
-        try:
-            name = str(header["algorithm"])
-            # A class need not be registered to load what it saved itself.
-            kind: Any = cls if name == cls.__name__ else LEARNERS[name]
-            given = {k: from_json(v) for k, v in header["parameters"].items()}
-            self = kind(**given, initial_theta=arrays.pop("initial_theta", None))
-            self._diverged, self._carried = arrays.pop("diverged"), arrays.pop("carried")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
-        if not isinstance(self, cls):
-            raise FormatError(f"{os.fspath(path)} holds a {kind.__name__}, not a {cls.__name__}")
-        for name, array in arrays.items():
-            home, _, field = name.partition(".")
-            (self._arrays if home == "arrays" else self._memory)[field] = array
-        try:
-            check_loaded(self)
-        except (KeyError, IndexError, TypeError, ValueError, MemoryError) as error:
-            raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
-        return self
+        return read(cls, path)
 
 
 def _refuse_row(*row: Any) -> int:

@@ -58,6 +58,7 @@ class DifferentialTD(StepLearner):
     1.0
     """
 
+    discounted: ClassVar[bool] = False
     vectors: ClassVar[tuple[str, ...]] = ("theta", "z")
     traces: ClassVar[tuple[str, ...]] = ("z",)
     scalars: ClassVar[tuple[str, ...]] = ("mean",)

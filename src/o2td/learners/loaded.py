@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from o2td import emphasis
-from o2td.errors import InputError
+from o2td import archive, emphasis
+from o2td.errors import FormatError, InputError
 from o2td.learners.cuts import Cut
 from o2td.learners.step_sizes import PowerDecay, Rule
+from o2td.registry import LEARNERS
 
 if TYPE_CHECKING:
     from o2td.learners.base import Learner
+
+AnyLearner = TypeVar("AnyLearner", bound="Learner")
+
+
+def write(learner: Learner, path: str | os.PathLike[str]) -> None:
+    """Parameters and state into an `.npz`."""
+    given = {k: to_json(v) for k, v in learner.get_params().items() if k != "initial_theta"}
+    header = {"algorithm": type(learner).__name__, "parameters": given}
+    arrays = {f"arrays.{k}": v for k, v in learner._arrays.items()}
+    arrays |= {f"memory.{k}": v for k, v in learner._memory.items()} | {
+        "diverged": learner._diverged,
+        "carried": learner._carried,
+    }
+    if learner.initial_theta is not None:
+        arrays["initial_theta"] = np.asarray(learner.initial_theta, dtype=np.float64)
+    archive.save(path, "learner", header, arrays)
+
+
+def read(cls: type[AnyLearner], path: str | os.PathLike[str]) -> AnyLearner:
+    """The learner that `write` wrote, if it is a `cls`."""
+    header, arrays = archive.load(path, "learner")
+    try:
+        name = str(header["algorithm"])
+        # A class need not be registered to load what it saved itself.
+        kind: Any = cls if name == cls.__name__ else LEARNERS[name]
+        given = {k: from_json(v) for k, v in header["parameters"].items()}
+        learner = kind(**given, initial_theta=arrays.pop("initial_theta", None))
+        learner._diverged, learner._carried = arrays.pop("diverged"), arrays.pop("carried")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
+    if not isinstance(learner, cls):
+        raise FormatError(f"{os.fspath(path)} holds a {kind.__name__}, not a {cls.__name__}")
+    for name, array in arrays.items():
+        home, _, field = name.partition(".")
+        (learner._arrays if home == "arrays" else learner._memory)[field] = array
+    try:
+        check_loaded(learner)
+    except (KeyError, IndexError, TypeError, ValueError, MemoryError) as error:
+        raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None
+    return learner
 
 
 def check_loaded(learner: Learner) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,6 +24,38 @@ class Parameter:
     def __set__(self, learner: Any, value: Any) -> None:
         learner.__dict__[self._name] = value
         learner._unbind()
+
+
+class Parameterized:
+    """Parameters by name, as scikit-learn's estimators have them, and a short way to show them."""
+
+    @classmethod
+    def parameters(cls) -> list[str]:
+        """Names of the constructor's parameters."""
+        return list(defaults_of(cls))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, as given to the constructor."""
+        return {name: getattr(self, name) for name in self.parameters()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters and forget what was learned."""
+        unknown = set(parameters) - set(self.parameters())
+        if unknown:
+            raise InputError(f"{type(self).__name__} has no parameter {sorted(unknown)[0]!r}")
+        changed = {**self.get_params(), **parameters}
+        type(self)(**changed)  # refuses what is wrong before anything changes
+        type(self).__init__(self, **changed)
+        return self
+
+    def clone(self, **parameters: Any) -> Self:
+        """A new learner with these parameters (some changed) that has learned nothing."""
+        return type(self)(**{**self.get_params(), **parameters})
+
+    def __repr__(self) -> str:
+        defaults, given = defaults_of(type(self)), self.get_params().items()
+        shown = (f"{name}={value!r}" for name, value in given if not same(value, defaults[name]))
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def defaults_of(kind: Any) -> dict[str, Any]:

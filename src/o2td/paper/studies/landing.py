@@ -47,7 +47,9 @@ def nearness(first: int, last: int, seed: int) -> Iterator[Measurement]:
 
 def _landings(domain: str, problem: Problem, k: int) -> Iterator[Measurement]:
     for name, build in variants(LEARNERS, (0.0, 0.9)):
-        yield from _ratio(domain, name, problem, build(), k, 0.0)
+        learner = build()
+        if getattr(learner, "discounted", True):
+            yield from _ratio(domain, name, problem, learner, k, 0.0)
     model = exact.model(problem)
     for name, build in variants(SOLVERS, (0.0, 0.9)):
         try:
