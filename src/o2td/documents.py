@@ -6,17 +6,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 __all__ = ["finite", "literal"]
 
 
 def finite(value: Any) -> Any:
     """The same with plain Python numbers, and None for what is not finite.
 
+    >>> import numpy as np
     >>> finite({"a": np.float64("nan"), "b": [np.int64(1), 0.5]})
     {'a': None, 'b': [1, 0.5]}
     """
+    import numpy as np  # late: commands show their help without it
+
     if isinstance(value, Mapping):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -108,7 +108,10 @@ def test_other_mistakes_are_one_sentence_and_code_2(
         ([str(tmp_path / "none.toml")], "none.toml: No such file"),
         ([spec, "--out", str(tmp_path / "file")], "cannot be written"),
         ([spec, "--out", out, "--profile", "huge"], "profiles: no 'huge' in walk; it has full"),
-        ([spec, "--out", out, "--workers", "0"], "workers: 0"),
+        (
+            [spec, "--out", out, "--workers", "0"],
+            "workers must be a whole number from 1 to 10000, got 0",
+        ),
         ([spec, "--out", out, "--dask", "tcp://127.0.0.1:1"], "no scheduler answers there"),
     ):
         assert main(["run", *arguments]) == 2

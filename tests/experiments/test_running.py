@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from o2td.errors import InputError
-from o2td.experiments import Store, load_spec, plan, results, run, running
+from o2td.experiments import Store, load, load_spec, plan, results, run, running
 from o2td.experiments.pool import TaskOutcome, compute
 
 KILLING = Path(__file__).with_name("killing.py")
@@ -141,6 +141,7 @@ def test_two_processes_on_one_store(
     assert all(part["found"] + part["computed"] == 40 for part in parts)
     spec = load_spec(tmp_path / "spec.toml")
     run(spec, tmp_path / "whole", workers=1)
+    load(tmp_path / "whole").report(tmp_path / "whole/report.html", tmp_path / "whole/figures")
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
     table = results(tmp_path / "store")
     assert len(table) == len(table.unique()) == 40 * 3 * 3
@@ -245,7 +246,7 @@ def test_wrong_values_are_refused_before_any_work(
     garnet = garnet.replace("[domain.parameters]\nstates = -3\n", "") + "parameters.states = -3\n"
     with pytest.raises(InputError, match=r"domain\.parameters: states"):
         run(load_spec(garnet), tmp_path / "store")
-    with pytest.raises(InputError, match="workers: 0; give at least 1"):
+    with pytest.raises(InputError, match=r"^workers must be a whole number from 1 to 10000, got 0$"):
         run(load_spec(text), tmp_path / "store", workers=0)
     assert not (tmp_path / "store" / "manifest.json").exists()
 
@@ -300,7 +301,7 @@ domain.name = "mountain_car"
         ("features = { name = 'fourier' }", "features.parameters: order is missing; give it"),
         (
             "features = { name = 'fourier', parameters = { order = -1 } }",
-            "features.parameters: order: -1 is too small",
+            "features.parameters: order must be a whole number of at least 0, got -1",
         ),
         (
             "features = { name = 'radial', parameters = { bins = 3, width = 0 } }",
@@ -310,7 +311,10 @@ domain.name = "mountain_car"
             "features = { name = 'tiles', parameters = { tilings = 2, bins = [3, 4, 5] } }",
             "features.parameters: bins: 3 given for 2 variables",
         ),
-        ("domain.parameters.order = -1", "domain.parameters: order: -1 is too small"),
+        (
+            "domain.parameters.order = -1",
+            "domain.parameters: order must be a whole number of at least 0, got -1",
+        ),
         ("domain.parameters.epsilon_behavior = 'a'", "domain.parameters: epsilon_behavior must"),
     ],
 )

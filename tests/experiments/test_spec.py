@@ -107,7 +107,10 @@ REFUSED = {
         BASE.replace("[0.01, 0.1]", "[\"__import__('os').system('touch canary')\"]"),
         "is not a plain word",
     ),
-    "an import path": (BASE.replace('"TD"', '"os.system"'), "algorithms[0].name: no 'os.system'"),
+    "an import path": (
+        BASE.replace('"TD"', '"os.system"'),
+        "algorithms[0].name: no 'os.system', o2td algorithms lists all",
+    ),
     "nested table": (BASE + "domain.parameters.x.y = 1", "domain.parameters.x: a table here is"),
     "nested list": (BASE + "domain.parameters.x = [[1]]", "x[0]: expected a number"),
     "seed in parameters": (BASE + "domain.parameters.seed = 1", "write it as domain.seed"),

@@ -45,7 +45,7 @@ def test_people_get_a_table_and_the_path(
     [
         (["fig-bard"], "did you mean 'fig-baird'"),
         (["fig-baird", "--profile", "huge"], "choose from quick, full"),
-        (["fig-baird", "--workers", "0"], "give at least 1"),
+        (["fig-baird", "--workers", "0"], "workers must be a whole number from 1 to 10000, got 0"),
     ],
 )
 def test_a_mistake_is_one_sentence(

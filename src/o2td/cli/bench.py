@@ -32,11 +32,11 @@ def _elsewhere(
 
 def _find(root: Path) -> Callable[..., Any]:
     """The command of the source tree at `root`, or one that says where to find it."""
-    if not (root / "benchmarks" / "speed" / "command.py").is_file():
+    if not (root / "benchmarks" / "speed_command.py").is_file():
         return _elsewhere
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
-    found: Callable[..., Any] = import_module("benchmarks.speed.command").command
+    found: Callable[..., Any] = import_module("benchmarks.speed_command").command
     return found
 
 

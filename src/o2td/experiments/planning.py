@@ -197,7 +197,8 @@ def algorithm(k: int, entry: AlgorithmSpec) -> tuple[str, str, list[str]]:
         name, factory = _lookup(f"algorithms[{k}].name", entry.name, SOLVERS)
         return "solver", name, _parameters(factory)
     known = [*LEARNERS.names(), *SOLVERS.names()]
-    raise InputError(f"algorithms[{k}].name: no {entry.name!r}, {suggestion(entry.name, known)}")
+    advice = suggestion(entry.name, known, "o2td algorithms lists all of them")
+    raise InputError(f"algorithms[{k}].name: no {entry.name!r}, {advice}")
 
 
 def combinations(fixed: dict[str, Any], grid: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:

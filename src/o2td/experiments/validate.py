@@ -38,12 +38,14 @@ def check_depth(text: str) -> None:
             raise InputError(f"line {number}: nested too deeply; a spec needs four levels")
 
 
-def suggestion(word: str, known: Any) -> str:
-    """`did you mean 'nearest'?`, or the list where nothing is near."""
+def suggestion(word: str, known: Any, otherwise: str = "") -> str:
+    """`did you mean 'nearest'?`; where nothing is near `otherwise`, or the list if that is empty."""
     names = list(known)
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(word.casefold()[:64], folded, n=1)
-    return f"did you mean {folded[close[0]]!r}?" if close else f"choose from {', '.join(names)}"
+    if close:
+        return f"did you mean {folded[close[0]]!r}?"
+    return otherwise or f"choose from {', '.join(names)}"
 
 
 def check(spec: Spec) -> None:

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from o2td._version import __version__
+from o2td.arguments import whole
 from o2td.atomic import write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.planning import Shard, cells, plan
 from o2td.experiments.record import describe
-from o2td.experiments.running import RunReport, check_algorithms, run_shards
+from o2td.experiments.running import MAX_WORKERS, RunReport, check_algorithms, run_shards
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
 from o2td.experiments.studies import run_studies
@@ -144,9 +145,7 @@ def _flat(parts: Iterable[Sequence[Shard]]) -> list[Shard]:
 
 def _workers(asked: int | None) -> int:
     if asked is not None:
-        if asked < 1:
-            raise InputError(f"workers: {asked}; give at least 1")
-        return asked
+        return whole("workers", asked, 1, MAX_WORKERS)
     count: Callable[[], int] = import_extra("joblib", extra="experiments").cpu_count
     return max(1, int(count()))
 

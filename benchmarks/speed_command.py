@@ -1,4 +1,8 @@
-"""`o2td bench`: speed against C and a NumPy loop, and against an earlier run."""
+"""`o2td bench`: speed against C and a NumPy loop, and against an earlier run.
+
+It stands beside `benchmarks.speed` and not in it, so that NumPy is loaded only after the threads of
+BLAS are set, and not at all for the help.
+"""
 
 from __future__ import annotations
 
