@@ -9,8 +9,9 @@ from scipy.sparse import csr_array
 from o2td import Transitions, sweep
 from o2td.learners import ETD, GTD2, HTD, O2TD, TD, TDC, TDCMP, TDRC, VTrace
 
-TRACED = [TD, ETD, lambda a, trace: O2TD(a, trace=trace), VTrace]
-TRACED += [lambda a, trace, kind=kind: kind(a, a, trace) for kind in (GTD2, TDC, TDRC, HTD, TDCMP)]
+GRADIENT = (GTD2, TDC, TDRC, HTD, TDCMP)
+TRACED = [lambda a, kind=kind: kind(a, trace=0.9) for kind in (TD, ETD, O2TD, VTrace)]
+TRACED += [lambda a, kind=kind: kind(a, second_step_size=a, trace=0.9) for kind in GRADIENT]
 SCALES = [1e-3, 1.0, 1e3]
 
 
@@ -35,7 +36,7 @@ def stream(seed, scale, sparse):
 def test_the_step_does_not_depend_on_how_rows_are_split(kind, scale, sparse):
     for seed in range(4):
         batch = stream(seed, scale, sparse)
-        learner = TRACED[kind](float(10.0 ** (seed / 2 + 1)) / scale**2, 0.9)
+        learner = TRACED[kind](float(10.0 ** (seed / 2 + 1)) / scale**2)
         whole = learner.clone().partial_fit(batch)
         step = whole.status.step
         assert whole.status.kind == "diverged"
@@ -54,7 +55,7 @@ def test_the_step_does_not_depend_on_how_rows_are_split(kind, scale, sparse):
 @pytest.mark.parametrize("kind", range(len(TRACED)))
 def test_nor_on_whether_they_come_one_by_one(kind, scale, tmp_path):
     batch = stream(0, scale, False)
-    learner = TRACED[kind](30.0 / scale**2, 0.9)
+    learner = TRACED[kind](30.0 / scale**2)
     whole = learner.clone().partial_fit(batch)
     for t in range(len(batch)):
         if t == 20:

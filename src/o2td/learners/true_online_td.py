@@ -43,7 +43,7 @@ class TrueOnlineTD(StepLearner):
     >>> phi = np.eye(2)
     >>> batch = o2td.Transitions(phi, [0.0, 1.0], phi[::-1], discount=[0.5, 0.0])
     >>> o2td.TrueOnlineTD(0.5, trace=1.0).partial_fit(batch).theta
-    array([0.125, 0.5  ])
+    array([0.25, 0.5 ])
     """
 
     vectors: ClassVar[tuple[str, ...]] = ("theta", "e")
