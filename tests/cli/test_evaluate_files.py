@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from o2td.documents import finite
-from o2td.errors import InputError, O2TDError
+from o2td.errors import InputError, O2TDError, spoken_to_the_command_line
 from o2td.evaluation import output
 from o2td.evaluation.output import check_folder, write_folder
 
@@ -121,7 +121,9 @@ def test_a_folder_with_something_in_it_needs_force(tmp_path: Path) -> None:
     check_folder(tmp_path, force=False)
     check_folder(tmp_path / "not" / "there", force=False)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="--force"):
+    with pytest.raises(InputError, match="force=True"):
+        check_folder(tmp_path, force=False)
+    with spoken_to_the_command_line(), pytest.raises(InputError, match="--force"):
         check_folder(tmp_path, force=False)
     check_folder(tmp_path, force=True)
     with pytest.raises(InputError, match="is a file"):

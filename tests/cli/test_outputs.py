@@ -156,9 +156,12 @@ def test_given_states_need_a_place_and_must_be_known(tmp_path: Path, capsys: Cap
     [
         (["--seed", "-1"], "--seed -1: a seed is"),
         (["--bootstrap", "5"], "--bootstrap: 5; pass 0"),
-        (["--features", "fourier:3"], "--features fourier:3: needs columns of observations"),
-        (["--features", "tiles:8x8"], "--features tiles:8x8: needs columns of observations"),
-        (["--features", "fourier:x"], "--features fourier:x: write numbers"),
+        (
+            ["--features", "fourier:3"],
+            "--features fourier:3: fourier needs columns of observations",
+        ),
+        (["--features", "tiles:8x8"], "--features tiles:8x8: tiles needs columns of observations"),
+        (["--features", "fourier:x"], "--features fourier:x: a number is missing; write it as in"),
     ],
 )
 def test_options_are_named_as_they_were_typed(
@@ -169,10 +172,22 @@ def test_options_are_named_as_they_were_typed(
     assert told.startswith(f"o2td: {said}")
 
 
+def test_large_states_are_names(tmp_path: Path, capsys: Captured) -> None:
+    found = []
+    for factor in (1, 10**12):
+        log().with_columns(pl.col("state") * factor).write_parquet(tmp_path / "log.parquet")
+        assert main(["evaluate", str(tmp_path / "log.parquet"), "--discount", "0.9", "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["estimates"])
+    assert found[0] == found[1]
+
+
 def test_a_state_too_large_for_a_table(tmp_path: Path, capsys: Captured) -> None:
-    log().with_columns(pl.col("state") * 10**12).write_parquet(tmp_path / "log.parquet")
+    """Names are told from numbers by the first rows; one large number long after is refused."""
+    late = pl.int_range(pl.len()) == pl.len() - 1
+    rows = log(22_000).with_columns(state=pl.when(late).then(2 * 10**12).otherwise("state"))
+    rows.write_parquet(tmp_path / "log.parquet")
     told = refused(capsys, "evaluate", tmp_path / "log.parquet", "--discount", "0.9")
-    assert "log.parquet: state 2000000000000 is too large" in told
+    assert "state: 2000000000000 is too large" in told
     assert "number them from 0" in told
 
 

@@ -10,6 +10,7 @@ from o2td.errors import InputError
 if TYPE_CHECKING:
     from o2td.evaluation.model import ValueModel
     from o2td.sources.coding import Codings
+    from o2td.sources.parts import Part
     from o2td.sources.places import Where
 
 __all__ = ["chances_of", "check_states", "rows_of"]
@@ -42,10 +43,7 @@ def rows_of(
         file, columns = part.label, part.schema().names
         for name in inputs:
             if name not in columns:
-                raise InputError(
-                    f"{file}: column {made.get(name, name)} is missing, which {who} reads; add it, or"
-                    " rename the column that holds it"
-                )
+                raise InputError(f"{file}: column {_missing(part, made.get(name, name), who)}")
         extra = list(more) if all(name in columns for name in more) else []
         kinds = dict.fromkeys(inputs, kind) | dict.fromkeys(extra, "float")
         check_schema(part, part, Mapped({"observation": tuple(inputs)}), kinds)
@@ -68,6 +66,16 @@ def rows_of(
             yield rows, [read[name] for name in extra], where
     if not any_rows:
         raise InputError(f"{parts[0].label}: has no rows; write some, or leave it out")
+
+
+def _missing(part: Part, name: str, who: str) -> str:
+    """What is wrong with a column that is not there, or is there as a list or a struct."""
+    schema = part.format.schema()
+    if name in schema.names:
+        return (
+            f"{name} holds {schema.field(name).type}, not one value a row; write one number a row"
+        )
+    return f"{name} is missing, which {who} reads; add it, or rename the column that holds it"
 
 
 def check_states(model: ValueModel, states: Any, where: Where) -> None:

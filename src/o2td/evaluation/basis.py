@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats, Ints
 from o2td.compiled import njit
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes
 from o2td.sources.rows import LoneStarts
 
@@ -97,8 +97,8 @@ class States:
         rows = apply(self.features, inputs)
         if rows.shape[1] > WIDEST:
             raise InputError(
-                f"features: {rows.shape[1]} features a row; evaluate takes at most {WIDEST},"
-                " or any number that index states (tabular, aggregate)"
+                f"{option('features', '--features')}: {rows.shape[1]} features a row; evaluate takes"
+                f" at most {WIDEST}, or any number that index states (tabular, aggregate)"
             )
         return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 

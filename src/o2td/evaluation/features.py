@@ -77,7 +77,8 @@ def choose(
             chosen = _auto(sample, seed)
     else:
         made = parse(features) if isinstance(features, str) else features
-        chosen = _given(_fitted(made, survey, sample), sample, trace or 0.0, states, seed)
+        fitted = _fitted(made, survey, sample, option("features", f"--features {features}"))
+        chosen = _given(fitted, sample, trace or 0.0, states, seed)
     chosen.tabular = tabular
     if not chosen.size:
         basis = chosen.lead.basis
@@ -92,19 +93,19 @@ def _exact(tabular: Any, why: str) -> Chosen:
     return Chosen(CellSystem(Cells(tabular)), exact=True, account=account)
 
 
-def _fitted(features: Any, survey: Survey, sample: Episodes) -> Any:
+def _fitted(features: Any, survey: Survey, sample: Episodes, who: str = "features") -> Any:
     """Fit what can be fitted, to the range of the whole log; leave callables and tables alone."""
     if hasattr(features, "shape") or not hasattr(features, "transform"):
         if not (hasattr(features, "shape") or callable(features)):
             raise InputError(
-                f"features: {features!r} is not a text, a transformer, a callable or a table"
+                f"{who}: {features!r} is not a text, a transformer, a callable or a table"
             )
         return features
     if isinstance(features, Transformer):
         if sample.rows.observation is None and not isinstance(features, (Aggregation, Tabular)):
             tabular = option('features="tabular"', "--features tabular")
             raise InputError(
-                f"features: {features.feature} needs columns of observations, and the log gives states;"
+                f"{who}: {features.feature} needs columns of observations, and the log gives states;"
                 f" use {tabular}, or say that the column is one, {named('observation', 'NAME')}"
             )
         # All that these maps learn from data is its range.
@@ -120,7 +121,10 @@ def _auto(sample: Episodes, seed: int) -> Chosen:
         return _few(judged, seed)
     choices = judge(judged, seed)
     if not choices:
-        raise InputError("features: no candidate could be fitted to this log; pass features=")
+        raise InputError(
+            "features: no candidate could be fitted to this log; pass "
+            f"{option('features=', '--features')}"
+        )
     kept = panel(choices)
     systems: list[AnySystem] = list(systems_of(kept))
     why = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from o2td.errors import InputError
+from o2td.errors import InputError, option
 from o2td.registry import FEATURES
 
 _WORDS = {"true": True, "false": False, "none": None}
@@ -33,12 +33,15 @@ def parse(spec: str) -> Any:
     """
     if not isinstance(spec, str):
         raise InputError(f"features: {spec!r} is not a text such as 'fourier:3'")
+    who = option("features", f"--features {spec}")
     head, *rest = (part.strip() for part in spec.split(","))
     name, _, numbers = head.partition(":")
     if not name or name not in FEATURES:
-        raise InputError(f"features: no {name!r}; choose from {', '.join(available())}")
+        raise InputError(f"{who}: no {name!r}; choose from {', '.join(available())}")
     factory = FEATURES[name]
     values = [_value(text) for text in numbers.split("x")] if numbers else []
+    if "" in values:
+        raise InputError(f"{who}: a number is missing; write it as in fourier:3 or tiles:8x8")
     make = getattr(factory, "from_spec", factory)
     form = str(getattr(factory, "spec", name))
     try:
@@ -50,7 +53,7 @@ def parse(spec: str) -> Any:
     except (TypeError, ValueError) as error:
         known = ", ".join(inspect.signature(factory).parameters)
         raise InputError(
-            f"features: {spec!r} cannot be read ({error}); write {form}, options are {known}"
+            f"{who}: {spec!r} cannot be read ({error}); write {form}, options are {known}"
         ) from None
     return make(*values, **options)
 
@@ -73,8 +76,8 @@ def available() -> list[str]:
 
 
 def _option(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
+    key, _, value = text.partition("=")
+    if not key or not value:
         raise ValueError(f"{text!r} is not OPTION=VALUE")
     return key.strip(), _value(value.strip())
 
@@ -87,6 +90,4 @@ def _value(text: str) -> Any:
             return kind(text)
         except ValueError:
             continue
-    if not text:
-        raise InputError("features: a number is missing; write it as in fourier:3 or tiles:8x8")
     return text
