@@ -246,7 +246,9 @@ def test_wrong_values_are_refused_before_any_work(
     garnet = garnet.replace("[domain.parameters]\nstates = -3\n", "") + "parameters.states = -3\n"
     with pytest.raises(InputError, match=r"domain\.parameters: states"):
         run(load_spec(garnet), tmp_path / "store")
-    with pytest.raises(InputError, match=r"^workers must be a whole number from 1 to 10000, got 0$"):
+    with pytest.raises(
+        InputError, match=r"^workers must be a whole number from 1 to 10000, got 0$"
+    ):
         run(load_spec(text), tmp_path / "store", workers=0)
     assert not (tmp_path / "store" / "manifest.json").exists()
 

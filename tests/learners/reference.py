@@ -63,6 +63,7 @@ def weighted(rows, alpha, lam=0.0, kind="uniform", coefficient=None, memory=None
     """z = c gamma lambda z + M phi; theta += alpha rho delta z."""
     d = len(rows[0]["phi"])
     theta, z, memory = np.zeros(d), np.zeros(d), {} if memory is None else memory
+    seen = []
     before = {"gamma": 0.0, "rho": 0.0, "pi": 0.0, "b": 1.0}
     for t, row in enumerate(rows):
         passed = lam * before["rho"] if coefficient is None else coefficient(before)
@@ -70,15 +71,32 @@ def weighted(rows, alpha, lam=0.0, kind="uniform", coefficient=None, memory=None
         z = passed * gamma_t * z + emphasis_of(kind, row, before, memory, lam) * row["phi"]
         delta = row["reward"] + row["gamma"] * row["next_phi"] @ theta - row["phi"] @ theta
         rho = row["rho"] if clip_update is None else min(clip_update, row["rho"])
-        theta = theta + step(alpha, t, rows) * rho * delta * z
+        seen.append(sizes(row, row["rho"] * z))
+        theta = theta + step(alpha, seen) * rho * delta * z
         before = row
     return theta
 
 
-def step(alpha, t, rows):
+def sizes(row, z):
+    """`|rho z| |dphi|` and `|phi|^2`, from z with the ratio in it."""
+    dphi = row["phi"] - row["gamma"] * row["next_phi"]
+    return np.linalg.norm(z) * np.linalg.norm(dphi), row["phi"] @ row["phi"]
+
+
+def step(alpha, seen, second=False):
+    """The step size of the last row seen; `second` says whether there is a w."""
     if alpha == "auto":
-        return 0.1 / max(row["phi"] @ row["phi"] for row in rows[: t + 1])
-    return alpha(t + 1) if callable(alpha) else alpha
+        return auto(np.array(seen), second)
+    return alpha(len(seen)) if callable(alpha) else alpha
+
+
+def auto(seen, second):
+    """2 over root mean square size and mean square, falling from 1,000 rows on, below 1 / own."""
+    usual = np.sqrt(np.mean(seen[:, 0] ** 2)) + np.mean(seen[:, 1])
+    own = seen[-1].sum() if second else seen[-1, 0]
+    fall = np.sqrt(1 + (len(seen) - 1) / 1000)
+    bound = 1 / own if own else np.inf
+    return min(2 / (usual * fall), bound) if usual else 0.0
 
 
 def gradient(name, rows, alpha, second, **options):
@@ -90,7 +108,7 @@ def gradient_pair(name, rows, alpha, second, lam=0.0, kind="uniform", kappa=0.0,
     d = len(rows[0]["phi"])
     theta, w, z, zb = (np.zeros(d) for _ in range(4))
     memory = {} if memory is None else memory
-    before = {"gamma": 0.0, "rho": 0.0}
+    before, seen = {"gamma": 0.0, "rho": 0.0}, []
     for t, row in enumerate(rows):
         phi, rho = row["phi"], row["rho"]
         gamma_t = 0.0 if row["start"] or t == 0 else before["gamma"]
@@ -113,7 +131,8 @@ def gradient_pair(name, rows, alpha, second, lam=0.0, kind="uniform", kappa=0.0,
                 "HTD": (delta * z + ((z - zb) @ w) * dphi, delta * z - (zb @ w) * dphi),
             }[name.removesuffix("MP")]
 
-        first, then = step(alpha, t, rows), step(second, t, rows)
+        seen.append(sizes(row, z))
+        first, then = step(alpha, seen, True), step(second, seen, True)
         a, c = directions(theta, w)
         if name.endswith("MP"):
             a, c = directions(theta + first * a, w + then * c)
