@@ -36,6 +36,8 @@ from mutants import Place, changed, places, put
 from mutation_record import Outcome, write
 from mutation_tests import PATIENCE, SLOW, chosen_tests, interpreted, noted, passes, usable
 
+from o2td import __version__
+
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -266,7 +268,7 @@ def main() -> int:
         if left:
             study(group, left, results)
     controls = [fate for (_, _, what), fate in fates(results).items() if what == "control"]
-    about = {"seed": options.seed, "possible": len(possible)}
+    about = {"version": __version__, "seed": options.seed, "possible": len(possible)}
     return write(work, about, outcomes(drawn, results), controls)
 
 

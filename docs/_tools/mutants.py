@@ -2,7 +2,7 @@
 
 `python docs/_tools/mutants.py RECORD ...` takes it from the records of studies; for each group the last
 that met it counts, and of earlier ones the numbers are kept. Verdicts on survivors are written there
-by hand, and kept where they still fit.
+by hand, and kept where they still fit; so are new places of files that move after the study (`moved`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def figure() -> str:
     controls = study["controls"]
     return (
         f"{killed} of {met} mutants ({killed / met:.1%}) killed; {controls['passed']} of"
-        f" {controls['met']} controls, forks without a change, passed"
+        f" {controls['met']} controls, forks without a change, passed; the code was version"
+        f" {study['version']}'s"
     )
 
 
@@ -56,7 +57,11 @@ def groups() -> str:
         rows.append([group, str(counts["seed"]), _share(counts), before or "–"])
     killed, met = totals(study)
     rows.append(["all", "", _share({"killed": killed, "met": met}), ""])
-    return table(["group", "seed", "killed", "before tests were added"], rows)
+    lead = (
+        f"The mutants are of version {study['version']}'s code. What was written or moved since was not"
+        " met, and files and lines are named as they were."
+    )
+    return f"{lead}\n\n{table(['group', 'seed', 'killed', 'before tests were added'], rows)}"
 
 
 def _share(counts: dict[str, Any]) -> str:
@@ -82,13 +87,14 @@ def verdicts() -> str:
 
 def survivors() -> str:
     """Every mutant that no test noticed, with its verdict, file by file."""
-    return "\n".join(_lines(kept()["survivors"]))
+    return "\n".join(_lines(kept()["survivors"], kept()["moved"]))
 
 
-def _lines(found: list[dict[str, Any]]) -> Iterator[str]:
+def _lines(found: list[dict[str, Any]], moved: dict[str, str]) -> Iterator[str]:
     ordered = sorted(found, key=lambda one: (one["file"], one["function"]))
     for (file, function), ones in groupby(ordered, lambda one: (one["file"], one["function"])):
-        yield f"- `{file}`, `{function}`"
+        now = f" (now in `{moved[file]}`)" if file in moved else ""
+        yield f"- `{file}`{now}, `{function}`"
         for one in ones:
             kind, _, why = one["verdict"].partition(": ")
             yield f"    - `{one['line']}`, {one['change']}. *{kind}*: {why}"
@@ -103,8 +109,10 @@ def take(*names: str) -> dict[str, Any]:
     earlier: list[dict[str, Any]] = []
     survived: dict[str, Any] = {}
     controls = Counter[str]()
+    versions = set[str]()
     for name in names:
         record = json.loads(Path(name).read_text("utf-8"))
+        versions.add(record["version"])
         controls.update(record["controls"])
         for group, found in record["groups"].items():
             if group in counts:
@@ -117,6 +125,8 @@ def take(*names: str) -> dict[str, Any]:
         for one in found
     ]
     return {
+        "version": " and ".join(sorted(versions)),
+        "moved": {},
         "groups": counts,
         "earlier": earlier,
         "controls": dict(controls),
