@@ -78,9 +78,9 @@ class CountsPredictions(TD):
 class CountsBeforeChecking(TD):
     seen = 0
 
-    def check(self, batch: Any) -> bool:
+    def _check(self, batch: Any) -> bool:
         self.seen += 1
-        return super().check(batch)
+        return super()._check(batch)
 
 
 class BeginsAtZero(TD):
