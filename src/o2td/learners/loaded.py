@@ -84,7 +84,7 @@ def check_loaded(learner: Learner) -> None:
                 raise ValueError(f"{name} is not finite")
         elif array.size and (array.min() < 0 or array.max() > d - (name != "size")):
             raise ValueError(f"{name} is out of range")
-    for k, (name, trace) in enumerate(learner._lists()):
+    for k, (name, trace) in enumerate(learner._lists() if learner._arrays else ()):
         if trace and learner._arrays[name].size:
             listed = np.zeros(d, dtype=np.bool_)
             count = learner._arrays["size"][0, k]
