@@ -235,9 +235,9 @@ class TraceLearner(Learner):
 
 def as_trace(value: Any) -> Any:
     """Lambda as a float, a tuple of one number a state, or a function."""
-    if callable(value) or isinstance(value, tuple):
+    if callable(value):
         return value
-    if isinstance(value, list) or getattr(value, "ndim", 0) == 1:
+    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
         return tuple(fraction("trace", x) for x in listed("trace", value, "numbers"))
     return fraction("trace", value)
 
