@@ -237,7 +237,9 @@ MODELS = models()
 
 def bent(array: Any) -> list[Any]:
     """Ways in which an array can lie."""
-    found = [array[None], array.reshape(-1), array.astype("<f4"), array.astype("|u1")]
+    found = [array[None], array.reshape(-1), array.astype("<f4")]
+    with np.errstate(invalid="ignore"):  # numbers beyond a byte, too
+        found.append(array.astype("|u1"))
     if array.ndim:
         found += [array[:0], array[: len(array) // 2], np.concatenate([array, array])]
         if array.ndim == 2:
