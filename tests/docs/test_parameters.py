@@ -35,10 +35,11 @@ def section(doc: str) -> dict[str, str]:
 
 
 def callables(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The name itself and, of a class, its public methods."""
+    """The name itself and, of a class, its public methods, also those of o2td's classes below it."""
     value = getattr(value, "py_func", value)
     yield name, value
-    for key, member in vars(value).items() if inspect.isclass(value) else ():
+    own = [c for c in getattr(value, "__mro__", ()) if c.__module__.startswith("o2td.")]
+    for key, member in (item for c in own for item in vars(c).items()):
         function = getattr(member, "__func__", member)
         if not key.startswith("_") and inspect.isfunction(function):
             yield f"{name}.{key}", function

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from _tools import board, claims, kept, values
 from _tools.blocks import record
+from _tools.near import kept as untuned
 
 import o2td
 from o2td import GTD2, TD, TDC, TDRC, Problem, domains, exact
@@ -357,13 +358,24 @@ def test_the_learner_that_is_recommended(data: dict[str, Any]) -> None:
     learners = [n for n, one in ranked.items() if not one["solver"] and one["ratio"] is not None]
     best = min(learners, key=lambda name: ranked[name]["ratio"])
     assert best.startswith("ABTD")
-    assert "| a stream, off-policy | [ABTD]" in shown("docs/book/which-method.md")
+    page = shown("docs/book/which-method.md")
+    assert "| a stream, off-policy, with time for a sweep | [ABTD]" in page
+    assert "| a stream, nothing to be tuned | [ARCTD]" in page
     assert data["stability"]["ABTD"]["off"] < 0.02 * data["stability"]["ABTD"]["n"]
     stable = [n for n, row in data["stability"].items() if row["on"] + row["off"] == 0]
     safe = [name for name in learners if plain_names().get(name) in stable]
     assert min(safe, key=lambda name: ranked[name]["ratio"]) == "TD lambda 0.9"
     rows = board.rows()[1]
     assert "PluginOptimal" in rows[0][0]
+
+
+def test_what_is_recommended_where_nothing_is_tuned() -> None:
+    """ARCTD is ahead of every other learner at its defaults, LSTD that chooses is ahead of ARCTD."""
+    lines = untuned()
+    for ours, others, solver in zip(
+        *(lines[name]["error"] for name in ("arctd", "default", "lstd")), strict=True
+    ):
+        assert solver < ours < others
 
 
 def test_what_the_leaderboard_says() -> None:

@@ -24,6 +24,12 @@ CODE = {  # options that make a long script short; the rest of the target is run
         " .venv/bin/python benchmarks/fuzz_$one.py -max_total_time=5; done",
         "ten minutes for each of three readers; atheris exists for some systems only",
     ),
+    "honesty": (
+        "PYTHONPATH=benchmarks .venv/bin/python -m honesty.run --purpose report --sets 1"
+        " --only 'T=4 0.6->0.8 n=256'\n"
+        "PYTHONPATH=benchmarks .venv/bin/python -m honesty.record build/honesty.jsonl",
+        "hours; here one log of one cell",
+    ),
     "mutation": (
         "PYTHONPATH=benchmarks .venv/bin/python -c"
         " 'import mutation as m; assert len(m.sample(m.everything(), 300, 0)) >= 300'",
@@ -123,6 +129,7 @@ TARGETS = {  # in this order, in one clone; what is to be seen afterwards
     "help": "",
     "lint": ".venv/bin/o2td",
     "docs": "site/index.html",
+    "notebooks": "examples/notebooks/3-the-geometry.ipynb",
     "reproduce": "reproduction/report.html",
     "test": "",
     "test-slow": "",

@@ -14,6 +14,7 @@ that says what was expected and what was found; one that makes no sense for a su
 skipped, with the property of the subject that says so.
 
 >>> from o2td import TD
+>>> from o2td.checks import check_learner
 >>> report = check_learner(TD(trace=0.5))
 >>> "splits" in report.passed, report.not_applicable
 (True, {})

@@ -193,7 +193,7 @@ def _show(rows: list[Landing], about: dict[str, Any]) -> None:
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
-    headings = ("RMSE", "/ best", "RMSPBE", "stable", "step size <", "amplification")
+    headings = ("RMSE", "/ best", "RMSPBE", "stable", "step <", "amplification")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     notes: dict[str, int] = {}

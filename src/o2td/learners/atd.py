@@ -39,7 +39,10 @@ def cut(left: list[Floats], right: list[Floats], rank: int) -> tuple[Floats, Flo
 
 
 def step(row: Row, p: Any, s: Any, theta: Floats, z: Floats, *rest: Floats) -> None:
-    """One row; `rest` holds L, V, and the rows since they were last cut."""
+    """One `row` with parameters `p`, scalars `s` and trace `z`.
+
+    `rest` holds L, V, and the rows since they were last cut.
+    """
     rank = int(p.rank)
     left, right, gains, changes = (list(rest[k * MOST : k * MOST + rank]) for k in range(4))
     phi, dphi = np.zeros((2, len(theta)))

@@ -91,7 +91,8 @@ class ProximalGTD2MP(StepLearner):
     --------
     >>> import o2td
     >>> problem = o2td.domains.random_walk()
-    >>> learner = o2td.ProximalGTD2MP(0.1, l1=0.01).partial_fit(problem.sample(2000, seed=0))
+    >>> rows = problem.sample(2000, seed=0)
+    >>> learner = o2td.ProximalGTD2MP(0.1, l1=0.01).partial_fit(rows)
     >>> learner.status.kind
     'ok'
     """

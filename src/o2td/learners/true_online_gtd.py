@@ -51,7 +51,8 @@ class TrueOnlineGTD(StepLearner):
     --------
     >>> import o2td
     >>> problem = o2td.domains.random_walk()
-    >>> learner = o2td.TrueOnlineGTD(0.1, trace=0.5).partial_fit(problem.sample(2000, seed=0))
+    >>> rows = problem.sample(2000, seed=0)
+    >>> learner = o2td.TrueOnlineGTD(0.1, trace=0.5).partial_fit(rows)
     >>> learner.status.kind
     'ok'
     """

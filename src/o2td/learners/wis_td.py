@@ -79,7 +79,8 @@ class WISTD(StepLearner):
     The weighted average of 1 and 3 with ratios 3 and 1:
 
     >>> import numpy as np, o2td
-    >>> rows = o2td.Transitions(np.ones((2, 1)), [1.0, 3.0], np.ones((2, 1)), 0.0, rho=[3.0, 1.0])
+    >>> one = np.ones((2, 1))
+    >>> rows = o2td.Transitions(one, [1.0, 3.0], one, 0.0, rho=[3.0, 1.0])
     >>> o2td.WISTD(usage=1e-9).partial_fit(rows).theta.round(6)
     array([1.5])
     """

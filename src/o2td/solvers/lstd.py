@@ -54,7 +54,7 @@ class LSTD(Solver):
     >>> batch = domains.collision(seed=0).sample(3000, seed=0)
     >>> solution = LSTD(trace="auto").fit(batch).solution
     >>> print(solution.direction)
-    λ = 0.9, ratios in traces clipped at 1
+    λ = 1
     """
 
     statistics = (System, Directions)
