@@ -19,6 +19,7 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.kernels.weighted import HUGE
 from o2td.learners.step_learner import Row, StepLearner, add
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import TraceAxes
@@ -58,13 +59,16 @@ def step(row: Row, p: Any, s: Any, theta: Floats, z: Floats, *rest: Floats) -> N
         if size > 0.0 and row.alpha > 0.0:
             move = move + v * (u @ gain) / (size * (size + 1.0 / row.alpha))
     theta += delta * move
-    gains[int(s.count)][:], changes[int(s.count)][:] = gain, dphi
-    s.count += 1.0
-    if s.count >= rank and np.isfinite(gains).all() and np.isfinite(changes).all():
-        L, V = cut(left + gains, right + changes, rank)
-        for k in range(L.shape[1]):
-            left[k][:], right[k][:] = L[:, k], V[:, k]
-        s.count = 0.0
+    place = int(s.steps) % rank
+    gains[place][:], changes[place][:] = gain, dphi
+    if place < rank - 1:
+        return
+    if not np.abs([left, right, gains, changes]).sum() < HUGE:
+        theta[:] = np.nan  # the products would overflow: diverged, at the row that was too large
+        return
+    L, V = cut(left + gains, right + changes, rank)
+    for k in range(L.shape[1]):
+        left[k][:], right[k][:] = L[:, k], V[:, k]
 
 
 class ATD(StepLearner):
@@ -88,7 +92,6 @@ class ATD(StepLearner):
         *("theta", "z"),
         *(f"{name}_{k}" for name in ("left", "right", "gain", "change") for k in range(MOST)),
     )
-    scalars: ClassVar[tuple[str, ...]] = ("count",)
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size",)
     moves_all: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
