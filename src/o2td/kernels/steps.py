@@ -36,6 +36,8 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["Row", "StepLanes", "driver_of"]
 
+CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
+
 
 class Row(NamedTuple):
     """What a step gets of its row; `phi` and `next_phi` are for the functions of `kernels.access`."""
@@ -216,8 +218,8 @@ def restore(lanes: Any, lane: int, kept: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def calm(lanes: Any, lane: int) -> bool:
-    """Whether all numbers of a lane's state are below `HUGE` in sum."""
-    total = sizes(lanes.numbers[lane])
+    """Whether all numbers of a lane's own state are below `HUGE` in sum; a row before is not state."""
+    total = sizes(lanes.numbers[lane, len(CARRIED) :])
     for k in range(len(lanes.all)):
         total += sizes(lanes.all[k][lane])
     return bool(total < HUGE)

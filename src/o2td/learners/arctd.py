@@ -26,9 +26,10 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.fused import fade, move, sizes
+from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments
-from o2td.learners.step_learner import CARRIED, StepLearner
+from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import Trace
 from o2td.model import Model

@@ -31,7 +31,7 @@ from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
 from o2td.kernels.settle import Settle
-from o2td.kernels.steps import Kept, Row, StepLanes, driver_of
+from o2td.kernels.steps import CARRIED, Kept, Row, StepLanes, driver_of
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
 from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
 from o2td.learners.traced import TraceAxes, TraceLearner
@@ -50,7 +50,6 @@ __all__ = [
     "value",
 ]
 
-CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
 NOT_NUMBERS = ("step_size", "second_step_size", "initial_theta", "average", "l1", "radius", "clip")
 OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
 
