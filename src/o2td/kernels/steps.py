@@ -36,6 +36,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["Row", "StepLanes", "driver_of"]
 
+LARGE = 1e100  # a ratio after which a lane is looked at at once
 CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
 
 
@@ -295,6 +296,8 @@ def drive_steps(
                     s.steps += 1.0
                     s.before = gamma
                     s.rho_before = lanes.rho[k, t]
+                    if lanes.rho[k, t] > LARGE and not calm(lanes, lane):
+                        vectors[0][:] = np.nan  # or a trace that the next row forgets would hide it
                     if averaged:
                         average(mean, vectors[0], weight, s.steps - 1.0)
                     elif settle.active:
