@@ -189,7 +189,7 @@ WILD = [
 @pytest.mark.parametrize("wild", WILD, ids=repr)
 def test_a_lane_among_others_stops_where_it_stops_alone(wild, monkeypatch):
     """Its theta and w are those before the row that overflows, and other lanes go on."""
-    weighted = TD(A, trace=0.5 if wild.traced else 0.0)
+    weighted = TD(A, trace=0.5 if wild._traced else 0.0)
     calm = weighted if isinstance(wild, WeightedLearner) else TDRC(A, second_step_size=W)
     stream = as_rows(*LONG)
     alone = wild.clone().partial_fit(stream)

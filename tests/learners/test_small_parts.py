@@ -9,7 +9,7 @@ from o2td import TD, Transitions
 from o2td.emphasis import FollowOn, Omega, Uniform, as_emphasis, grown, ratio
 from o2td.errors import InputError
 from o2td.kernels.lanes import CACHED_ROWS, block_end
-from o2td.learners import PowerDecay
+from o2td.learners import MEMBERS, PowerDecay
 from o2td.learners.step_sizes import Gauge, Measured, as_step_size, rule_of
 
 
@@ -138,3 +138,15 @@ def test_blocks_of_rows_end_at_records(every, first):
 
 def test_rows_without_records_are_one_block():
     assert block_end(5, 1000, 17, 0) == 1000
+
+
+@pytest.mark.parametrize("kind", MEMBERS, ids=lambda kind: kind.__name__)
+def test_dir_of_a_learner_shows_what_a_user_calls(kind):
+    learner = kind()
+    calls = {"fit", "partial_fit", "learn_one", "predict", "theta", "last_theta", "steps", "status"}
+    calls |= {"parameters", "get_params", "set_params", "clone", "reset", "save", "load"}
+    calls |= {"mean_dynamics"}
+    shown = {name for name in dir(learner) if not name.startswith("_")}
+    assert calls | set(kind.parameters()) <= shown
+    assert len(shown - calls - set(kind.parameters())) <= 4
+    assert shown.isdisjoint({"family", "vectors", "trace_decay", "undefined", *kind.undefined})

@@ -140,7 +140,7 @@ def test_parts_are_whole_groups_and_a_rest(count, sizes):
 @pytest.mark.parametrize("count", [1, 5, 20])
 @pytest.mark.parametrize("every", [30, 64, 100])
 def test_spans_do_not_change_what_is_recorded(count, every, monkeypatch):
-    """Metrics worked out in a thread, of notes that are overwritten two stretches later."""
+    """Metrics worked out in a thread, of records that are overwritten two stretches later."""
     problem = garnet(seed=1)
     batch = problem.sample(3000, seed=1)
     error = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}

@@ -120,7 +120,7 @@ def test_learn_one(name: str) -> None:
         told(lambda row=row: learner.learn_one(**row), bad.field, 0)
         if bad.field not in extra:  # without them the compiled step runs
             plain = {k: v for k, v in row.items() if k not in extra}
-            if not learner.needs and getattr(learner.weighting, "reading", "") != "state":
+            if not learner.needs and getattr(learner._weighting, "reading", "") != "state":
                 told(lambda plain=plain: learner.learn_one(**plain), bad.field, 0)
         assert fingerprint(learner) == before, bad.id
 

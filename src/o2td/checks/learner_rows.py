@@ -56,7 +56,7 @@ def moved(learner: Learner) -> npt.NDArray[np.float64]:
 
 def traced(learner: Learner) -> None:
     """Say so where a learner keeps no trace from row to row."""
-    if not getattr(learner, "traced", False):
+    if not getattr(learner, "_traced", False):
         raise DoesNotApply("keeps no trace from one row to the next")
 
 
@@ -184,7 +184,7 @@ def start_cuts(learner: Learner) -> None:
     expect(not weights(second).any(), "weights that moved without any reward")
     second.partial_fit(rows_for(learner, after))
     expect_close(moved(second), moved(fresh), "weights after a truncated trajectory")
-    if getattr(learner, "traced", False):
+    if getattr(learner, "_traced", False):
         joined = constant(learner).partial_fit(rows_for(learner, before))
         unmarked = np.append(False, fields["start"][1:])
         joined.partial_fit(rows_for(learner, after, start=unmarked))

@@ -15,7 +15,7 @@ HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
 
 @njit(cache=True, nogil=True)
 def errors(
-    notes: Any,
+    ring: Any,
     low: int,
     high: int,
     lanes: Any,
@@ -27,18 +27,18 @@ def errors(
 ) -> None:
     """`sqrt(|R (theta - center)|^2 + constant)` of records low:high to `values[lane, metric, record]`.
 
-    R (d, d), upper triangular, is laid out flat. Nothing is written where a record is not noted yet.
+    R (d, d), upper triangular, is laid out flat. Nothing is written before a record is in the ring.
     """
-    d, rows = len(center), len(notes.theta)
+    d, rows = len(center), len(ring.theta)
     memory = np.zeros((d + 2) * WIDTH)  # vectors begin at lines of the cache
     skip = -memory.ctypes.data % LINE // 8
     shifted, total = memory[skip : skip + d * WIDTH], memory[skip + d * WIDTH :]
-    flat, stride = notes.theta.ravel(), notes.stride
-    high = min(high, posted(notes.noted, 0))
+    flat, stride = ring.theta.ravel(), ring.stride
+    high = min(high, posted(ring.written, 0))
     for row in range(low * stride, high * stride, WIDTH):
         many = min(WIDTH, high * stride - row)
         begin = row % rows * d
-        if notes.turned[row // stride % len(notes.turned)]:
+        if ring.turned[row // stride % len(ring.turned)]:
             for j in range(d):
                 for k in range(j * WIDTH, (j + 1) * WIDTH):
                     put_z(shifted, k, get_theta(flat, begin + k) - get_row(center, j))

@@ -290,23 +290,23 @@ def _traced(
         v = wphi = wz = 0.0
         for j in range(d):
             phi, old, then = get_row(here, up + j), get_row(here, i + j), get_row(there, last + j)
-            trace = get_z(z, j)
-            x = get_theta(theta, j) + a1 * trace + a2 * old + a3 * then
-            y = keep * get_w(w, j) + c1 * trace + c2 * old + c3 * then
-            trace = e * trace + m * phi
+            entry = get_z(z, j)
+            x = get_theta(theta, j) + a1 * entry + a2 * old + a3 * then
+            y = keep * get_w(w, j) + c1 * entry + c2 * old + c3 * then
+            entry = e * entry + m * phi
             put_theta(theta, j, x)
             put_w(w, j, y)
-            put_z(z, j, trace)
+            put_z(z, j, entry)
             v += x * (phi - gamma * get_row(there, k + j))
             wphi += y * phi
-            wz += y * trace
+            wz += y * entry
         wb = wphi
         if hybrid:
             wb = 0.0
             for j in range(d):
-                trace = decay_b[t] * get_z(zb, j) + get_row(here, up + j)
-                put_z(zb, j, trace)
-                wb += get_w(w, j) * trace
+                entry = decay_b[t] * get_z(zb, j) + get_row(here, up + j)
+                put_z(zb, j, entry)
+                wb += get_w(w, j) * entry
         alpha, second, delta = gain[t], second_gain[t], reward[t] - v
         step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
         if mirror:

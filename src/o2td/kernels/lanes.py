@@ -1,8 +1,8 @@
 """Many lanes over one stream: the compiled driver of every family.
 
 A lane is one learner. Rows are taken in small blocks that stay in the processor's cache while every
-lane passes over them, and theta is noted every k steps without leaving compiled code. A lane
-that diverges stops there, with its step noted, and never touches another.
+lane passes over them, and theta goes into the ring buffer every k steps without leaving compiled code.
+A lane that diverges stops there, with its step recorded, and never touches another.
 
 A family brings a NamedTuple of its lanes' arrays, and `@overload(advance)` for that type.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from o2td.compiled import njit
-from o2td.kernels.notes import note
+from o2td.kernels.ring_buffer import append
 
 __all__ = ["CACHED_ROWS", "advance", "block_end", "drive"]
 
@@ -45,12 +45,12 @@ def drive(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
 ) -> None:
     """All lanes over n rows, the first of which is step `first` of the stream.
 
     `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a
-    multiple of `every` (none if every is 0) every theta is noted.
+    multiple of `every` (none if every is 0) every theta goes into the ring.
     """
     lo = 0
     while lo < n:
@@ -61,5 +61,5 @@ def drive(
                 if done < hi:
                     diverged[lane] = first + done
         if every > 0 and (first + hi) % every == 0:
-            note(lanes.theta, False, notes)
+            append(lanes.theta, False, ring)
         lo = hi

@@ -5,7 +5,7 @@ from __future__ import annotations
 STEPS, DECAY, DISCOUNT, LARGEST = range(4)
 """Carried from row to row: steps taken, `lambda c gamma` and `gamma` of the row before, max |phi|^2."""
 CARRIED = 4
-ALPHA, TRACE, SECOND, INNER, MIRROR, FOLLOWS, BETA = range(4, 11)
+ALPHA, LAMBDA, SECOND, INNER, MIRROR, FOLLOWS, BETA = range(4, 11)
 """Parameters."""
 FOLLOWED = 11
 """The follow-on trace's memory: rho F and gamma of the row before."""

@@ -18,7 +18,7 @@ from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import advance, block_end
 from o2td.kernels.memory import get_theta, get_w, put_w
-from o2td.kernels.notes import note
+from o2td.kernels.ring_buffer import append
 from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["Settle", "close_lane", "drive_settled", "open_lane", "remember", "settle_row"]
@@ -167,7 +167,7 @@ def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
 
 @register_jitable(forceinline=True)
 def remember(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
-    """Before a step: note theta where the row may move it."""
+    """Before a step: remember theta where the row may move it."""
     if settle.active and settle.lazy:
         visit(rows, following, lanes, lane, t, theta, settle.old, settle.mean[lane], 0.0)
 
@@ -216,7 +216,7 @@ def drive_settled(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
 ) -> None:
     """As `lanes.drive`, row by row, with what happens after each step."""
     lo = 0
@@ -234,5 +234,5 @@ def drive_settled(
                     settle_row(rows, following, lanes, settle, theta, lane, t)
                 close_lane(settle, theta, lane)
         if every > 0 and (first + hi) % every == 0:
-            note(settle.mean, False, notes)
+            append(settle.mean, False, ring)
         lo = hi

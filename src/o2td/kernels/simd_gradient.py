@@ -1,4 +1,4 @@
-"""Gradient TD without traces, sixteen lanes side by side (see `side`).
+"""Gradient TD without traces, sixteen lanes side by side (see `simd`).
 
 theta += p phi + q dphi,    w = keep w + c phi + f dphi
 """
@@ -12,7 +12,7 @@ import numpy as np
 from o2td.compiled import njit
 from o2td.kernels.columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, block_end
-from o2td.kernels.notes import note
+from o2td.kernels.ring_buffer import append
 from o2td.kernels.simd import differences, room_for
 from o2td.kernels.vectors import WIDTH, aligned, fade, slide, slide_both
 from o2td.kernels.weighted import FASTMATH, HUGE
@@ -28,15 +28,15 @@ def drive_side(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts and keep no traces.
 
-    A record of the notes is then a multiple of sixteen rows, which hold groups as they are here.
+    A record in the ring is then a multiple of sixteen rows, which hold groups as they are here.
     """
     d, groups = lanes.theta.shape[1], -(-len(diverged) // WIDTH)
     _drive(
-        rows, following, lanes, diverged, n, first, every, notes, aligned(groups, d),
+        rows, following, lanes, diverged, n, first, every, ring, aligned(groups, d),
         aligned(groups, d), room_for(len(diverged), n, d),
     )  # fmt: skip
 
@@ -133,7 +133,7 @@ def _drive(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
     theta: Any,
     w: Any,
     room: Any,
@@ -157,7 +157,7 @@ def _drive(
                 members[group], (straight, steady), room,
             )  # fmt: skip
         if every > 0 and (first + hi) % every == 0:
-            note(theta, True, notes)
+            append(theta, True, ring)
         lo = hi
     unpack(theta, diverged, lanes.theta)
     unpack(w, diverged, lanes.w)

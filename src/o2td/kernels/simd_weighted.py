@@ -1,4 +1,4 @@
-"""Weighted TD, sixteen lanes side by side (see `side`).
+"""Weighted TD, sixteen lanes side by side (see `simd`).
 
 theta += a phi,    or along traces    z = decay z + m phi,  theta += a z
 """
@@ -12,7 +12,7 @@ import numpy as np
 from o2td.compiled import njit
 from o2td.kernels.columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, block_end
-from o2td.kernels.notes import note
+from o2td.kernels.ring_buffer import append
 from o2td.kernels.simd import differences, room_for
 from o2td.kernels.vectors import WIDTH, aligned, slide, trail
 from o2td.kernels.weighted import FASTMATH, HUGE
@@ -28,15 +28,15 @@ def drive_side(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts.
 
-    A record of the notes is then a multiple of sixteen rows, which hold groups as they are here.
+    A record in the ring is then a multiple of sixteen rows, which hold groups as they are here.
     """
     d, groups = lanes.theta.shape[1], -(-len(diverged) // WIDTH)
     _drive(
-        rows, following, lanes, diverged, n, first, every, notes, aligned(groups, d),
+        rows, following, lanes, diverged, n, first, every, ring, aligned(groups, d),
         aligned(groups if lanes.traced[0] else 1, d), room_for(len(diverged), n, d),
     )  # fmt: skip
 
@@ -146,7 +146,7 @@ def _drive(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
     theta: Any,
     z: Any,
     room: Any,
@@ -173,7 +173,7 @@ def _drive(
             else:
                 _weighted(rows, lanes, diverged, low, lo, hi, first, theta[group], room)
         if every > 0 and (first + hi) % every == 0:
-            note(theta, True, notes)
+            append(theta, True, ring)
         lo = hi
     unpack(theta, diverged, lanes.theta)
     if traced:

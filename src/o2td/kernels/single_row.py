@@ -25,11 +25,11 @@ from o2td.kernels.packing import (
     FOLLOWS,
     HEAD,
     INNER,
+    LAMBDA,
     MEMBER,
     MIRROR,
     SECOND,
     STEPS,
-    TRACE,
 )
 from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
 
@@ -68,10 +68,10 @@ def one_weighted(
         gamma = packed[FOLLOWED + 1]
         if not start and gamma != 0.0:
             followed += (gamma if packed[BETA] < 0.0 else packed[BETA]) * packed[FOLLOWED]
-        m = packed[TRACE] + (1.0 - packed[TRACE]) * followed
+        m = packed[LAMBDA] + (1.0 - packed[LAMBDA]) * followed
     delta = reward + discount * next_v - v
     a = packed[ALPHA] * rho * delta
-    traced, decay, bound = packed[TRACE] != 0.0, 0.0 if start else packed[DECAY], abs(m)
+    traced, decay, bound = packed[LAMBDA] != 0.0, 0.0 if start else packed[DECAY], abs(m)
     if traced:
         bound += abs(decay) * packed[BOUND]
     if not (abs(delta) < HUGE and abs(a) < HUGE and abs(a) * bound < HUGE and square < HUGE):
@@ -83,10 +83,10 @@ def one_weighted(
         return 0
     else:
         for j in range(d):
-            trace = decay * z[j] + m * phi[j]
-            z[j] = trace
-            theta[j] += a * trace
-        packed[DECAY], packed[BOUND] = packed[TRACE] * rho * discount, bound
+            entry = decay * z[j] + m * phi[j]
+            z[j] = entry
+            theta[j] += a * entry
+        packed[DECAY], packed[BOUND] = packed[LAMBDA] * rho * discount, bound
     if follows:
         packed[FOLLOWED], packed[FOLLOWED + 1] = rho * followed, discount
     packed[STEPS] += 1.0
@@ -98,13 +98,13 @@ def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
     """As `gradient.gram_dense`, with the trace that this row will leave."""
     pp = pn = nn = zp = zn = zz = 0.0
     for j in range(len(phi)):
-        trace = rho * (into * z[j] + phi[j])
+        entry = rho * (into * z[j] + phi[j])
         pp += phi[j] * phi[j]
         pn += phi[j] * after[j]
         nn += after[j] * after[j]
-        zp += trace * phi[j]
-        zn += trace * after[j]
-        zz += trace * trace
+        zp += entry * phi[j]
+        zn += entry * after[j]
+        zz += entry * entry
     return pp, pn, nn, zp, zn, zz
 
 
@@ -128,8 +128,8 @@ def one_gradient(
     theta, w = packed[HEAD : HEAD + d], packed[HEAD + d : HEAD + 2 * d]
     z, zb = packed[HEAD + 2 * d : HEAD + 3 * d], packed[HEAD + 3 * d :]
     after = next_phi if discount != 0.0 else phi
-    traced = packed[TRACE] != 0.0
-    into = 0.0 if start or not traced else packed[TRACE] * packed[DISCOUNT]
+    traced = packed[LAMBDA] != 0.0
+    into = 0.0 if start or not traced else packed[LAMBDA] * packed[DISCOUNT]
     v = 0.0
     next_v = 0.0
     wphi = 0.0
@@ -156,11 +156,11 @@ def one_gradient(
         return 0
     a1, a2, a3, c1, c2, c3, keep = step
     for j in range(d):
-        trace = rho * (into * z[j] + phi[j])
-        z[j] = trace
+        entry = rho * (into * z[j] + phi[j])
+        z[j] = entry
         zb[j] = into * zb[j] + phi[j]
-        theta[j] += a1 * trace + a2 * phi[j] + a3 * after[j]
-        w[j] = keep * w[j] + c1 * trace + c2 * phi[j] + c3 * after[j]
+        theta[j] += a1 * entry + a2 * phi[j] + a3 * after[j]
+        w[j] = keep * w[j] + c1 * entry + c2 * phi[j] + c3 * after[j]
     packed[DISCOUNT] = discount
     if traced:
         packed[BOUND] = bound

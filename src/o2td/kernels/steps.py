@@ -1,4 +1,4 @@
-"""The driver of steps that are written for one row: it hands over rows, notes theta, finds divergence.
+"""The driver of steps that are written for one row: it hands over rows, records theta, finds divergence.
 
 A learner that diverges is left as it was before the row that made a number too large. A step need not
 look for that itself: the state is kept at the beginning of a stretch of rows, and a stretch that ends
@@ -23,7 +23,7 @@ from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels import access, fused
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
-from o2td.kernels.notes import note
+from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import (
     average,
     averages_only,
@@ -250,7 +250,7 @@ def drive_steps(
     n: int,
     first: int,
     every: int,
-    notes: Any,
+    ring: Any,
 ) -> None:
     """As `lanes.drive`, with a step for one row: a template, in which `step` is replaced."""
     lo, here, there = 0, values_of(rows), values_of(following)
@@ -315,7 +315,7 @@ def drive_steps(
                     diverged[lane] = first + low
                     break
         if every > 0 and (first + hi) % every == 0:
-            note(settle.mean if settle.active else lanes.vectors[0], False, notes)
+            append(settle.mean if settle.active else lanes.vectors[0], False, ring)
         lo = hi
 
 

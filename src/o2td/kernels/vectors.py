@@ -150,7 +150,7 @@ class _Writer:
         self.builder.store(zeros, room)
         return room
 
-    def lane(self, j: Any) -> Any:
+    def row(self, j: Any) -> Any:
         """Where row j of a matrix of lanes begins."""
         return self.builder.mul(j, self.number(WIDTH))
 
@@ -159,7 +159,7 @@ def _moving(writer: _Writer, M: int, change: Any, e: int, q: int, out: int) -> N
     """The loop of all that move M and multiply it with e; `change(j, M_j)` is the new M_j."""
     total = writer.zero()
     with cgutils.for_range(writer.builder, writer.given[-1]) as loop:
-        place = writer.at(M, writer.lane(loop.index))
+        place = writer.at(M, writer.row(loop.index))
         moved = change(loop.index, writer.load(place))
         writer.store(moved, place)
         weight = writer.copies(writer.at(e, writer.given[q], loop.index))
@@ -205,11 +205,11 @@ def _write_trail(writer: _Writer) -> None:
     kept, weight, steps = (writer.load(writer.at(which)) for which in (keep, m, a))
 
     def change(j: Any, old: Any) -> Any:
-        place = writer.at(Z, writer.lane(j))
-        trace = writer.product(kept, writer.load(place))
-        trace = writer.add(trace, weight, writer.copies(writer.at(x, writer.given[i], j)))
-        writer.store(trace, place)
-        return writer.add(old, steps, trace)
+        place = writer.at(Z, writer.row(j))
+        entry = writer.product(kept, writer.load(place))
+        entry = writer.add(entry, weight, writer.copies(writer.at(x, writer.given[i], j)))
+        writer.store(entry, place)
+        return writer.add(old, steps, entry)
 
     _moving(writer, M, change, e, q, out)
 
@@ -225,7 +225,7 @@ def _write_squares(writer: _Writer) -> None:
         builder.store(writer.add(builder.load(total), value, value), total)
 
     def add_entries(rows: list[tuple[Any, Any]], j: Any) -> None:
-        column = writer.load(writer.at(M, writer.lane(j)))
+        column = writer.load(writer.at(M, writer.row(j)))
         for row, begin in rows:
             entry = writer.copies(writer.at(R, builder.add(begin, j)))
             builder.store(writer.add(builder.load(row), entry, column), row)

@@ -190,9 +190,9 @@ def _traced(
             k = next_at[t] * d
         v = along = square = 0.0
         for j in range(d):
-            trace = e * get_z(z, j) + m * get_row(here, i + j)
-            x = get_theta(theta, j) + a * trace
-            put_z(z, j, trace)
+            entry = e * get_z(z, j) + m * get_row(here, i + j)
+            x = get_theta(theta, j) + a * entry
+            put_z(z, j, entry)
             put_theta(theta, j, x)
             dphi = get_row(here, up + j) - gamma * get_row(there, k + j)
             v += x * dphi

@@ -57,6 +57,6 @@ class ABTD(WeightedLearner):
         super().__init__(step_size, trace=1.0, cut=cut, **axes)
 
     @property
-    def traced(self) -> bool:
+    def _traced(self) -> bool:
         """Whether the trace reaches beyond the current row."""
         return self.zeta > 0.0

@@ -236,7 +236,7 @@ class Learner(Parameterized, OneAtATime):
                 f"the features go up to {batch.largest:.3g}; beyond {LARGEST_FEATURE:g} their"
                 " products overflow: scale them"
             )
-        self.weighting.check(batch, self._memory)
+        self._weighting.check(batch, self._memory)
         if self._arrays and batch.d != self._arrays["theta"].shape[1]:
             raise InputError(
                 f"the transitions have {batch.d} features, this learner has"
@@ -261,7 +261,7 @@ class Learner(Parameterized, OneAtATime):
         """What the memory of emphasis and step sizes may hold; None: not known."""
         rules = self._rule_shapes(d)
         own = {name: array for name, array in self._memory.items() if name not in rules}
-        known = self.weighting.shapes(own, d)
+        known = self._weighting.shapes(own, d)
         return None if known is None else {**known, **rules}
 
     def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
@@ -310,7 +310,7 @@ class Learner(Parameterized, OneAtATime):
         return list(zip(names, (*cls.traces, "", "")[: max(2, len(cls.traces))], strict=False))
 
     @property
-    def weighting(self) -> Emphasis:
+    def _weighting(self) -> Emphasis:
         """The emphasis in force."""
         return Uniform()
 

@@ -107,7 +107,7 @@ def side_by_side(lanes: Any, block: Transitions) -> bool:
 
 
 def stride(lanes: int) -> int:
-    """Rows that a record takes in the notes: whole groups where lanes may be side by side."""
+    """Rows that a record takes in the ring buffer: whole groups where lanes may be side by side."""
     return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from o2td.arrays import Floats, freeze
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
-from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, MEMBER, MIRROR, SECOND, TRACE
+from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, LAMBDA, MEMBER, MIRROR, SECOND
 from o2td.kernels.settle import Settle
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
@@ -49,13 +49,13 @@ class GradientFamily(Family):
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
         """With or without traces, one step or two."""
-        return bool(learner.traced), bool(learner.mirror)
+        return bool(learner._traced), bool(learner.mirror)
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
         """The members' coefficients, whether there are traces, and mirror-prox."""
         return {
             "member": np.array([x.member() for x in learners], dtype=np.float64),
-            "traced": np.array([x.traced for x in learners]),
+            "traced": np.array([x._traced for x in learners]),
             "mirror": np.array([x.mirror for x in learners]),
         }
 
@@ -111,7 +111,7 @@ class GradientLearner(TraceLearner):
         raise NotImplementedError
 
     @property
-    def ordinary(self) -> bool:
+    def _ordinary(self) -> bool:
         """Whether emphasis is uniform and the trace passes on the ratio itself, lambda one number."""
         return self._plain and self._emphasis.uniform
 
@@ -124,7 +124,7 @@ class GradientLearner(TraceLearner):
         self._weigh(block, out["weight"])
         self._weigh_inner(block, out["weight"])
         out["weight"] *= block.rho
-        if self.traced:
+        if self._traced:
             self._fill_traces(block, out)
         self._carried[DISCOUNT] = block.discount[-1]
 
@@ -169,7 +169,7 @@ class GradientLearner(TraceLearner):
     def _one_row(self) -> Step | None:
         """The compiled step, where all axes are plain and step sizes are numbers."""
         sizes = (self.step_size, self._second())
-        plain = self.ordinary and type(self)._fill_rows is GradientLearner._fill_rows
+        plain = self._ordinary and type(self)._fill_rows is GradientLearner._fill_rows
         if not plain or not all(isinstance(x, float) for x in sizes):
             return None
         from o2td.kernels.single_row import one_gradient
@@ -179,7 +179,7 @@ class GradientLearner(TraceLearner):
     def _pack(self, packed: Floats) -> None:
         """Step sizes, lambda, and the member's coefficients."""
         packed[ALPHA], packed[SECOND] = self._sizes()
-        packed[TRACE] = self.trace
+        packed[LAMBDA] = self.trace
         packed[MIRROR] = self.mirror
         packed[MEMBER:BOUND] = self.member()
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from o2td.arrays import Floats
-from o2td.kernels.notes import Notes
 from o2td.kernels.packing import STEPS
+from o2td.kernels.ring_buffer import RingBuffer
 from o2td.kernels.settle import Settle
 from o2td.learners.family import Member, Parts, stride
 from o2td.transitions import Transitions
@@ -50,11 +50,11 @@ class Group:
         seen: Sequence[Transitions],
         first: int,
         every: int = 0,
-        notes: Notes | None = None,
+        ring: RingBuffer | None = None,
     ) -> None:
         """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`.
 
-        Every `every` steps all theta are noted, `stride` rows a record.
+        Every `every` steps all theta are appended to the ring, `stride` rows a record.
         """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
@@ -73,7 +73,7 @@ class Group:
             block.n,
             first,
             every,
-            Notes.room(0, self.stride, block.d) if notes is None else notes,
+            RingBuffer.room(0, self.stride, block.d) if ring is None else ring,
         )
 
     def _settle(self, block: Transitions, alpha: Floats | None) -> Settle:

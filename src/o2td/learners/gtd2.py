@@ -50,7 +50,7 @@ class GTD2(GradientLearner):
         super().__init__(step_size, **axes)
         if form is not None:
             choice("form", form, ("sampled", "expanded"))
-        if form == "expanded" and not self.ordinary:
+        if form == "expanded" and not self._ordinary:
             raise InputError(
                 'form="expanded" holds for uniform emphasis, one lambda and traces that pass on the'
                 ' ratio itself; use form="sampled"'
@@ -58,7 +58,9 @@ class GTD2(GradientLearner):
 
     def member(self) -> Member:
         """`(z.w) dphi`, or its expanded form, and `delta z - (phi.w) phi`."""
-        expanded = self.form == "expanded" or (self.form is None and self.ordinary and self.traced)
+        expanded = self.form == "expanded" or (
+            self.form is None and self._ordinary and self._traced
+        )
         if expanded:
             return Member(theta_w_phi=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)
         return Member(theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0)

@@ -11,6 +11,13 @@ import numpy as np
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError
 
+# What a class says of its kind, for whoever writes one; `dir` of a learner leaves it out.
+DECLARED = {
+    *("family", "needs", "discounted", "linear", "vectors", "traces", "scalars", "step", "fixed"),
+    *("undefined", "counts_rows", "moves_all", "one_lambda", "finds_step", "mirror", "member"),
+    *("trace_decay", "correction"),
+}
+
 
 class Parameter:
     """An attribute as any other, but that one changed on the way counts from the next row on.
@@ -51,6 +58,11 @@ class Parameterized:
     def clone(self, **parameters: Any) -> Self:
         """A new learner with these parameters (some changed) that has learned nothing."""
         return type(self)(**{**self.get_params(), **parameters})
+
+    def __dir__(self) -> list[str]:
+        bases = (x for x in type(self).__mro__ if issubclass(x, Parameterized))
+        inherited = {name for base in bases for name in defaults_of(base)} - {*self.parameters()}
+        return sorted({*super().__dir__()} - DECLARED - inherited)
 
     def __repr__(self) -> str:
         defaults, given = defaults_of(type(self)), self.get_params().items()

@@ -125,9 +125,9 @@ class ProximalGTD2MP(StepLearner):
             initial_theta=initial_theta,
         )
 
-    def numbers(self) -> dict[str, float]:
+    def _numbers(self) -> dict[str, float]:
         """The step itself needs the bound of the prox."""
-        return {**super().numbers(), "l1": self.l1}
+        return {**super()._numbers(), "l1": self.l1}
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """GTD2's, up to terms of order alpha, without l1."""

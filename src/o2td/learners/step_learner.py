@@ -64,7 +64,7 @@ class StepFamily(Family):
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
         """The parameters that are numbers."""
-        given = [learner.numbers() for learner in learners]
+        given = [learner._numbers() for learner in learners]
         table = np.array([list(numbers.values()) for numbers in given], dtype=np.float64)
         return {"parameters": records(table, tuple(given[0]))}
 
@@ -146,7 +146,7 @@ class StepLearner(TraceLearner):
         )
         super().__init__(step_size, **axes)
 
-    def numbers(self) -> dict[str, float]:
+    def _numbers(self) -> dict[str, float]:
         """What the step gets as `p`: all parameters that are numbers, and lambda."""
         given = {"trace": self.trace if isinstance(self.trace, float) else np.nan}
         for name, number in self.get_params().items():

@@ -16,7 +16,7 @@ from o2td.arrays import Floats, as_array, as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
-from o2td.kernels.notes import Notes
+from o2td.kernels.ring_buffer import RingBuffer
 from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
 from o2td.learners.family import parts
@@ -30,7 +30,7 @@ LANE_ROWS = 1 << 18  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
 OVERLAP = 1 << 23  # operations of metrics from which it is worth while to have a thread for them
 PIECE = 1 << 22  # operations of metrics done at a time
-NOTED = 1 << 20  # numbers of theta noted until their metrics are worked out
+BUFFERED = 1 << 20  # numbers of theta buffered until their metrics are worked out
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,26 +216,28 @@ def _run(
     streams = {id(seen[k]): seen[k] for k in members}
     total, each = batch.n // every, max(1, len(metrics) * group.stride * batch.d**2)
     beside = bool(metrics) and total * each > OVERLAP and spare() > 0
-    held = max(1, NOTED // (group.stride * batch.d)) if metrics else LANE_ROWS
+    held = max(1, BUFFERED // (group.stride * batch.d)) if metrics else LANE_ROWS
     spans = list(_spans(batch.n, every, min(LANE_ROWS // len(members), SPAN), held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
-    notes = Notes.room(min(total, 2 * most) if beside else most, group.stride, batch.d)
+    ring = RingBuffer.room(min(total, 2 * most) if beside else most, group.stride, batch.d)
     lanes = np.array(members)
 
     def work(low: int, high: int) -> None:
         for metric in metrics:
-            errors(notes, low, high, lanes, *metric, values)
+            errors(ring, low, high, lanes, *metric, values)
 
     unit = WIDTH // gcd(group.stride, WIDTH)  # records that fill vectors
-    with MetricsThread(work, lambda: int(notes.noted[0]), total, PIECE // each, unit) as follower:
+    with MetricsThread(
+        work, lambda: int(ring.written[0]), total, PIECE // each, unit
+    ) as metrics_thread:
         if beside:
-            follower.start()
+            metrics_thread.start()
         for low, high in spans:
-            follower.finish(high // every - len(notes.turned))  # whose memory is written now
+            metrics_thread.finish(high // every - len(ring.turned))  # whose memory is written now
             cut = {key: stream[low:high] for key, stream in streams.items()}
             own = [cut[id(seen[k])] for k in members]
-            group.advance(batch[low:high], own, low, every, notes)
-        follower.finish(total)
+            group.advance(batch[low:high], own, low, every, ring)
+        metrics_thread.finish(total)
     for lane, step in zip(members, group.diverged, strict=True):
         if step >= 0:
             values[lane, :, step // every :] = np.inf

@@ -30,7 +30,7 @@ class TDC(GradientLearner):
 
     def member(self) -> Member:
         """`delta z - gamma (1 - lambda) (z.w) phi'` or the form for any trace, and w's own."""
-        if self.ordinary:
+        if self._ordinary:
             return Member(theta_delta_z=1.0, theta_z_next=1.0 - self.trace, w_w_phi=-1.0)
         return Member(
             theta_delta_z=1.0, theta_w_phi=-1.0, theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0

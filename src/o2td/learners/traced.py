@@ -111,12 +111,12 @@ class TraceLearner(Learner):
         return self.trace
 
     @property
-    def weighting(self) -> Emphasis:
+    def _weighting(self) -> Emphasis:
         """The emphasis in force."""
         return self._emphasis
 
     @property
-    def traced(self) -> bool:
+    def _traced(self) -> bool:
         """Whether the trace reaches beyond the current row."""
         return not self._by_number or self.trace > 0.0
 
@@ -189,13 +189,13 @@ class TraceLearner(Learner):
             (block.rows("phi"), block.rows("next_phi"), block.discount),
             np.empty((3, block.n)),
         )
-        if block.sparse and self.traced:
+        if block.sparse and self._traced:
             active = np.zeros(block.d, dtype=np.int32)
             index = np.flatnonzero(z)
             active[: len(index)] = index
             measure_sparse(*rows, weight, decay, z, active, len(index), out)
         else:
-            measure_dense(*rows, weight, decay, self.traced, z, out)
+            measure_dense(*rows, weight, decay, self._traced, z, out)
         return Measured(out[0] * correction, out[1] * correction, out[2])
 
     def _expected(self, model: Model) -> tuple[Floats, Floats]:
@@ -204,7 +204,7 @@ class TraceLearner(Learner):
         trace = self.trace if self._by_number else by_state(self.trace, states)
         emphasis = self._emphasis.expected(model, trace)
         decay = np.zeros_like(model.rho)
-        if self.traced:
+        if self._traced:
             decay += self.trace_decay(model.rho, model.target_prob, model.behavior_prob)
         if not self._by_number:
             decay *= self._expected_lambda(model)

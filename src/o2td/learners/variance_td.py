@@ -87,9 +87,9 @@ class VarianceTD(StepLearner):
         self.form = form
         super().__init__(step_size, second_step_size=second_step_size, **axes)
 
-    def numbers(self) -> dict[str, float]:
+    def _numbers(self) -> dict[str, float]:
         """Which form it is."""
-        return {**super().numbers(), "direct": float(self.form == "direct")}
+        return {**super()._numbers(), "direct": float(self.form == "direct")}
 
     @property
     def w(self) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.emphasis import FollowOn, Omega
-from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, TRACE
+from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, LAMBDA
 from o2td.kernels.settle import Settle
 from o2td.kernels.weighted_lanes import WeightedLanes
 from o2td.learners.base import Step
@@ -34,13 +34,13 @@ class WeightedFamily(Family):
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
         """With or without a trace beyond the current row."""
-        return bool(learner.traced)
+        return bool(learner._traced)
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
         """Whether the kernel works out omega, and whether there are traces."""
         return {
-            "inner": np.array([x.weighting.inner for x in learners]),
-            "traced": np.array([x.traced for x in learners]),
+            "inner": np.array([x._weighting.inner for x in learners]),
+            "traced": np.array([x._traced for x in learners]),
         }
 
     def lanes(self, parts: Parts) -> WeightedLanes:
@@ -83,7 +83,7 @@ class WeightedLearner(TraceLearner):
     def _pack(self, packed: Floats) -> None:
         """Step size, lambda, and what the emphasis is."""
         packed[ALPHA] = float(cast(float, self.step_size))
-        packed[[TRACE, INNER]] = self.trace, self._emphasis.inner
+        packed[[LAMBDA, INNER]] = self.trace, self._emphasis.inner
         if isinstance(self._emphasis, FollowOn):
             beta = self._emphasis.decay
             packed[[FOLLOWS, BETA]] = 1.0, -1.0 if beta is None else beta
@@ -97,7 +97,7 @@ class WeightedLearner(TraceLearner):
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         self._weigh(block, out["weight"])
-        if self.traced:
+        if self._traced:
             passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
             self._fill_decay(block, passed, out["decay"])
         ratio = self.correction(block.rho)

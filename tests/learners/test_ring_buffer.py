@@ -1,4 +1,4 @@
-"""Notes of theta, in turn in the same memory, and the errors that are worked out from them."""
+"""Records of theta, in turn in the same memory, and the errors that are worked out from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from o2td.kernels.errors import errors
-from o2td.kernels.notes import Notes, note
+from o2td.kernels.ring_buffer import RingBuffer, append
 from o2td.kernels.vectors import WIDTH
 
 
@@ -29,7 +29,7 @@ def test_errors_of_the_last_records_that_fit(d, lanes, turned):
     kept, total = 7, 10
     theta = rng.normal(size=(total, lanes, d))
     theta[4, 0], theta[5, -1] = 1e200, np.nan
-    notes = Notes.room(kept, stride, d)
+    ring = RingBuffer.room(kept, stride, d)
     which = rng.permutation(lanes + 2)[:lanes]
     values = np.full((lanes + 2, 2, total + 1), -1.0)
     for k in range(total):
@@ -38,10 +38,13 @@ def test_errors_of_the_last_records_that_fit(d, lanes, turned):
             whole = np.zeros((stride, d))
             whole[:lanes] = given
             given = whole.reshape(-1, WIDTH, d).transpose(0, 2, 1).reshape(-1, WIDTH * d)
-        note(np.ascontiguousarray(given), turned, notes)
-        assert notes.noted[0] == k + 1
-    for low, high in [(total - kept, 5), (5, total + 1)]:  # the one after the last is not noted yet
-        errors(notes, low, high, which, R.ravel(), center, constant, 1, values)
+        append(np.ascontiguousarray(given), turned, ring)
+        assert ring.written[0] == k + 1
+    for low, high in [
+        (total - kept, 5),
+        (5, total + 1),
+    ]:  # the one after the last is not written yet
+        errors(ring, low, high, which, R.ravel(), center, constant, 1, values)
     right = expected(theta, R, center, constant)[total - kept :]
     np.testing.assert_allclose(values[which, 1, total - kept : total], right.T, rtol=1e-12)
     values[which, 1, total - kept : total] = -1.0
@@ -52,48 +55,48 @@ def test_rows_and_columns_give_the_same_bits():
     rng = np.random.default_rng(0)
     R, center = np.triu(rng.normal(size=(9, 9))).ravel(), rng.normal(size=9)
     theta = rng.normal(size=(2 * WIDTH, 9))
-    notes = Notes.room(2, 2 * WIDTH, 9)
-    note(theta, False, notes)
+    ring = RingBuffer.room(2, 2 * WIDTH, 9)
+    append(theta, False, ring)
     columns = theta.reshape(2, WIDTH, 9).transpose(0, 2, 1)
-    note(np.ascontiguousarray(columns.reshape(2, -1)), True, notes)
+    append(np.ascontiguousarray(columns.reshape(2, -1)), True, ring)
     values = np.zeros((2 * WIDTH, 1, 2))
-    errors(notes, 0, 2, np.arange(2 * WIDTH), R, center, 0.0, 0, values)
+    errors(ring, 0, 2, np.arange(2 * WIDTH), R, center, 0.0, 0, values)
     np.testing.assert_array_equal(values[:, 0, 0], values[:, 0, 1])
     assert (values > 0.0).all()
 
 
 def test_a_constant_that_rounding_made_too_small_gives_zero():
-    notes = Notes.room(1, 1, 2)
-    note(np.ones((1, 2)), False, notes)
+    ring = RingBuffer.room(1, 1, 2)
+    append(np.ones((1, 2)), False, ring)
     values = np.full((1, 1, 1), -1.0)
-    errors(notes, 0, 1, np.array([0]), np.eye(2).ravel(), np.zeros(2), -1e9, 0, values)
+    errors(ring, 0, 1, np.array([0]), np.eye(2).ravel(), np.zeros(2), -1e9, 0, values)
     assert values[0, 0, 0] == 0.0
 
 
 def test_without_room_nothing_is_noted():
-    notes = Notes.room(0, 4, 3)
-    note(np.ones((4, 3)), False, notes)
-    assert notes.noted[0] == 0
+    ring = RingBuffer.room(0, 4, 3)
+    append(np.ones((4, 3)), False, ring)
+    assert ring.written[0] == 0
 
 
 def test_what_another_thread_reads_is_what_was_noted_before():
-    """Each note is a thousand equal numbers; the reader must never see two notes mixed."""
+    """Each record is a thousand equal numbers; the reader must never see two records mixed."""
     d, records = 1000, 20_000
-    notes, values = Notes.room(records, 1, d), np.full((1, 1, records), -1.0)
+    ring, values = RingBuffer.room(records, 1, d), np.full((1, 1, records), -1.0)
     R, center = np.eye(d).ravel(), np.zeros(d)
     done = threading.Event()
 
     def read():
         at = 0
         while at < records and not done.is_set():
-            high = int(notes.noted[0])
-            errors(notes, at, high, np.array([0]), R, center, 0.0, 0, values)
+            high = int(ring.written[0])
+            errors(ring, at, high, np.array([0]), R, center, 0.0, 0, values)
             at = high
 
     reader = threading.Thread(target=read)
     reader.start()
     for k in range(records):
-        note(np.full((1, d), float(k)), False, notes)
+        append(np.full((1, d), float(k)), False, ring)
     reader.join(60)
     done.set()
     np.testing.assert_allclose(values[0, 0], np.arange(records) * np.sqrt(d), rtol=1e-12)
