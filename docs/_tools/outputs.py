@@ -2,12 +2,14 @@
 
 Every `$ o2td …` of the block is run, and what it prints stands below it; with a number only so many
 lines. Blocks before it on the page are run too, in a folder of their own, because a command may read
-what they write. What differs in nothing but the last digits of numbers stays as it is.
+what they write. What differs in nothing but the last digits of numbers stays as it is. Pictures that
+blocks save and the page shows are kept the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
+import doctest
 import io
 import os
 import re
@@ -18,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from _tools import drawn
 from _tools.values import same
 
 _FENCE = re.compile(
@@ -28,22 +31,30 @@ _MARKED = "<!--= output"
 CUT = "..."
 
 
-def filled(text: str) -> str:
-    """The page with what its marked commands print now."""
-    if not re.search(f"^{_MARKED}", text, re.M):
-        return text
-    page = _Page(text)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), terminal(80):
-        return _FENCE.sub(page.run, text)
+def filled(text: str) -> tuple[str, dict[str, str]]:
+    """The page with what its marked commands print now, and the pictures that its blocks draw."""
+    pictures = drawn.shown(text)
+    if not pictures and not re.search(f"^{_MARKED}", text, re.M):
+        return text, {}
+    page = _Page(text, pictures)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.enter_context(contextlib.chdir(folder))
+        stack.enter_context(terminal(80))
+        if pictures:
+            stack.enter_context(drawn.styled())
+        new = _FENCE.sub(page.run, text)
+        return new, {name: drawn.read(Path(name)) for name in sorted(pictures)}
 
 
 class _Page:
     """The namespace of a page's blocks."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, pictures: set[str]) -> None:
         self.space: dict[str, Any] = {"__name__": "page"}
-        marked = (m for m in _FENCE.finditer(text) if m[0].startswith(_MARKED))
-        self.end = max(match.end() for match in marked)
+        wanted = (_MARKED, *pictures)
+        asked = (m for m in _FENCE.finditer(text) if any(word in m[0] for word in wanted))
+        self.end = max(match.end() for match in asked)
 
     def run(self, block: re.Match[str]) -> str:
         """Run one block, if an output depends on it; the same block, with outputs filled in."""
@@ -53,6 +64,10 @@ class _Page:
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, "page", "exec"), self.space)  # noqa: S102
+        elif language == "pycon":
+            with contextlib.redirect_stdout(io.StringIO()):
+                for example in doctest.DocTestParser().get_examples(text):
+                    exec(compile(example.source, "page", "single"), self.space)  # noqa: S102
         elif language == "toml" and "name" in (spec := tomllib.loads(text)):
             Path(f"{spec['name']}.toml").write_text(text, encoding="utf-8")
         elif language == "console" and block[0].startswith(_MARKED):

@@ -1,6 +1,7 @@
 """Write what the pages of the repository measure: numbers, tables, pictures, outputs of commands.
 
-`python docs/_tools/refresh.py`, which `make docs` runs first, brings every page up to date in place.
+`python docs/_tools/refresh.py`, which `make docs` runs first, brings every page up to date in place;
+`python docs/_tools/refresh.py PAGE …` these pages only, without measuring anew.
 A page is any Markdown file in docs/ or in the root; a method, a public module or a chapter needs no
 list of its own.
 """
@@ -8,13 +9,13 @@ list of its own.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from _tools import kept, outputs, pages, pictures
+from _tools import drawn, kept, outputs, pages, pictures
 from _tools.blocks import blocks
 from _tools.measure import ROOT
 from _tools.values import fill
@@ -27,19 +28,25 @@ def sources() -> list[Path]:
     return sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 
 
-def stale(commands: bool = True) -> Iterator[tuple[Path, str]]:
-    """Pages that differ from what they should say, with what they should say."""
+def stale(commands: bool = True, pages: Iterable[Path] | None = None) -> Iterator[tuple[Path, str]]:
+    """Pages, and pictures that their code draws, that differ from what they should be; with that."""
     data = kept.numbers()
     known = blocks(data)
-    for path in sources():
+    for path in sources() if pages is None else pages:
         text = path.read_text("utf-8")
         try:
             new = fill(text, data, known)
         except KeyError as error:
             raise SystemExit(f"{path.relative_to(ROOT)}: {error.args[0]}") from None
-        new = outputs.filled(new) if commands else new
+        made: dict[str, str] = {}
+        if commands:
+            new, made = outputs.filled(new)
         if new != text:
             yield path, new
+        for name, picture in made.items():
+            image = drawn.IMAGES / name
+            if not image.exists() or not drawn.alike(image.read_text("utf-8"), picture):
+                yield image, picture
 
 
 def play() -> str:
@@ -53,19 +60,21 @@ def play() -> str:
     return interactive.page(problems, back="book/oblique-projection.html")
 
 
-def main() -> None:
-    """Measure, draw, and write."""
-    for change in kept.refresh()[:20]:
-        print("measured:", change)
-    for path in pages.missing():
-        print("new page:", path.relative_to(ROOT))
-    for path in pictures.refresh(kept.numbers()):
-        print("drawn:", path.relative_to(ROOT))
-    PLAY.write_text(play(), encoding="utf-8")
-    for path, text in stale():
+def main(only: list[str]) -> None:
+    """Measure, draw, and write; with names of pages, these alone and from the numbers as kept."""
+    chosen = [Path(name).resolve() for name in only] or None
+    if chosen is None:
+        for change in kept.refresh()[:20]:
+            print("measured:", change)
+        for path in pages.missing():
+            print("new page:", path.relative_to(ROOT))
+        for path in pictures.refresh(kept.numbers()):
+            print("drawn:", path.relative_to(ROOT))
+        PLAY.write_text(play(), encoding="utf-8")
+    for path, text in stale(pages=chosen):
         path.write_text(text, encoding="utf-8")
         print("written:", path.relative_to(ROOT))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from _tools import outputs, values
+from _tools import drawn, outputs, values
 
 from . import shell
 
@@ -44,20 +44,30 @@ def blocks(path: Path) -> Iterator[Block]:
 def run(path: Path, ray: bool = False) -> None:
     """Run every block of a file; the working folder is where files are read and written.
 
+    Pictures that the page shows must be those that its blocks draw.
     Blocks that import Ray, which is not among the locked versions, are left to `test_ray.py`.
     """
     # A module of its own, so that classes defined on a page can be pickled as those of a script can.
     module = ModuleType("page_" + path.stem.replace("-", "_"))
     sys.modules[module.__name__] = module
+    pictures = drawn.shown(path.read_text("utf-8"))
     try:
-        for block in blocks(path):
-            where = f"{path.relative_to(ROOT)}:{block.line}"
-            assert block.language in RUNNERS, f"{where}: no way to run {block.language!r}"
-            if needs_ray(block) and not ray:
-                continue
-            RUNNERS[block.language](block, module.__dict__, where)
+        with drawn.styled() if pictures else contextlib.nullcontext():
+            _run_all(path, module, ray)
+        for name in sorted(pictures):
+            kept = (drawn.IMAGES / name).read_text("utf-8")
+            assert drawn.alike(kept, drawn.read(Path(name))), f"{name}: make docs draws it anew"
     finally:
         del sys.modules[module.__name__]
+
+
+def _run_all(path: Path, module: ModuleType, ray: bool) -> None:
+    for block in blocks(path):
+        where = f"{path.relative_to(ROOT)}:{block.line}"
+        assert block.language in RUNNERS, f"{where}: no way to run {block.language!r}"
+        if needs_ray(block) and not ray:
+            continue
+        RUNNERS[block.language](block, module.__dict__, where)
 
 
 def needs_ray(block: Block) -> bool:

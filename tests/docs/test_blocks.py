@@ -84,11 +84,11 @@ def test_outputs_are_what_commands_print() -> None:
         "<!--= output | 2 -->\n```console\n$ o2td analyze boyan_chain --trace 0\n```\n<!--/-->\n"
         "```python\nraise AssertionError('nothing after the last output is run')\n```\n"
     )
-    made = outputs.filled(page)
+    made = outputs.filled(page)[0]
     assert "something old" not in made
     assert "$ o2td --version\no2td " in made
     assert made.count("boyan_chain: 14 states") == 1
     assert "amplification\n...\n```" in made
-    assert outputs.filled(made) == made
+    assert outputs.filled(made) == (made, {})
     with pytest.raises(SystemExit, match="ended with 2"):
         outputs.filled("<!--= output -->\n```console\n$ o2td nosuchcommand\n```\n<!--/-->\n")

@@ -14,7 +14,7 @@ import typer
 
 from o2td import terminal
 from o2td.atomic import write_bytes
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
 from o2td.registry import DOMAINS
 
 if TYPE_CHECKING:
@@ -209,58 +209,18 @@ def _show(rows: list[Landing], about: dict[str, Any]) -> None:
 
 
 def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
-    """A dot a method, its distance from best on a log axis; unstable ones are hollow and red.
+    """Save the figure of the limits; of the errors themselves where the features can express V."""
+    from o2td.report.drawing import styled
+    from o2td.report.limits import limits_figure
 
-    Where the features can express V, distances are 1 or infinite, so errors are drawn instead.
-    """
-    import_extra("matplotlib", extra="plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    exact_best = about["best_rmse"] <= 1e-9 * max(abs(about["value_mean"]), about["value_spread"])
-    exact_best = exact_best or about["best_rmse"] < 1e-12
-    shown = [row for row in sorted(rows, key=_order) if row.rmse is not None]
-    figure = Figure(figsize=(7.0, 0.9 + 0.2 * len(shown)), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    for y, row in enumerate(reversed(shown)):
-        distance = row.rmse if exact_best else row.suboptimality
-        x = 0.0 if distance is None else float(distance)
-        unstable = row.stable is False
-        axes.plot(
-            [x],
-            [y],
-            marker="o" if row.kind == "learner" else "s",
-            color="#b3261e" if unstable else "#1f5fa8",
-            markerfacecolor="none" if unstable else None,
-            linestyle="none",
-            clip_on=False,
-        )
-    axes.set_yticks(range(len(shown)), [row.method for row in reversed(shown)], fontsize=8)
-    axes.set_ylim(-0.7, len(shown) - 0.3)
-    if exact_best:
-        axes.set_xlim(0.0, 1.05 * max((row.rmse or 0.0 for row in shown), default=0.0) or 1.0)
-    else:
-        axes.set_xscale("log")
-        axes.set_xlim(left=1.0)
-    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-    axes.xaxis.set_minor_formatter(lambda x, _: f"{x:g}")
-    axes.tick_params(axis="x", which="both", labelsize=8)
-    axes.grid(axis="x", alpha=0.3, which="both")
-    axes.set_xlabel(
-        "RMSE of the limit (the best is 0)"
-        if exact_best
-        else "RMSE of the limit / RMSE of the best"
-    )
-    axes.set_title(
-        f"{about['domain']}: where each method lands\n"
-        "● online  ■ batch  ○ unstable: the fixed point it is driven away from",
-        fontsize=9,
-        loc="left",
-    )
+    scale = max(abs(about["value_mean"]), about["value_spread"])
+    absolute = about["best_rmse"] <= max(1e-9 * scale, 1e-12)
     target, stream = path if path.suffix else path.with_suffix(".png"), io.BytesIO()
-    try:
-        figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
-    except ValueError as error:
-        raise InputError(f"--plot {path}: {error}") from None
+    with styled():
+        ordered = sorted(rows, key=_order)
+        figure = limits_figure(ordered, f"{about['domain']}: where each method lands", absolute)
+        try:
+            figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
+        except ValueError as error:
+            raise InputError(f"--plot {path}: {error}") from None
     write_bytes(target, stream.getvalue())

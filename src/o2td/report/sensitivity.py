@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,8 +73,10 @@ def _panel(
     share.set_yticks([0.0, 0.5, 1.0], ["0 %", "50 %", "100 %"])
     share.set_ylim(-0.08, 1.08)
     share.tick_params(labelbottom=False)
-    if _logarithmic(value for own in lines.values() for value in own):
+    values = sorted(value for own in lines.values() for value in own)
+    if _logarithmic(values):
         error.set_xscale("log")
+        log_ticks(error.xaxis, values[0], values[-1])
     error.set_yscale("log")
     _draw(share, error, lines)
     legend: Axes = holder.add_subplot(grid[2, 0])
@@ -112,10 +114,9 @@ def _draw(share: Axes, error: Axes, lines: Lines) -> None:
         log_ticks(error.yaxis, low, high)
 
 
-def _logarithmic(values: Iterable[float]) -> bool:
-    """Whether values span a decade or more, none of them zero."""
-    known = sorted(values)
-    return bool(known) and known[0] > 0 and known[-1] >= 10 * known[0]
+def _logarithmic(values: Sequence[float]) -> bool:
+    """Whether sorted values span a decade or more, none of them zero."""
+    return bool(values) and values[0] > 0 and values[-1] >= 10 * values[0]
 
 
 def best_by(rows: pl.DataFrame, parameter: str = "step_size") -> dict[float, dict[str, Any]]:

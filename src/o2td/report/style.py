@@ -60,6 +60,20 @@ _LOOKS = {
     "MonteCarlo": Look("#117733", "-", "*"),
     "DantzigTD": Look("#aa4499", ":", "<"),
     "Averager": Look("#999933", ":", ">"),
+    "ARCTD": Look("#a50026", "-", "P"),
+    "ATD": Look("#7f7f00", "-.", "X"),
+    "DifferentialTD": Look("#4d4d4d", ":", "v"),
+    "GEMETD": Look("#e69f00", ":", "D"),
+    "LSTDQ": Look("#000000", ":", "D"),
+    "PERETD": Look("#c17d00", "-", "<"),
+    "ProximalGTD2MP": Look("#006d4e", "-.", ">"),
+    "TrueOnlineETD": Look("#e69f00", "-", "v"),
+    "TrueOnlineGTD": Look("#999933", "-", "X"),
+    "TrueOnlineHTD": Look("#aa4499", "-", "X"),
+    "TrueOnlineTD": Look("#4d4d4d", "-", "P"),
+    "TruncatedETD": Look("#b35806", "-", ">"),
+    "VarianceTD": Look("#7b6888", "-", "h"),
+    "WISTD": Look("#1b7837", "-", "d"),
     "V": Look("#000000", "-", "*"),
     "v* (best)": Look("#d55e00", "-", "*"),
     "best": Look("#d55e00", "-", "*"),
@@ -99,9 +113,11 @@ def look(label: str) -> Look:
         default=None,
     )
     if known is None:
-        return Look(_UNKNOWN[sum(label.encode()) % len(_UNKNOWN)])
-    found = _LOOKS[known]
-    rest = label[len(known) :].strip()
+        name = re.split(r"[ (,]", label, maxsplit=1)[0]
+        colour = _UNKNOWN[sum(name.encode()) % len(_UNKNOWN)]
+        found, rest = Look(colour), label[len(name) :].strip()
+    else:
+        found, rest = _LOOKS[known], label[len(known) :].strip()
     if _TRACE.search(rest):
         return found._replace(dash="--")
     if rest in ("carried", "beta 0.5"):
