@@ -44,29 +44,29 @@ bench: $(STAMP)  ## Measure speed against C and a NumPy loop
 	$(BIN)/o2td bench
 
 docs: $(STAMP)  ## Bring the pages up to date and build the site into site/
-	$(BIN)/python docs/_tools/refresh.py
+	$(BIN)/python -m docs._tools.refresh
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	$(BIN)/python docs/_tools/check.py site
+	$(BIN)/python -m docs._tools.check site
 
 notebooks: $(STAMP)  ## Run the notebooks of examples/notebooks and keep their outputs
-	$(BIN)/python docs/_tools/notebooks.py
+	$(BIN)/python -m docs._tools.notebooks
 
 load: $(STAMP)  ## Stream 100 million transitions with flat memory and a resume half way
-	$(BIN)/python benchmarks/load.py
+	$(BIN)/python -m benchmarks.load
 
 # atheris is not locked: it exists for some systems only, and nothing else needs it.
 fuzz: $(STAMP)  ## Call everything public with odd values, and fuzz the readers: ten minutes each
-	$(BIN)/python benchmarks/fuzz_calls.py
+	$(BIN)/python -m benchmarks.fuzz_calls
 	$(PIP) install --quiet --target build/atheris atheris
 	for one in specs models logs; do \
-	  PYTHONPATH=build/atheris $(BIN)/python benchmarks/fuzz_$$one.py || exit 1; done
+	  PYTHONPATH=build/atheris $(BIN)/python -m benchmarks.fuzz_$$one || exit 1; done
 
 honesty: $(STAMP)  ## Ask for the value of tasks and logs nobody here wrote, and count what trust covers
-	PYTHONPATH=benchmarks $(BIN)/python -m honesty.run --purpose report --sets 20
-	PYTHONPATH=benchmarks $(BIN)/python -m honesty.record build/honesty.jsonl
+	$(BIN)/python -m benchmarks.honesty.run --purpose report --sets 20
+	$(BIN)/python -m benchmarks.honesty.record build/honesty.jsonl
 
 mutation: $(STAMP)  ## Change lines of algorithms at random and see that tests notice
-	$(BIN)/python benchmarks/mutation.py
+	$(BIN)/python -m benchmarks.mutation
 
 lock: python  ## Choose newer versions of all requirements and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock

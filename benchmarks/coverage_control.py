@@ -1,6 +1,6 @@
 """How far off is the recommended estimate with `features="auto"`, and does its interval say so?
 
-    python benchmarks/coverage_control.py --sets 40
+    python -m benchmarks.coverage_control --sets 40
 
 Cart-pole (a linear controller, 30 % random pushes logged, 5 % wanted, 300 episodes) and mountain car
 (energy pumping, 30 % logged, 10 % wanted, 200 episodes), discount 0.99; the truth by playing. Also
@@ -14,14 +14,14 @@ import time
 from typing import Any
 
 import numpy as np
-from coverage_common import (
+
+from benchmarks.coverage_common import (
     cart_pole,
     cart_pole_value,
     mountain_car,
     mountain_car_value,
     run_all,
 )
-
 from o2td import evaluation
 
 CASES: dict[str, tuple[Any, ...]] = {

@@ -1,6 +1,6 @@
 """The studies' JSON lines as one small record, for `docs/data/coverage.json`.
 
-    python benchmarks/coverage_record.py lines.jsonl … > docs/data/coverage.json
+    python -m benchmarks.coverage_record lines.jsonl … > docs/data/coverage.json
 
 Later lines of a study replace earlier ones. Times and lists of single data sets are left out.
 """

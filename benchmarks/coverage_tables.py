@@ -1,6 +1,6 @@
 """Do the 95 % intervals of LSTD and the plug-in optimum cover, where the truth is a table?
 
-    python benchmarks/coverage_tables.py --sets 200
+    python -m benchmarks.coverage_tables --sets 200
 
 Gymnasium's own tables give the truth. Policies take the best action with the share named, else
 any action; features are tabular. Also shown: the closed-form sandwich and the plain percentiles of
@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from coverage_common import log_of, mixed, run_all, start_value
 
+from benchmarks.coverage_common import log_of, mixed, run_all, start_value
 from o2td import evaluation
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.plan import run_passes

@@ -1,6 +1,6 @@
 """Do the words mean what they say? Verdicts against the truth over many kinds of synthetic logs.
 
-    python benchmarks/coverage_words.py --sets 100
+    python -m benchmarks.coverage_words --sets 100
 
 Of all intervals called "trust" at least 90 % should hold the truth. Kinds, in turn: random tables
 with one weight a state, and with two states a weight; the same tables seen through observations; a
@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage_common import arguments, report
 
+from benchmarks.coverage_common import arguments, report
 from o2td import evaluation
 from o2td.features import Aggregation
 

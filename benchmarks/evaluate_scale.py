@@ -1,6 +1,6 @@
 """LSTD on logs of many rows: memory, and time against the sum of its parts.
 
-    python benchmarks/evaluate_scale.py --rows 20000000 --folder /tmp/logs
+    python -m benchmarks.evaluate_scale --rows 20000000 --folder /tmp/logs
 
 Makes parquet logs with 16 observation columns and page checksums (kept in the folder), then
 measures, each in a process of its own so that peaks do not mix:

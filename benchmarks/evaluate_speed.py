@@ -1,6 +1,6 @@
 """Processor time of `evaluate` with default options, side by side with another version.
 
-    python benchmarks/evaluate_speed.py --before ../old/src
+    python -m benchmarks.evaluate_speed --before ../old/src
 
 Cart-pole (300 episodes), 10,000 rows with 6 to 40 columns of observations, a million rows of 6. Each
 is evaluated in a process of its own, with one thread for linear algebra; the first evaluation of a
@@ -24,7 +24,7 @@ import pandas as pd
 
 COLUMNS = (6, 8, 10, 11, 12, 14, 16, 20, 40)
 LIMITS = {"cart-pole": 10.0, "a million rows": 25.0}  # seconds; others 5
-HERE = Path(__file__).parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def drifting(rows: int, columns: int, seed: int = 0, length: int = 50) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def drifting(rows: int, columns: int, seed: int = 0, length: int = 50) -> pd.Dat
 
 def log_of(case: str) -> tuple[pd.DataFrame, float]:
     if case == "cart-pole":
-        from coverage_common import cart_pole
+        from benchmarks.coverage_common import cart_pole
 
         return cart_pole(300, [0, 53]), 0.99
     if case == "a million rows":
@@ -87,8 +87,8 @@ def measure(case: str) -> dict[str, Any]:
 def measured(case: str, source: Path) -> dict[str, Any]:
     """The same in a process of its own, with the package in `source`."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    path = os.pathsep.join([str(source), str(Path(__file__).parent)])
-    given = [sys.executable, __file__, "--one", case]
+    path = os.pathsep.join([str(source), str(ROOT)])
+    given = [sys.executable, "-m", "benchmarks.evaluate_speed", "--one", case]
     try:
         done = subprocess.run(
             given,
@@ -114,7 +114,7 @@ def main() -> None:
         print(json.dumps(measure(given.one)))
         return
     for case in given.cases:
-        row = {"case": case, "limit": LIMITS.get(case, 5.0), "now": measured(case, HERE)}
+        row = {"case": case, "limit": LIMITS.get(case, 5.0), "now": measured(case, ROOT / "src")}
         if given.before:
             row["before"] = measured(case, given.before)
         print(json.dumps(row), flush=True)

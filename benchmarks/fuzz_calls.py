@@ -5,7 +5,7 @@ of constructors, functions and methods, and calls them: with good values first, 
 them bent or replaced by odd ones. An object that could be made is then used. A raw error, a crash,
 or no answer within the patience is a failure, printed with a call that shows it.
 
-    python benchmarks/fuzz_calls.py --seconds 600 --seed 0
+    python -m benchmarks.fuzz_calls --seconds 600 --seed 0
 
 Calls run in a process of their own with a limit on memory, so that a number like 2**62 is met by
 the package and not by the machine. Two kinds of errors are let through: what scikit-learn itself says
@@ -33,9 +33,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz_targets import Target, targets
+from benchmarks.fuzz_targets import Target, targets
 
-HERE = Path(__file__).resolve()
+ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 20.0  # seconds of the processor for one call
 WARM = 300.0  # for all that good calls compile
 MEMORY = 6 << 30  # bytes of addresses that a worker may use
@@ -49,14 +49,14 @@ class Call(NamedTuple):
     changed: tuple[str, ...]
 
     def text(self) -> str:
-        from fuzz_values import written
+        from benchmarks.fuzz_values import written
 
         given = [written(one) for one in self.positional]
         given += [f"{name}={written(value)}" for name, value in self.keywords.items()]
         return f"{self.target.text}({', '.join(given)})"
 
     def run(self) -> Any:
-        from fuzz_values import plain
+        from benchmarks.fuzz_values import plain
 
         function = self.target.make()
         result = function(
@@ -67,8 +67,7 @@ class Call(NamedTuple):
 
 def use(result: Any) -> Any:
     """What could be made must work: iterators give, learners learn, maps fit, problems are sampled."""
-    import fuzz_values as v
-
+    import benchmarks.fuzz_values as v
     from o2td import Problem, features
     from o2td.learners.base import Learner
     from o2td.simulated import SimulatedProblem
@@ -92,7 +91,7 @@ def use(result: Any) -> Any:
 
 def good(target: Target, name: str, draw: random.Random) -> tuple[bool, Any]:
     """A value that fits a parameter, and whether one is known."""
-    from fuzz_values import GOOD, OWN
+    from benchmarks.fuzz_values import GOOD, OWN
 
     for key in (f"{target.name or target.owner}.{name}", f"{target.owner}.{name}"):
         if key in OWN:
@@ -107,14 +106,14 @@ def made(value: Any) -> Any:
 
 
 def odd(draw: random.Random) -> Any:
-    from fuzz_values import ODD, fresh_odd
+    from benchmarks.fuzz_values import ODD, fresh_odd
 
     return draw.choice(ODD) if draw.random() < 0.8 else fresh_odd(draw)
 
 
 def drawn(target: Target, draw: random.Random) -> Call:
     """Good arguments, of which one or more are then bent or replaced."""
-    from fuzz_values import bent, plain
+    from benchmarks.fuzz_values import bent, plain
 
     parameters = [
         one
@@ -200,8 +199,7 @@ def work(seed: int, first: int, seconds: float, only: str, note: int) -> None:
 
 def warm(found: list[Target]) -> None:
     """Compile and import what good calls need, so that no call is blamed for it."""
-    import fuzz_values as v
-
+    import benchmarks.fuzz_values as v
     from o2td.registry import LEARNERS
 
     batches = [v.batch(), v.sparse_batch(), v.table_batch()]
@@ -242,10 +240,11 @@ class Guard:
             note.write(first.to_bytes(8, "big"))
             note.flush()
             given = ["--seed", self.options.seed, "--seconds", left, "--only", self.options.only]
-            command = [sys.executable, HERE, *given, "--first", first, "--note", note.fileno()]
+            command = [sys.executable, "-m", "benchmarks.fuzz_calls", *given]
+            command += ["--first", first, "--note", note.fileno()]
             process = subprocess.Popen(
                 list(map(str, command)), cwd=self.folder, stdout=said,
-                pass_fds=[note.fileno()], env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+                pass_fds=[note.fileno()], env={**os.environ, "PYTHONPATH": str(ROOT)},
             )  # fmt: skip
             ended = self.watch(process, note.fileno())
             process.wait()

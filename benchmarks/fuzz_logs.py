@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fuzz_common import fuzz, seeds
+from benchmarks.fuzz_common import fuzz, seeds
 
 with seeds("o2td.sources") as atheris:
     import numpy as np

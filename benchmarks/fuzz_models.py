@@ -13,11 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fuzz_common import fuzz, seeds
-
 import o2td.kernels.lanes
 import o2td.kernels.single_row
 import o2td.solvers.kernels
+from benchmarks.fuzz_common import fuzz, seeds
 
 with seeds("o2td.archive", "o2td.learners", "o2td.solvers", "zipfile") as atheris:
     import numpy as np

@@ -1,14 +1,14 @@
 """Fuzz the reader of experiments: any text is a spec, or one typed error, within a second.
 
 make fuzz                      all three fuzzers, ten minutes each
-python benchmarks/fuzz_specs.py -max_total_time=60 CORPUS
+python -m benchmarks.fuzz_specs -max_total_time=60 CORPUS
 """
 
 from __future__ import annotations
 
 import sys
 
-from fuzz_common import fuzz, seeds
+from benchmarks.fuzz_common import fuzz, seeds
 
 with seeds("o2td.experiments", "tomllib") as atheris:
     from o2td.errors import O2TDError

@@ -136,8 +136,7 @@ def of_class(path: str, kind: Any) -> Iterator[Target]:
 
 def subjects(kind: Any) -> list[tuple[Callable[[], Any], str]]:
     """Objects of a class to call methods of, each with the text that makes it."""
-    import fuzz_values as v
-
+    import benchmarks.fuzz_values as v
     from o2td import features, registry
     from o2td.learners.base import Learner
     from o2td.solvers.base import Solver

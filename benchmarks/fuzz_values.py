@@ -1,6 +1,6 @@
 """Values for `fuzz_calls.py`: good ones by the name of a parameter, odd ones, and good ones bent.
 
-A failure can be pasted into a shell after `from fuzz_values import *`.
+A failure can be pasted into a shell after `from benchmarks.fuzz_values import *`.
 """
 
 # ruff: noqa: E501, F405
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_recipes import *  # noqa: F403
-from fuzz_recipes import NEXT, PHI, PLACES, REWARD, SPEC, A, D, Made, N, S
 from numpy import inf, nan
 from scipy.sparse import coo_array, csr_array
 
+from benchmarks.fuzz_recipes import *  # noqa: F403
+from benchmarks.fuzz_recipes import NEXT, PHI, PLACES, REWARD, SPEC, A, D, Made, N, S
 from o2td import emphasis, features
 
 # -- good values -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Load: stream 100 million transitions through TD and LSTD with flat memory, and resume half way.
 
     make load                              the whole, about ten minutes on two cores
-    python benchmarks/load.py --rows 1e7   a tenth
+    python -m benchmarks.load --rows 1e7   a tenth
 
 Rows are made as they are needed (d = 32 dense features of an off-policy random walk over 1,000
 states), chunk by chunk, so nothing but the learner grows. Half way both are saved; at the end two

@@ -1,7 +1,7 @@
 """Mutation testing: would the tests notice if a line of an algorithm said something else?
 
 make mutation                                  a random sample
-python benchmarks/mutation.py --mutants 500 --seed 1 --only solvers
+python -m benchmarks.mutation --mutants 500 --seed 1 --only solvers
 
 Compilation is switched off for the modules under test, so that compiled loops are mutated like any
 other line. Everything is imported and collected once for each group of modules. The lines that each
@@ -32,10 +32,17 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-from mutants import Place, changed, places, put
-from mutation_record import Outcome, write
-from mutation_tests import PATIENCE, SLOW, chosen_tests, interpreted, noted, passes, usable
-
+from benchmarks.mutants import Place, changed, places, put
+from benchmarks.mutation_record import Outcome, write
+from benchmarks.mutation_tests import (
+    PATIENCE,
+    SLOW,
+    chosen_tests,
+    interpreted,
+    noted,
+    passes,
+    usable,
+)
 from o2td import __version__
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -251,7 +258,6 @@ def main() -> int:
     parser.add_argument("--only", choices=sorted(GROUPS))
     options = parser.parse_args()
     os.chdir(ROOT)
-    sys.path.insert(0, str(SOURCE.parent))
     work = ROOT / "build" / "mutation" / f"seed-{options.seed}"
     work.mkdir(parents=True, exist_ok=True)
     results = work / "results.jsonl"

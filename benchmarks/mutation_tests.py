@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from mutants import Place
+from benchmarks.mutants import Place
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 2.0  # seconds beyond which a test is left out

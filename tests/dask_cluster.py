@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-TASKS = str(Path(__file__).parent / "experiments")  # where workers find the module `deadly`
+ROOT = str(Path(__file__).parents[1])  # where workers find `tests.experiments.deadly`
 
 
 class Cluster:
@@ -28,7 +28,7 @@ class Cluster:
         return self._start("distributed.cli.dask_worker", self.address, *one, *options)
 
     def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": TASKS, "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONPATH": ROOT, "OPENBLAS_NUM_THREADS": "1"}
         return subprocess.Popen(
             [sys.executable, "-m", module, *arguments, "--host", "127.0.0.1", "--no-dashboard"],
             env=environment,

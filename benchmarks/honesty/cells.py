@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from honesty import continuous, defects
-from honesty.tables import (
+
+from benchmarks.honesty import continuous, defects
+from benchmarks.honesty.tables import (
     Table,
     graph,
     gridworld,

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage_common import cart_pole, cart_pole_value, mountain_car, mountain_car_value
+
+from benchmarks.coverage_common import cart_pole, cart_pole_value, mountain_car, mountain_car_value
 
 TORQUES = np.array([-2.0, 0.0, 2.0])
 RUNS = 20_000

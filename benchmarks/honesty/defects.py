@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from honesty.tables import Table, marked, pick, random_table
+
+from benchmarks.honesty.tables import Table, marked, pick, random_table
 
 EPISODES = 400
 Defect = Callable[[np.random.Generator], tuple[pd.DataFrame, float, float]]

@@ -1,6 +1,6 @@
 """From the answers of a run to `docs/data/honesty.json`, which the page is made from.
 
-PYTHONPATH=benchmarks python -m honesty.record build/honesty.jsonl --before build/before.jsonl
+python -m benchmarks.honesty.record build/honesty.jsonl --before build/before.jsonl
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from honesty.cells import CELLS, COMPLETE, RANDOM
-from honesty.defects import UNSEEN
-from honesty.run import read
+
+from benchmarks.honesty.cells import CELLS, COMPLETE, RANDOM
+from benchmarks.honesty.defects import UNSEEN
+from benchmarks.honesty.run import read
 
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "data" / "honesty.json"
 WORDS = ("trust", "caution", "cannot answer")

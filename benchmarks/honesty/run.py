@@ -1,6 +1,6 @@
 """Run cells of the honesty study and keep every answer, one line of JSON each.
 
-    PYTHONPATH=benchmarks python -m honesty.run --purpose report --sets 20
+    python -m benchmarks.honesty.run --purpose report --sets 20
 
 What is in the file already is not run again, so a run can be stopped and resumed at any time. Answers
 belong to the code that gave them: use another `--out` after a change.
@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from honesty.cells import CELLS, CONTINUOUS, PURPOSES, Cell
-
+from benchmarks.honesty.cells import CELLS, CONTINUOUS, PURPOSES, Cell
 from o2td import evaluation
 
 

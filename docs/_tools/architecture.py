@@ -1,6 +1,6 @@
 """The picture of `docs/architecture.md`: rooms and who imports whom, from the source itself.
 
-`python docs/_tools/architecture.py` draws it anew. A room is a package or module directly in
+`python -m docs._tools.architecture` draws it anew. A room is a package or module directly in
 `src/o2td`; an arrow is an import that no other arrows imply.
 """
 

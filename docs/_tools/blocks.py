@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from _tools import board, claims, honesty, mutants, near
-from _tools.measure import ROOT, family
-from _tools.values import number
+from docs._tools import board, claims, honesty, mutants, near
+from docs._tools.measure import ROOT, family
+from docs._tools.values import number
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -19,7 +19,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
     """Every block by name."""
-    from _tools import pages
+    from docs._tools import pages
 
     return {
         **pages.made(data),
@@ -51,14 +51,14 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
 
 
 def _linked(label: str) -> str:
-    from _tools.pictures import short
+    from docs._tools.pictures import short
 
     return f"[{short(label)}](../methods/{family(label)}.md)"
 
 
 def _nearness(data: dict[str, Any]) -> str:
     """A line for each group of methods that have the same limits."""
-    from _tools.pictures import groups
+    from docs._tools.pictures import groups
 
     rows = data["nearness"]
     lines = []

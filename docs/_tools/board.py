@@ -1,6 +1,6 @@
 """The leaderboard, kept from a reproduction: docs/data/leaderboard.json.
 
-`python docs/_tools/board.py FOLDER` takes it from the folder that `o2td reproduce` has filled.
+`python -m docs._tools.board FOLDER` takes it from the folder that `o2td reproduce` has filled.
 """
 
 from __future__ import annotations
@@ -8,14 +8,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from _tools.measure import ROOT
-from _tools.values import number
+from docs._tools.measure import ROOT
+from docs._tools.values import number
 
 BOARD = ROOT / "docs" / "data" / "leaderboard.json"
 

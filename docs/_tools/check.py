@@ -1,6 +1,6 @@
 """Check a built site: every link, anchor, image and script exists, and nothing comes from elsewhere.
 
-`python docs/_tools/check.py site` prints what is wrong and exits with 1 if anything is.
+`python -m docs._tools.check site` prints what is wrong and exits with 1 if anything is.
 """
 
 from __future__ import annotations

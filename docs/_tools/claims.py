@@ -1,6 +1,6 @@
 """The verdicts on the paper's claims, kept from a reproduction: docs/data/claims.json.
 
-`python docs/_tools/claims.py FOLDER` takes them from the folder that `o2td reproduce` has filled.
+`python -m docs._tools.claims FOLDER` takes them from the folder that `o2td reproduce` has filled.
 Nothing is run: the numbers are judged again from the store, as `o2td reproduce --json` does, and the
 name of each measured quantity is kept with them.
 """
@@ -11,14 +11,10 @@ import json
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from _tools.measure import ROOT
-from _tools.values import number, typeset
+from docs._tools.measure import ROOT
+from docs._tools.values import number, typeset
 
 CLAIMS = ROOT / "docs" / "data" / "claims.json"
 _WORDS = {
@@ -116,7 +112,7 @@ def plain(text: str) -> str:
 
 def main(folder: str) -> None:
     """Keep what pages show of a reproduction."""
-    from _tools import curves
+    from docs._tools import curves
     from o2td.paper import load
 
     results = load(folder)

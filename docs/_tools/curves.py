@@ -1,6 +1,6 @@
 """The paper's figures, kept from a reproduction: docs/data/curves.json.
 
-`python docs/_tools/claims.py FOLDER` keeps them with the claims. The paper's own methods alone, at the
+`python -m docs._tools.claims FOLDER` keeps them with the claims. The paper's own methods alone, at the
 printed step sizes: the mean over runs at some fifty steps, with its 95 % interval.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from _tools.measure import ROOT
+from docs._tools.measure import ROOT
 
 CURVES = ROOT / "docs" / "data" / "curves.json"
 METHODS = ("ETD", "O2TD printed", "O2TD sample", "GTD2", "LSTD", "SOTD ordinary", "SOTD normalized")

@@ -11,7 +11,7 @@ from typing import Any
 
 import griffe
 
-from _tools.words import words
+from docs._tools.words import words
 
 
 class Doctests(griffe.Extension):

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from _tools.measure import ROOT
-from _tools.values import near, same
+from docs._tools.measure import ROOT
+from docs._tools.values import near, same
 
 IMAGES = ROOT / "docs" / "images"
 _FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -38,7 +38,7 @@ def styled() -> Iterator[None]:
     """Matplotlib as all pictures of the book have it; the same bytes from the same numbers."""
     import matplotlib as mpl
 
-    from _tools.pictures import STYLE
+    from docs._tools.pictures import STYLE
 
     before = os.environ.get("SOURCE_DATE_EPOCH")
     os.environ["SOURCE_DATE_EPOCH"] = "0"

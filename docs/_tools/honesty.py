@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from _tools.measure import ROOT
+from docs._tools.measure import ROOT
 
 HONESTY = ROOT / "docs" / "data" / "honesty.json"
 _WORDS = ("trust", "caution", "cannot answer")
@@ -44,7 +44,7 @@ def unseen() -> str:
 
 
 def _words(chosen: Any) -> str:
-    from _tools.blocks import table
+    from docs._tools.blocks import table
 
     study = kept()
     rows = []
@@ -70,7 +70,7 @@ def _share(found: dict[str, int]) -> str:
 
 def errors() -> str:
     """Relative mean squared errors by group."""
-    from _tools.blocks import table
+    from docs._tools.blocks import table
 
     study = kept()
     rows = []

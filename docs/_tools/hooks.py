@@ -10,9 +10,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from _tools import mathml, pages, values
+from docs._tools import mathml, pages, values
 
 _FONT = "STIXGeneral.ttf"  # letters and signs of formulas; it comes with matplotlib
 _PICTURE = "images/where-methods-land.png"

@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from _tools import measure
-from _tools.measure import ROOT
-from _tools.values import near
+from docs._tools import measure
+from docs._tools.measure import ROOT
+from docs._tools.values import near
 
 KEPT = ROOT / "docs" / "data" / "numbers.json"
 _DIVERGED = 1e6  # how far a diverging learner gets is nobody's business
@@ -21,8 +21,8 @@ _DIVERGED = 1e6  # how far a diverging learner gets is nobody's business
 
 def numbers() -> dict[str, Any]:
     """What is in the file, with what other studies have kept beside it."""
-    from _tools import board, claims, curves, near
-    from _tools.blocks import record
+    from docs._tools import board, claims, curves, near
+    from docs._tools.blocks import record
 
     return {
         **read(),

@@ -325,7 +325,7 @@ def _counts() -> dict[str, int]:
 
 def _paper() -> dict[str, Any]:
     """The seven places where the paper disagrees with itself, each measured."""
-    from _tools.paper import findings
+    from docs._tools.paper import findings
 
     return findings()
 

@@ -1,6 +1,6 @@
 """What the study of mutants found: docs/data/mutation.json.
 
-`python docs/_tools/mutants.py RECORD ...` takes it from the records of studies; for each group the last
+`python -m docs._tools.mutants RECORD ...` takes it from the records of studies; for each group the last
 that met it counts, and of earlier ones the numbers are kept. Verdicts on survivors are written there
 by hand, and kept where they still fit; so are new places of files that move after the study (`moved`).
 """
@@ -15,10 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from _tools.measure import ROOT
+from docs._tools.measure import ROOT
 
 MUTATION = ROOT / "docs" / "data" / "mutation.json"
 
@@ -48,7 +45,7 @@ def figure() -> str:
 
 def groups() -> str:
     """A table of the groups, and of what was found before tests were added."""
-    from _tools.blocks import table
+    from docs._tools.blocks import table
 
     study = kept()
     rows = []

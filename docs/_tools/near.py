@@ -1,6 +1,6 @@
 """Near-optimal without tuning, kept: docs/data/near_optimal.json.
 
-`python docs/_tools/near.py [PROBLEMS]` measures anew, on so many problems of each family.
+`python -m docs._tools.near [PROBLEMS]` measures anew, on so many problems of each family.
 """
 
 from __future__ import annotations
@@ -8,14 +8,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from _tools.measure import ROOT
-from _tools.values import number
+from docs._tools.measure import ROOT
+from docs._tools.values import number
 
 NEAR = ROOT / "docs" / "data" / "near_optimal.json"
 SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")

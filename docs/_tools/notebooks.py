@@ -1,6 +1,6 @@
 """Run the notebooks of examples/notebooks offline and keep what their cells print and draw.
 
-`python docs/_tools/notebooks.py`, which `make notebooks` runs, needs no notebook server: cells are run
+`python -m docs._tools.notebooks`, which `make notebooks` runs, needs no notebook server: cells are run
 in order in one namespace, the value of a last expression is shown, a figure as a picture.
 """
 

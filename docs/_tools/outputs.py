@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from _tools import drawn
-from _tools.values import same
+from docs._tools import drawn
+from docs._tools.values import same
 
 _FENCE = re.compile(
     r"(?:^<!--= output(?: \| (\d+))? -->\n)?^```(\S*)[^\n]*\n(.*?)^```$(?:\n<!--/-->$)?",

@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from _tools.blocks import table
-from _tools.measure import GARNETS, ROOT, family
-from _tools.outputs import terminal
-from _tools.values import number
+from docs._tools.blocks import table
+from docs._tools.measure import GARNETS, ROOT, family
+from docs._tools.outputs import terminal
+from docs._tools.values import number
 
 SNIPPETS = ROOT / "docs" / "methods"
 WORDS = ROOT / "docs" / "reference"
@@ -160,7 +160,7 @@ def summary(factory: Any) -> str:
 
 
 def _measured(name: str, learns: bool, data: dict[str, Any]) -> str:
-    from _tools.pictures import names
+    from docs._tools.pictures import names
 
     parts = [_figures(name, names(data)), _landing(name, data), _near(name, data)]
     parts += [_stable(name, data)] if learns else []
@@ -300,7 +300,7 @@ def _extended(module: Any, names: list[str]) -> list[str]:
 
 def _about(module: str) -> str:
     """A module's own words and a table of its names; methods are linked to their pages."""
-    from _tools.doctests import fenced
+    from docs._tools.doctests import fenced
     from o2td.registry import LEARNERS, SOLVERS
 
     methods = {*LEARNERS.names(), *SOLVERS.names()}

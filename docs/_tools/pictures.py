@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from _tools.measure import ROOT, family
+from docs._tools.measure import ROOT, family
 from o2td.report.style import Look, look, plain
 
 INK, FAINT, BLUE = "#1f2933", "#9aa5b1", "#1f5fa8"

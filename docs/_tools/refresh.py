@@ -1,7 +1,7 @@
 """Write what the pages of the repository measure: numbers, tables, pictures, outputs of commands.
 
-`python docs/_tools/refresh.py`, which `make docs` runs first, brings every page up to date in place;
-`python docs/_tools/refresh.py PAGE …` these pages only, without measuring anew.
+`python -m docs._tools.refresh`, which `make docs` runs first, brings every page up to date in place;
+`python -m docs._tools.refresh PAGE …` these pages only, without measuring anew.
 A page is any Markdown file in docs/ or in the root; a method, a public module or a chapter needs no
 list of its own.
 """
@@ -12,13 +12,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from _tools import drawn, kept, outputs, pages, pictures
-from _tools.blocks import blocks
-from _tools.measure import ROOT
-from _tools.values import fill
+from docs._tools import drawn, kept, outputs, pages, pictures
+from docs._tools.blocks import blocks
+from docs._tools.measure import ROOT
+from docs._tools.values import fill
 
 PLAY = ROOT / "docs" / "play.html"
 

@@ -8,10 +8,10 @@ import shutil
 
 import numpy as np
 import pytest
-from benchmarks.speed import data, native, plain, timing, updates
-from benchmarks.speed.record import Row, compare, load
 
 from benchmarks import speed
+from benchmarks.speed import data, native, plain, timing, updates
+from benchmarks.speed.record import Row, compare, load
 from o2td.cli.main import main
 from o2td.errors import FormatError, O2TDError
 

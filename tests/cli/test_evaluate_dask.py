@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dask_cluster import Cluster
 from o2td.cli.main import main
+from tests.dask_cluster import Cluster
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")

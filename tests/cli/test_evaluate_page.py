@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from browser import WIDTHS, chromium, stumbles
 from o2td.cli.main import main
+from tests.browser import WIDTHS, chromium, stumbles
 
 HOSTILE = ("<script>document.title='taken'</script>`x|$y$", 'a"><img src=x onerror=alert(2)>')
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from _tools import drawn, outputs, values
+from docs._tools import drawn, outputs, values
 
 from . import shell
 

@@ -17,7 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dask_cluster import Cluster
+from tests.dask_cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _tools import architecture
+
+from docs._tools import architecture
 
 PAGE = architecture.ROOT / "docs" / "architecture.md"
 SPEC = """
@@ -37,7 +38,7 @@ def test_every_room_is_on_a_floor_and_imports_go_down() -> None:
 
 def test_the_picture_is_that_of_the_source() -> None:
     assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.draw(), (
-        "draw it anew: python docs/_tools/architecture.py"
+        "draw it anew: python -m docs._tools.architecture"
     )
 
 

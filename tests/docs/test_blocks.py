@@ -77,7 +77,7 @@ def test_a_wrong_block_is_noticed(
 
 def test_outputs_are_what_commands_print() -> None:
     """Commands between marks are run, long outputs are cut, failures stop the build."""
-    from _tools import outputs
+    from docs._tools import outputs
 
     page = (
         "<!--= output -->\n```console\n$ o2td --version\nsomething old\n```\n<!--/-->\n"

@@ -80,6 +80,6 @@ def test_examples_fit_on_the_page() -> None:
 
 @pytest.mark.parametrize("name", ["values", "mathml", "doctests", "words", "pictures"])
 def test_the_tools_keep_their_examples(name: str) -> None:
-    done = doctest.testmod(import_module(f"_tools.{name}"), optionflags=doctest.ELLIPSIS)
+    done = doctest.testmod(import_module(f"docs._tools.{name}"), optionflags=doctest.ELLIPSIS)
     assert done.attempted > 0
     assert done.failed == 0

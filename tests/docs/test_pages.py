@@ -7,7 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from _tools import kept, measure, pictures, refresh, values
+
+from docs._tools import kept, measure, pictures, refresh, values
 
 from .blocks import ROOT
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from _tools.words import SHARED, words
+
+from docs._tools.words import SHARED, words
 
 from .test_names import public
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _tools import board, claims, kept, values
-from _tools.blocks import record
-from _tools.near import kept as untuned
 
 import o2td
+from docs._tools import board, claims, kept, values
+from docs._tools.blocks import record
+from docs._tools.near import kept as untuned
 from o2td import GTD2, TD, TDC, TDRC, Problem, domains, exact
 from o2td.registry import LEARNERS, SOLVERS
 
@@ -320,7 +320,7 @@ def test_mountain_car_holds_at_one_of_four_discounts() -> None:
 
 
 def test_what_o2td_wins_is_told() -> None:
-    from _tools import curves
+    from docs._tools import curves
 
     tuned = curves.kept()["car_tuned"]
     assert tuned["O2TD sample"] < tuned["TD"] < tuned["ETD"] < tuned["GTD2"]

@@ -17,22 +17,22 @@ from .test_blocks import PAGES
 HOUR = 3600
 CODE = {  # options that make a long script short; the rest of the target is run as it is
     "bench": (".venv/bin/o2td bench --quick", "takes minutes"),
-    "load": (".venv/bin/python benchmarks/load.py --rows 2e7", "100 million rows"),
+    "load": (".venv/bin/python -m benchmarks.load --rows 2e7", "100 million rows"),
     "fuzz": (
         ".venv/bin/python -m pip install --quiet --target build/atheris atheris || exit 0\n"
         "for one in specs models logs; do PYTHONPATH=build/atheris"
-        " .venv/bin/python benchmarks/fuzz_$one.py -max_total_time=5; done",
+        " .venv/bin/python -m benchmarks.fuzz_$one -max_total_time=5; done",
         "ten minutes for each of three readers; atheris exists for some systems only",
     ),
     "honesty": (
-        "PYTHONPATH=benchmarks .venv/bin/python -m honesty.run --purpose report --sets 1"
+        ".venv/bin/python -m benchmarks.honesty.run --purpose report --sets 1"
         " --only 'T=4 0.6->0.8 n=256'\n"
-        "PYTHONPATH=benchmarks .venv/bin/python -m honesty.record build/honesty.jsonl",
+        ".venv/bin/python -m benchmarks.honesty.record build/honesty.jsonl",
         "hours; here one log of one cell",
     ),
     "mutation": (
-        "PYTHONPATH=benchmarks .venv/bin/python -c"
-        " 'import mutation as m; assert len(m.sample(m.everything(), 300, 0)) >= 300'",
+        ".venv/bin/python -c"
+        " 'import benchmarks.mutation as m; assert len(m.sample(m.everything(), 300, 0)) >= 300'",
         "hours; here mutants are drawn, and not met with tests",
     ),
 }

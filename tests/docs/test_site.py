@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from _tools import check
 
 import o2td
-from browser import SCHEMES, WIDTHS, chromium, stumbles
+from docs._tools import check
+from tests.browser import SCHEMES, WIDTHS, chromium, stumbles
 
 from .blocks import ROOT
 

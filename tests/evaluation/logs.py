@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage_common import log_of
 
+from benchmarks.coverage_common import log_of
 from o2td.evaluation.episodes import Episodes, Log, joined, whole_episodes
 from o2td.sources import open_logs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation import golden
+from tests.evaluation import golden
 
 KEPT = golden.kept()
 

@@ -8,8 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from honesty.tables import graph, gridworld, marked, model_fail, model_win, toy_mountain_car
 
+from benchmarks.honesty.tables import (
+    graph,
+    gridworld,
+    marked,
+    model_fail,
+    model_win,
+    toy_mountain_car,
+)
 from o2td import evaluation
 from o2td.cli.main import main
 from o2td.errors import InputError

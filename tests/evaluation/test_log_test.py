@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from coverage_common import log_of
 
+from benchmarks.coverage_common import log_of
 from o2td import evaluation
 from o2td.evaluation import Finding, LogTest
 from o2td.registry import LOG_TESTS

@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from honesty import continuous
-from honesty.cells import CELLS
-from honesty.defects import DEFECTS
-from honesty.tables import graph, gridworld, marked, model_fail, random_table, toy_mountain_car
 
+from benchmarks.honesty import continuous
+from benchmarks.honesty.cells import CELLS
+from benchmarks.honesty.defects import DEFECTS
+from benchmarks.honesty.tables import (
+    graph,
+    gridworld,
+    marked,
+    model_fail,
+    random_table,
+    toy_mountain_car,
+)
 from o2td import evaluation
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.log_tests.clock import clock_step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from coverage_record import record
+from benchmarks.coverage_record import record
 
 ROOT = Path(__file__).parents[2]
 FOUND = json.loads((ROOT / "docs" / "data" / "coverage.json").read_text("utf-8"))

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from _tools import notebooks
+
+from docs._tools import notebooks
 
 PATHS = sorted(notebooks.NOTEBOOKS.glob("*.ipynb"))
 

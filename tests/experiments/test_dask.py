@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import deadly
 import pytest
 
-from dask_cluster import Cluster
 from o2td.errors import O2TDError
 from o2td.experiments import Store, load_spec, run
 from o2td.experiments.pool import compute
+from tests.dask_cluster import Cluster
+from tests.experiments import deadly
 
 pytest.importorskip("distributed")
 Contents = Callable[[Path], dict[str, bytes]]

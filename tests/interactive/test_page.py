@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import o2td
-from browser import SCHEMES, WIDTHS, chromium, stumbles
 from o2td import domains, exact, interactive
 from o2td.cli.main import main
 from o2td.errors import InputError
 from o2td.paper.studies.geometry import diverging_cycle, three_states
+from tests.browser import SCHEMES, WIDTHS, chromium, stumbles
 
 LEARNERS = {
     "td": lambda trace: o2td.TD(0.1, trace=trace),

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from browser import WIDTHS, chromium, stumbles
 from o2td.errors import FormatError, InputError
 from o2td.experiments import results, summary
 from o2td.paper import build, load, reproduce
+from tests.browser import WIDTHS, chromium, stumbles
 
 ASKED = ["fig-oblique", "fig-baird", "tab-boyan"]
 

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def fuzzed(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "benchmarks" / "fuzz_calls.py"), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "benchmarks.fuzz_calls", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
 @pytest.mark.slow
@@ -27,8 +27,8 @@ def test_a_raw_error_is_found_and_shown_as_a_call(tmp_path: Path) -> None:
     """The fuzzer itself, on a function that lets one through."""
     import random
 
-    import fuzz_calls
-    from fuzz_targets import Target, signature
+    from benchmarks import fuzz_calls
+    from benchmarks.fuzz_targets import Target, signature
 
     def careless(n: int) -> str:
         return f"{n + 1}"
@@ -45,7 +45,7 @@ def test_a_raw_error_is_found_and_shown_as_a_call(tmp_path: Path) -> None:
 
 
 def test_it_finds_what_is_public() -> None:
-    from fuzz_targets import targets
+    from benchmarks.fuzz_targets import targets
 
     texts = {one.text for one in targets()}
     for name in ("o2td.TD", "o2td.Transitions", "o2td.exact.analyze", "o2td.evaluation.evaluate"):
@@ -56,8 +56,7 @@ def test_it_finds_what_is_public() -> None:
 
 
 def test_absurd_sizes_are_refused_before_memory_is_asked_for(tmp_path: Path) -> None:
-    import fuzz_recipes as recipes
-
+    import benchmarks.fuzz_recipes as recipes
     from o2td import evaluation
     from o2td.errors import InputError
 

@@ -10,14 +10,14 @@ import sys
 import time
 from pathlib import Path
 
-import deadly
 import pytest
 
 from o2td.experiments import Store, load_spec, run
 from o2td.experiments.pool import TRIES, compute
+from tests.experiments import deadly
 
 pytest.importorskip("distributed")
-from dask_cluster import Cluster
+from tests.dask_cluster import Cluster
 
 from .test_writes import SMALL
 

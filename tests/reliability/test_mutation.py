@@ -6,11 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from _tools import mutants
-from _tools.blocks import blocks
-from _tools.values import fill
-from mutants import Mutator, parsed, places
-from mutation_record import LEAST, Outcome, record
+
+from benchmarks.mutants import Mutator, parsed, places
+from benchmarks.mutation_record import LEAST, Outcome, record
+from docs._tools import mutants
+from docs._tools.blocks import blocks
+from docs._tools.values import fill
 
 ROOT = Path(__file__).parents[2]
 KEPT = mutants.kept()

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from browser import chromium
 from o2td.cli.main import main
 from o2td.experiments import Store
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import canonical
 from o2td.paper import build, reproduce
+from tests.browser import chromium
 
 RUN = "window.canary=1"
 HOSTILE = {

@@ -26,13 +26,15 @@ from o2td.cli.main import main
 from o2td.errors import O2TDError
 from o2td.evaluation.output import write_folder
 
-WRITING = Path(__file__).with_name("writing.py")
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(o2td.__file__).parent
 
 
 def writing(*arguments: Any) -> list[str]:
-    command = [sys.executable, str(WRITING), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    command = [sys.executable, "-m", "tests.reliability.writing", *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=500, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -1,9 +1,10 @@
 """Every kind of file the package writes, by children that are killed at every call of a write.
 
-    python writing.py FOLDER points          SIGKILL before, in and after each write, fsync and rename
-    python writing.py FOLDER moments N SEED  SIGKILL at N random moments of an endless row of saves
+    writing FOLDER points          SIGKILL before, in and after each write, fsync and rename
+    writing FOLDER moments N SEED  SIGKILL at N random moments of an endless row of saves
 
-Run as a process of its own: it forks, and the parent of a fork should have no threads of others.
+Run as a process of its own, `python -m tests.reliability.writing`: it forks, and the parent of a
+fork should have no threads of others.
 """
 
 from __future__ import annotations
@@ -20,16 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-
-from killing import after, at_call, die, ended, half, in_child
-
 import o2td
 from o2td import domains, sources
 from o2td.atomic import exchange, sweep_temporaries, write_bytes
 from o2td.cli.main import main as command
 from o2td.evaluation import output
 from o2td.learners import Learner
+from tests.experiments.killing import after, at_call, die, ended, half, in_child
 
 ACTIONS: dict[str, list[Callable[..., Any]]] = {
     "write": [die, half, after],

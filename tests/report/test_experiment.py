@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from browser import WIDTHS, chromium, stumbles
 from o2td import experiments
 from o2td.cli.main import main
 from o2td.errors import FormatError, InputError
@@ -20,6 +19,7 @@ from o2td.report.experiment import Experiment, Wording, _panels
 from o2td.report.ranking import several
 from o2td.report.sensitivity import best_by, varied
 from o2td.report.style import looks
+from tests.browser import WIDTHS, chromium, stumbles
 
 SPEC = """
 name = "walk"

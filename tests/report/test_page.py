@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from browser import WIDTHS, chromium, stumbles
 from o2td.report import Page, Section
 from o2td.report.page import Badge, Callout, Columns, Details, Heading, Items, Picture, Table, Text
+from tests.browser import WIDTHS, chromium, stumbles
 
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 PIXEL = (

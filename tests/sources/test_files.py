@@ -17,7 +17,7 @@ import pytest
 from o2td import sources
 from o2td.cli.main import main
 from o2td.errors import InputError, O2TDError
-from sources.log_files import (
+from tests.sources.log_files import (
     EPISODES,
     KINDS,
     _arrays,
