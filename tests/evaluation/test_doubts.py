@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -350,3 +351,67 @@ def test_a_fit_that_histories_contradict_is_not_recommended(noise):
     assert lstd.value == pytest.approx(1.0 / (1.0 - 0.9 * 0.8), rel=1e-3)
     assert lstd.verdict == "caution"
     assert "more than 100 standard errors away" in lstd.reason
+
+
+def eight_steps(seed: int, episodes: int = 4000) -> tuple[pd.DataFrame, float]:
+    """Four states in a row, eight steps without a discount, and the target's value over these."""
+    rng = np.random.default_rng([8, seed])
+    states, steps, up = 4, 8, 0.6
+    pays = np.linspace(-1.0, 1.0, states)
+    chain = np.zeros((states, states))
+    for s in range(states):
+        for to, chance in ((max(s - 1, 0), 1.0 - up), (min(s + 1, states - 1), up), (s, 1.0)):
+            chain[s, to] += chance / 2.0
+    value = np.zeros(states)
+    for _ in range(steps):
+        value = pays + chain @ value
+    state, rows = np.zeros(episodes, dtype=int), []
+    for _ in range(steps):
+        right = rng.random(episodes) < 0.5
+        moved = np.clip(state + np.where(right, 1, -1), 0, states - 1)
+        ahead = np.where(rng.random(episodes) < 0.5, moved, state)
+        ratio = np.where(right, up, 1.0 - up) / 0.5
+        rows.append((state, pays[state] + 0.3 * rng.normal(size=episodes), ratio))
+        state = ahead
+    columns = [np.stack(part, axis=1).ravel() for part in zip(*rows, strict=True)]
+    log = frame(episodes, steps, truncated=False)
+    log["state"], log["reward"], log["rho"] = columns
+    log["terminated"] = log.step == steps - 1
+    return log, float(value[0])
+
+
+def test_estimates_of_the_same_episodes_judge_each_other_by_their_joint_errors(monkeypatch):
+    """Without the tests of the log: what LSTD and the histories say has to be enough."""
+    monkeypatch.setattr(import_module("o2td.evaluation.evaluate"), "LOG_TESTS", {})
+    monkeypatch.setattr("o2td.evaluation.study.clock_step", lambda view: (None, 1.0))
+    right = {"recommended": 0, "lstd": 0, "dr": 0}
+    for seed in range(5):
+        log, truth = eight_steps(seed)
+        answer = evaluation.evaluate(log, discount=1.0, methods="lstd,is,wis,pdis,wpdis,dr,wdr")
+        assert answer["lstd"].verdict == "caution"
+        assert "standard errors" in answer["lstd"].reason
+        chosen = {"recommended": answer.recommended, "lstd": answer["lstd"], "dr": answer["dr"]}
+        for name, row in chosen.items():
+            right[name] += row.low <= truth <= row.high
+    assert right["lstd"] == 0
+    assert right["dr"] >= 4
+    assert right["recommended"] >= 4
+
+
+def test_a_fit_is_tested_along_the_steps_that_weights_still_reach():
+    """Three states look alike, and at length 40 no whole history has any weight left."""
+    rng = np.random.default_rng(3)
+    episodes, steps = 600, 40
+    hidden = np.zeros(episodes, dtype=int)
+    rows = []
+    for step in range(steps):
+        action = (rng.random(episodes) < 0.5).astype(int)
+        reward = np.where(hidden == action, 1.0, -1.0) * (step < 3)
+        rows.append((reward, np.where(action == 1, 0.9, 0.1) / 0.5))
+        hidden = action
+    log = frame(episodes, steps, truncated=False)
+    log["reward"], log["rho"] = (np.stack(part, axis=1).ravel() for part in zip(*rows, strict=True))
+    log["state"], log["terminated"] = log.step, log.step == steps - 1
+    answer = evaluation.evaluate(log, discount=0.99, methods="lstd,wdr")
+    assert answer["wdr"].verdict == "cannot answer"
+    assert "over the first" in answer["lstd"].reason

@@ -139,7 +139,8 @@ class Log:
         self.passes += 1
         kept: list[Episodes] | None = []
         size = 0
-        for block in whole_episodes(self.source.chunks()):
+        alone = self.source.mapped.one("user") is None
+        for block in whole_episodes(self.source.chunks(), alone=alone):
             if kept is not None:
                 kept.append(block)
                 size += nbytes(block.rows)
@@ -185,8 +186,13 @@ def _check_options(given: dict[str, Any], opened: bool) -> None:
             )
 
 
-def whole_episodes(chunks: Iterator[LogRows], longest: int = LONGEST) -> Iterator[Episodes]:
-    """Chunks joined and cut so that each block holds whole episodes."""
+def whole_episodes(
+    chunks: Iterator[LogRows], longest: int = LONGEST, alone: bool = True
+) -> Iterator[Episodes]:
+    """Chunks joined and cut so that each block holds whole episodes.
+
+    Pieces of long episodes are resampled each by itself if they stand `alone`, else with their user.
+    """
     rest: LogRows | None = None
     opens, piece = True, 0
     lone: LoneStarts | None = None
@@ -198,15 +204,15 @@ def whole_episodes(chunks: Iterator[LogRows], longest: int = LONGEST) -> Iterato
         starts = np.flatnonzero(rows.start)
         stop = int(starts[-1]) if len(starts) else 0
         if len(rows) - stop >= longest and stop == 0:
-            yield _block(rows, opens, piece, lone)
+            yield _block(rows, opens, piece * alone, lone)
             rest, opens, piece, lone = None, False, piece + 1, None
             continue
         if stop:
-            yield _block(rows.take(slice(0, stop)), opens, piece, lone)
+            yield _block(rows.take(slice(0, stop)), opens, piece * alone, lone)
             opens, piece, lone = True, 0, None
         rest = rows.take(slice(stop, None))
     if rest is not None:
-        yield _block(rest, opens, piece, lone)
+        yield _block(rest, opens, piece * alone, lone)
 
 
 def _block(rows: LogRows, opens: bool, piece: int, lone: LoneStarts | None) -> Episodes:

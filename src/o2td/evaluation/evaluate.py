@@ -117,7 +117,7 @@ def _answer(study: Study, findings: list[Finding], starts: Starts) -> Evaluation
         judge(case, study)
         _heed(case, findings, study)
     bounds = study.settings.thresholds
-    doubt_fits(cases, bounds)
+    doubt_fits(cases, study)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
     veto(best, cases, bounds)

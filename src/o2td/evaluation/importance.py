@@ -44,13 +44,18 @@ class Totals:
 class Weighed:
     """First pass: moments and sums over episodes, sums by step, lengths, and the largest weights."""
 
+    users: bool = False
+
     horizon: Horizon = field(default_factory=Horizon)
-    moments: Moments = field(default_factory=lambda: Moments(len(_NUMBERS)))
+    moments: Moments = field(init=False)
     totals: Totals = field(default_factory=Totals)
     top: Largest = field(default_factory=lambda: Largest(LARGEST))
     lengths: Ints = field(default_factory=lambda: np.zeros(HORIZON + 1, dtype=np.int64))
     largest: float = 0.0  # ratio of an action
     lone: int = 0  # episodes of which only the start is known
+
+    def __post_init__(self) -> None:
+        self.moments = Moments(len(_NUMBERS), users=self.users)
 
     def add(self, block: Episodes) -> None:
         """Take in a block."""

@@ -99,6 +99,7 @@ class Influences:
     seed: int
     lanes: int
     keep: bool = False
+    users: bool = False
     baselines: list[Baseline] = field(default_factory=list)
     fits: list[Fit] = field(default_factory=list)
     blends: list[Floats] = field(default_factory=list)
@@ -150,7 +151,8 @@ class Influences:
         for column, weights in enumerate(self.blends):
             whole = np.concatenate([weights, np.zeros(len(fits) - len(weights))])
             self.mixed[:, column] = whole[order]
-        self.moments = Moments(len(self.blends) + len(self.columns), self.seed, self.lanes)
+        columns = len(self.blends) + len(self.columns)
+        self.moments = Moments(columns, self.seed, self.lanes, self.users)
 
     def _place(self, fit: Fit) -> tuple[bool, int]:
         """Bases of baselines come last, where their errors are wanted; others by first use."""

@@ -25,8 +25,9 @@ class Spread:
 
     `error` is the standard error of its mean (of an influence value: the clustered sandwich), `skew`
     is `sum I^3 / (sum I^2)^(3/2)`, `carrying` the number of episodes `(sum I^2)^2 / sum I^4` that the
-    variation rests on (all about the mean), and `lanes` the mean in each bootstrap lane. `values` are
-    the numbers themselves about their mean, where they were kept.
+    variation rests on (all about the mean), `lanes` the mean in each bootstrap lane and `deviation`
+    that of single values. Where episodes have users, `count`, `error`, `skew` and `carrying` are about
+    sums by user. `values` are the numbers themselves about their mean, where they were kept.
 
     >>> found = Spread.of(np.array([1.0, -1.0]))
     >>> found.count, round(found.error, 3), found.skew, found.carrying
@@ -39,6 +40,7 @@ class Spread:
     skew: float
     carrying: float
     lanes: Floats
+    deviation: float
     values: Floats | None = None
 
     @classmethod
@@ -48,10 +50,43 @@ class Spread:
         moments.add(values[:, None], np.zeros(len(values), dtype=np.uint64) if key is None else key)
         return moments.spread(0)
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the values."""
-        return self.error * sqrt(max(self.count - 1, 0)) if self.count > 1 else 0.0
+    def apart(self, other: Spread) -> float:
+        """Standard error of the difference to another number of the same episodes, by their lanes.
+
+        Without lanes the two count as independent.
+
+        >>> key = np.arange(50, dtype=np.uint64)
+        >>> one, shifted = (Spread.of(key % 5.0 + by, key, 0, 100) for by in (0.0, 3.0))
+        >>> round(one.apart(shifted), 12)
+        0.0
+        """
+        if not len(self.lanes) or len(self.lanes) != len(other.lanes):
+            return float(np.hypot(self.error, other.error))
+        return float(np.std(self.lanes - other.lanes))
+
+
+@dataclass(eq=False)
+class Users:
+    """Number of episodes and sums of several numbers by user, whose names are hashes."""
+
+    key: Keys
+    sums: Floats  # (users, 1 + columns): the episodes, and the numbers
+
+    @classmethod
+    def none(cls, columns: int) -> Users:
+        """No user yet."""
+        return cls(np.zeros(0, dtype=np.uint64), np.zeros((0, 1 + columns)))
+
+    def add(self, key: Keys, sums: Floats) -> None:
+        """Take in rows of sums by name, which may come again."""
+        name, at = np.unique(np.concatenate([self.key, key]), return_inverse=True)
+        total = np.zeros((len(name), sums.shape[1]))
+        np.add.at(total, at.ravel(), np.concatenate([self.sums, sums]))
+        self.key, self.sums = name, total
+
+    def about(self, mean: float, column: int) -> Floats:
+        """Each user's sum about the mean."""
+        return np.asarray(self.sums[:, 1 + column] - self.sums[:, 0] * mean)
 
 
 class Moments:
@@ -61,8 +96,9 @@ class Moments:
     weights that explode neither overflow nor lose a digit.
     """
 
-    def __init__(self, columns: int, seed: int = 0, lanes: int = 0) -> None:
+    def __init__(self, columns: int, seed: int = 0, lanes: int = 0, users: bool = False) -> None:
         self.count, self.seed = 0, seed
+        self.users = Users.none(columns) if users else None
         self.exponent = np.full(columns, -1000)
         self.mean = np.zeros(columns)
         self.powers = np.zeros((3, columns))
@@ -86,6 +122,8 @@ class Moments:
             [square.sum(axis=0), (square * apart).sum(axis=0), (square**2).sum(axis=0)]
         )
         self._join(len(values), mean, powers)
+        if self.users is not None:
+            self.users.add(key, np.column_stack([np.ones(len(values)), values]))
         lanes = len(self.drawn)
         size = max(1, _COUNTS // max(lanes, 1))
         for low in range(0, len(values) if lanes else 0, size):
@@ -100,6 +138,8 @@ class Moments:
         self._join(more.count, more.mean, more.powers)
         self.drawn += more.drawn
         self.lanes += more.lanes
+        if self.users is not None and more.users is not None:
+            self.users.add(more.users.key, more.users.sums)
 
     def _scale(self, exponent: Floats) -> None:
         exponent = np.maximum(self.exponent, exponent)
@@ -108,6 +148,13 @@ class Moments:
         self.mean = np.ldexp(self.mean, by)
         self.powers = np.ldexp(self.powers, by * np.array([[2], [3], [4]]))
         self.lanes = np.ldexp(self.lanes, by)
+        if self.users is not None:
+            self.users.sums[:, 1:] = np.ldexp(self.users.sums[:, 1:], by)
+
+    @property
+    def units(self) -> int:
+        """Number of episodes, or of users where these are known."""
+        return self.count if self.users is None else len(self.users.key)
 
     def _join(self, nb: int, mean: Floats, powers: Floats) -> None:
         na, n = self.count, self.count + nb
@@ -127,14 +174,18 @@ class Moments:
         """What is known of one column."""
         unit = float(np.ldexp(1.0, int(self.exponent[column])))
         second, third, fourth = (float(power) for power in self.powers[:, column])
-        n = self.count
-        mean = float(self.mean[column])
+        n, count, mean = self.count, self.units, float(self.mean[column])
         lanes = self.lanes[:, column] / np.maximum(self.drawn, 1.0)
+        deviation = unit * sqrt(second / n) if n > 1 else 0.0
+        if self.users is not None:
+            each = self.users.about(mean, column)
+            second, third, fourth = (float((each**power).sum()) for power in (2, 3, 4))
         return Spread(
-            n,
+            count,
             unit * mean,
-            unit * sqrt(second / (n - 1) / n) if n > 1 else float("inf"),
+            unit * sqrt(second * count / (count - 1)) / n if count > 1 else float("inf"),
             third / second**1.5 if second > 0.0 else 0.0,
             second**2 / fourth if fourth > 0.0 else float("inf"),
             unit * np.where(self.drawn > 0.0, lanes, mean),  # a lane may have drawn nothing
+            deviation,
         )

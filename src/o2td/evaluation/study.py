@@ -24,6 +24,7 @@ from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.memory import own_dependence
 from o2td.evaluation.log_tests.seen import seen
 from o2td.evaluation.logged import LoggedValue
+from o2td.evaluation.moments import Spread
 from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
@@ -65,7 +66,7 @@ class Study:
 
     def __init__(self, log: Log, settings: Settings) -> None:
         self.log, self.settings = log, settings
-        self.survey = Survey()
+        self.survey = Survey(weighed=Weighed(self.users))
 
     def collect(self, methods: list[str] | None = None, everything: bool = False) -> Passes:
         """The first pass, then those of estimators: the ones named, or all that suit the log."""
@@ -88,6 +89,11 @@ class Study:
     def source(self) -> Source:
         """Where the rows come from: `mapped` says which columns, `info` what was read."""
         return self.log.source
+
+    @property
+    def users(self) -> bool:
+        """Whether episodes have users, who are resampled instead of them."""
+        return self.source.mapped.one("user") is not None
 
     # -- after the first pass ----------------------------------------------------------------------
 
@@ -136,7 +142,7 @@ class Study:
         survey, weights, info = self.survey, self.survey.weights(), self.source.info
         dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
         return Grounds(
-            survey.episodes,
+            survey.weighed.moments.units,
             weights["effective_sample_size"],
             weights["pareto_shape"],
             weights["max_weight_share"],
@@ -152,6 +158,7 @@ class Study:
             survey.lost(unheld, alone=True),
             self.settings.thresholds,
             self.source.behavior_model is not None,
+            "user" if self.users else "episode",
         )
 
     @cached_property
@@ -188,7 +195,7 @@ class Study:
         """The columns that the pass after the fits traces."""
         weighed, asked = self.weighed, self.settings
         shape = (weighed.units, weighed.totals.opened)
-        return Influences(*shape, asked.seed, asked.lanes, asked.influence)
+        return Influences(*shape, asked.seed, asked.lanes, asked.influence, self.users)
 
     @cached_property
     def unlogged(self) -> float:
@@ -219,6 +226,11 @@ class Study:
     def logged(self) -> Case:
         """The value of the policy that made the log."""
         return self._case(self._logged)
+
+    def corrections(self) -> list[tuple[int, Spread]]:
+        """What histories add to values of states over first steps, where features cost nothing."""
+        assert isinstance(self._reference, REFERENCE)  # noqa: S101
+        return list(self._reference.corrections(self)) if self.choice.exact else []
 
     def judged(self, cases: list[Case]) -> list[Case]:
         """The cases in the order in which they are judged: the reference first, asked for or not."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
 ROUNDING = 1e-9  # of a value
-_VETO = 2.5  # standard errors, where the estimates differ by the size of the value
+_VETO = 3.0  # standard errors, where the estimates differ by the size of the value
+_ALIKE = 0.2  # of a standard error: what differs by less is the same for whoever asks
 
 
 @dataclass(eq=False)
@@ -101,6 +102,7 @@ class Grounds:
     lost_histories: float  # share of episodes of which no history remains
     thresholds: Thresholds
     estimated: bool = False  # whether the behaviour is a model of ours
+    unit: str = "episode"  # what is resampled
 
 
 def keep_in_range(case: Case, low: float, high: float) -> None:
@@ -162,14 +164,14 @@ def _about_variation(case: Case, bounds: Thresholds) -> None:
 def _about_log(case: Case, grounds: Grounds) -> None:
     bounds, count, support = grounds.thresholds, grounds.episodes, grounds.support
     if count < bounds.episodes_none:
-        said = "one episode" if count == 1 else f"{count} episodes"
+        said = f"one {grounds.unit}" if count == 1 else f"{count} {grounds.unit}s"
         case.note(
             CANNOT,
             f"{said}: an interval needs at least {bounds.episodes_none} that are independent of each"
             " other; log more of them",
         )
     elif count < bounds.episodes_caution:
-        case.note(CAUTION, f"only {count} episodes")
+        case.note(CAUTION, f"only {count} {grounds.unit}s")
     if support < bounds.support_none:
         case.note(
             CANNOT,
@@ -243,9 +245,17 @@ def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[s
     return found
 
 
+def _error(case: Case, other: Case) -> float:
+    """Standard error of the difference of two estimates, from what each episode moves both by."""
+    own, theirs = case.interval.standard_error, other.interval.standard_error
+    one, two = case.outcome.influence, other.outcome.influence
+    joint = float(np.hypot(own, theirs)) if one is None or two is None else one.apart(two)
+    return max(joint, _ALIKE * max(own, theirs))
+
+
 def _apart(case: Case, other: Case) -> float:
     """Standard errors between two estimates; a difference by rounding is none."""
-    parts = [case.interval.standard_error, other.interval.standard_error, case.approximation or 0.0]
+    parts = [_error(case, other), case.approximation or 0.0]
     parts.append((other.approximation or 0.0) if other.arrives else 0.0)
     parts.append(ROUNDING * max(abs(case.value), abs(other.value)))
     scale = float(np.sqrt(np.sum(np.square(parts))))
@@ -257,21 +267,43 @@ def _disagree(case: Case, other: Case, apart: float) -> None:
     case.note(CAUTION, f"{other.method} says {other.value:.4g}, {far} standard errors away")
 
 
-def doubt_fits(cases: list[Case], bounds: Thresholds) -> None:
-    """Doubt trusted fits that the sharpest trusted history contradicts, before one is recommended.
+def doubt_fits(cases: list[Case], study: Study) -> None:
+    """Doubt fits that weighted histories contradict, before one is recommended.
 
     Weighted histories are right whatever the features and whether or not states tell what follows,
-    so of the two it is the fit that is wrong.
+    so of the two it is the fit that is wrong. Of whole histories the one counts that tells the
+    difference best; where weights are too heavy for any, their first steps still do.
     """
-    sound = [case for case in cases if case.sound]
-    histories = [case for case in sound if case.weighs_histories]
-    for case in sound:
-        if case.weighs_histories or not histories:
+    bounds = study.settings.thresholds
+    histories = [case for case in cases if case.sound and case.weighs_histories]
+    for case in cases:
+        if case.weighs_histories or not case.sound:
             continue
-        best = min(histories, key=lambda other: other.interval.standard_error)
-        if _apart(case, best) > bounds.agreement_caution:
+        if histories:
+            best = min(histories, key=lambda other: _error(case, other))
+            if _apart(case, best) > bounds.agreement_caution:
+                case.contradicted = True
+                _disagree(case, best, _apart(case, best))
+        if case.arrives and "clock" not in case.estimator.spared(study):
+            _first_steps(case, study)
+
+
+def _first_steps(case: Case, study: Study) -> None:
+    """Doubt a fit whose values do not add up along the first steps, which weights still reach."""
+    influence = case.outcome.influence
+    for steps, correction in study.corrections():
+        if influence is None or not np.isfinite(correction.mean):
+            continue
+        error = max(correction.apart(influence), _ALIKE * case.interval.standard_error)
+        apart = abs(correction.mean) / max(error, ROUNDING * abs(case.value), 1e-300)
+        if apart > study.settings.thresholds.agreement_caution:
             case.contradicted = True
-            _disagree(case, best, _apart(case, best))
+            case.note(
+                CAUTION,
+                f"over the first {steps} steps weighted histories add {correction.mean:.3g} to its"
+                f" values, {apart:.1f} standard errors from none",
+            )
+            return
 
 
 def recommend(cases: list[Case]) -> Case:

@@ -24,6 +24,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         *("episode", "episode_id", "episode_index", "ep", "ep_id", "traj", "traj_id"),
         *("trajectory", "trajectory_id", "session", "session_id", "eps_id"),
     ),
+    "user": ("user", "user_id", "cluster", "cluster_id"),
     "start": ("start", "is_first", "is_start", "episode_start", "episode_starts", "first"),
     "step": (
         *("step", "t", "timestep", "time_step", "step_index", "step_id", "step_number"),
@@ -105,6 +106,9 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ----------
     episode : str
         Name of the trajectory.
+    user : str
+        Whose episode it is (a user, a device, a site), where episodes of one are alike: intervals then
+        resample users. The column of episodes itself says that each stands alone.
     start : str
         A flag on the first row of a trajectory, where it has no name.
     step : str
@@ -155,6 +159,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     episode: str | None = None
+    user: str | None = None
     start: str | None = None
     step: str | None = None
     time: str | None = None

@@ -66,6 +66,9 @@ class Decoder:
         terminated, truncated = self._ends(batch, where, bare)
         start, names = self._episodes(batch, where, terminated | truncated, bare)
         self._order(batch, where, start)
+        user = self.mapped.one("user")
+        if user is not None:
+            names = self._users(batch.column(user), user, where, start)
         names = np.concatenate([self._last_key, names])
         self._last_key = names[-1:]
         found: Decoded = {"start": start, "key": names[np.cumsum(start)], "reward": reward}
@@ -205,6 +208,20 @@ class Decoder:
             value = column[row].as_py()
             where.refuse(row, name, f"is {value!r}, whose rows ended before", sorted_rows())
         return new, key
+
+    def _users(self, column: Any, name: str, where: Where, new: Bools) -> Keys:
+        """Whose each new episode is; one episode has one user."""
+        if column.null_count:
+            where.refuse(int(np.argmax(nulls(column))), name, "is missing", MISSING)
+        key = _hashes(column)
+        before = np.concatenate([self._last_key, key[:-1]])
+        other = ~new & (key != before)
+        other[0] &= self._count > int(new.sum())  # the batch before knew
+        if other.any():
+            row = int(np.argmax(other))
+            said = f"is {column[row].as_py()!r} within an episode of another"
+            where.refuse(row, name, said, "an episode belongs to one; give it one name")
+        return key[new]
 
     def _order(self, batch: Any, where: Where, new: Bools) -> None:
         name = self.mapped.one("step")
@@ -352,6 +369,15 @@ class Decoder:
             sums = sum(as_floats(batch.column(name)) for name in names)
             found["next_target_probs"] = self._matrix(batch, names, where, ~np.isfinite(sums))
         return found
+
+
+def _hashes(column: Any) -> Keys:
+    """The names of rows as hashes, those of whole numbers as episodes have them."""
+    if import_extra("pyarrow", "logs").types.is_integer(column.type):
+        return mix(column.to_numpy(zero_copy_only=False))
+    coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    known = np.array([_hash(one) for one in coded.dictionary.to_pylist()], dtype=np.uint64)
+    return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
 
 
 def _hash(name: Any) -> int:

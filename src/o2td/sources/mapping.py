@@ -17,7 +17,7 @@ __all__ = ["Mapped", "as_bandit", "called", "find_columns", "named_actions"]
 
 _SINGLE = (
     *("episode", "start", "step", "time", "reward", "terminated", "truncated", "done", "rho"),
-    *("behavior_logprob", "target_logprob", "discount"),
+    *("behavior_logprob", "target_logprob", "discount", "user"),
 )
 
 
@@ -119,7 +119,8 @@ def find_columns(
         value = getattr(given, role)
         if isinstance(value, (str, list)) and role not in never:
             roles[role] = _explicit(role, value, names, where, groups)
-    taken = {name for found in roles.values() for name in _tuple(found)}
+    own = (found for role, found in roles.items() if role != "user")  # it may be another's, too
+    taken = {name for found in own for name in _tuple(found)}
     free = [name for name in names if name not in taken]
     # A state that is named is what the policy saw, whatever else looks like observations.
     hidden = {"discount"}

@@ -80,8 +80,9 @@ class LogRows:
     `next_target_probs` is NaN in the last row of a cut episode where the log does not give it.
 
     `episode` counts from 0 in the order of the log, `step` from 0 in each episode; `key` is a hash
-    of the episode's name. `drop` counts the rows left out since the chunk before, by reason; `lone`
-    are starts of episodes of which no row is left (a part of a chunk has neither).
+    of the episode's name, or of its user's where the log has one. `drop` counts the rows left out
+    since the chunk before, by reason; `lone` are starts of episodes of which no row is left (a part of
+    a chunk has neither).
 
     >>> import pandas as pd
     >>> from o2td import sources

@@ -21,7 +21,7 @@ from o2td.sources.parts import Part
 
 _INTS = ("state", "next_state", "step")
 _FLAGS = ("terminated", "truncated", "done", "start")
-_NAMES = ("episode", "time")
+_NAMES = ("episode", "time", "user")
 
 
 def kinds_of(mapped: Mapped) -> dict[str, str]:
@@ -125,7 +125,7 @@ def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, 
             wanted = {"flag": "true or false", "int": "whole numbers"}.get(kind, "numbers")
             said = f"{name}: column {column} holds {found} instead of {wanted}; convert it"
             raise InputError(part.format.bad_cell(column, kind) or said)
-        if kind == "any" and column == mapped.one("episode"):
+        if kind == "any" and column in (mapped.one("episode"), mapped.one("user")):
             _check_names(column, found, first.field(column).type, name, first_part.label)
         if kind == "any" and column in mapped.many("action") and not _numeric(found):
             raise InputError(f"{name}: column {column} holds {found}; number the actions from 0")

@@ -7,6 +7,7 @@ is at least the weighted doubly robust correction over the steps at which histor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from o2td.evaluation.families import FitEstimator
 from o2td.evaluation.fitting import Fit, middle
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.influence import Column, Histories
+from o2td.evaluation.moments import Spread
 from o2td.evaluation.select import agreeing
 from o2td.evaluation.statistic import Passes
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
 _REACH = 0.25  # share of effective episodes down to which histories correct a fit
+_FEW = 50.0  # and their number, down to which they test one
 
 
 class LSTDEstimator(FitEstimator):
@@ -48,14 +51,27 @@ class LSTDEstimator(FitEstimator):
         self.members = [fit for fit, one in zip(fits, fine, strict=True) if one]
         self.blend = middle(self.members) if choice.average else [(1.0, self.lead)]
         self.column = study.influences.blend(self.blend)
-        self.short = study.influences.want(self._correction(study)) if not choice.exact else None
+        self.short = self._corrections(study)
         yield [study.influences]
 
-    def _correction(self, study: Study) -> Column:
-        size = study.weighed.horizon.effective_size
-        enough = size >= max(_REACH * study.survey.episodes, 1.0)
-        reach = int(len(size) if enough.all() else np.argmin(enough))
-        return Correction(study.weighed, study.influences.correct(study.baseline), reach)
+    def _corrections(self, study: Study) -> dict[int, int]:
+        """Columns of corrections, by the number of steps that histories reach."""
+        size, influences = study.weighed.horizon.effective_size, study.influences
+        least = {max(_REACH * study.survey.episodes, 1.0)}
+        if study.choice.exact:
+            least.add(_FEW)
+        found = {}
+        for few in sorted(least):
+            enough = size >= few
+            reach = int(len(size) if enough.all() else np.argmin(enough))
+            if reach and reach not in found:
+                baseline = influences.correct(study.baseline)
+                found[reach] = influences.want(Correction(study.weighed, baseline, reach))
+        return found
+
+    def corrections(self, study: Study) -> Iterator[tuple[int, Spread]]:
+        """By the number of steps: what weighted histories add to the values over these."""
+        return ((steps, study.influences.spread(k)) for steps, k in self.short.items())
 
     def estimate(self, study: Study) -> Outcome:
         """The lead's value, or the mean of the panel's."""
@@ -70,9 +86,9 @@ class LSTDEstimator(FitEstimator):
         elif values:
             off = abs(float(np.mean(values)) - value)
             approximation = max(off, float(np.ptp([*values, value])) / 2.0)
-        if approximation is not None and self.short is not None:
-            short = study.influences.spread(self.short)
-            approximation = max(approximation, abs(short.mean) - 2.0 * short.error)
+        for _, short in self.corrections(study) if not study.choice.exact else ():
+            if approximation is not None:
+                approximation = max(approximation, abs(short.mean) - 2.0 * short.error)
         return Outcome(
             value,
             *study.influences.found(self.column, self.blend),

@@ -55,7 +55,7 @@ class Independence(LogTest):
                 " intervals take them for independent",
                 "remove the copies",
             )
-        z = _neighbours(view)
+        z = 0.0 if study.users else _neighbours(view)
         if z > 0.0 and two_sided(z) < ALARM:
             return Finding(
                 self.name,
@@ -63,7 +63,7 @@ class Independence(LogTest):
                 CAUTION,
                 f"rewards of neighbouring episodes are alike ({z:.1f} standard errors): they come in"
                 " clusters or change along the log, and intervals are too short",
-                "log whose episodes they are, and evaluate a mean by user",
+                "log whose episodes they are, in a column user: then users are resampled",
             )
         return Finding(self.name, z, TRUST, "no copies, and neighbours are not alike")
 
