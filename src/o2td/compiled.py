@@ -2,7 +2,8 @@
 
 Numba keeps it beside the source, in `NUMBA_CACHE_DIR`, or in the cache folder of the home directory,
 and refuses to define a function where it finds none of them, as in a read-only container. Here such a
-function is compiled anew in each process, and one line says so.
+function is compiled anew in each process, and one line says so. What an earlier version has kept, and
+this one cannot read because a type has moved, is compiled anew, too.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
     def decorate(function: Any) -> Any:
         if kept and (_has_home() or _beside(function)):
             try:
-                return numba.njit(*signatures, cache=True, **options)(function)
+                return _forgiving(numba.njit(*signatures, cache=True, **options)(function))
             except RuntimeError as error:
                 if "no locator available" not in str(error):
                     raise
@@ -46,6 +47,22 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
         return numba.njit(*signatures, **options)(function)
 
     return decorate
+
+
+def _forgiving(dispatcher: Any) -> Any:
+    """Let it forget what it cannot read: Numba unpickles old signatures before it sees their age."""
+    cache = dispatcher._cache
+    load = cache.load_overload
+
+    def load_overload(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except (ImportError, AttributeError):
+            cache.flush()
+            return None
+
+    cache.load_overload = load_overload
+    return dispatcher
 
 
 def _has_home() -> bool:

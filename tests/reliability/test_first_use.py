@@ -130,3 +130,18 @@ def test_without_a_home_no_folder_called_tilde_is_made(monkeypatch: pytest.Monke
     assert not compiled._has_home()
     monkeypatch.setenv("NUMBA_CACHE_DIR", "kept")
     assert compiled._has_home()
+
+
+def test_what_an_earlier_version_kept_is_compiled_anew(tmp_path: Path) -> None:
+    """An upgrade leaves compiled code behind whose types may have moved to another module."""
+    loops = "from o2td.compiled import njit\nfrom {0} import Pair\n@njit(cache=True)\n"
+    loops += "def total(pair):\n    return pair.one + pair.two\nprint(total(Pair(1, {1})))\n"
+    kind = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    one: int\n    two: int\n"
+    for home, two in (("pairs", 2), ("moved", 3), ("moved", 4)):
+        (tmp_path / "pairs.py").unlink(missing_ok=True)
+        (tmp_path / f"{home}.py").write_text(kind)
+        (tmp_path / "loops.py").write_text(loops.format(home, two))
+        command = [sys.executable, "-c", "import loops"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+        assert told.stdout == f"{1 + two}\n", told.stderr
+    assert list(tmp_path.rglob("*.nbi"))
