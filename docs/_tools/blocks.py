@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -34,6 +35,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "sotd table": _sotd,
         "geometry table": lambda: _geometry(data),
         "domains": _domains,
+        "estimators": _estimators,
         "thresholds": _thresholds,
         "coverage table": _coverage,
         "words table": _words,
@@ -135,6 +137,24 @@ def _domains() -> str:
             size = "–"
         lines.append(f"| `{name}` | {size} | {summary} |")
     return "\n".join(["| name | states / features | what it is |", "|---|--:|---|", *lines])
+
+
+def _estimators() -> str:
+    """What `o2td evaluate` computes: its short names, spelled out."""
+    import inspect
+
+    from o2td.registry import ESTIMATORS
+
+    lines = []
+    for name in ESTIMATORS.names():
+        known = ESTIMATORS[name]
+        title = re.sub(r"\bIS$", "importance sampling", known.title)
+        default = "yes" if known.recommendable else "`--all`"
+        about = (inspect.getdoc(known) or "").split("\n")[0]
+        lines.append(f"| `{name}` | {title} | {about} | {default} |")
+    return "\n".join(
+        ["| name | full name | what it is | by default |", "|---|---|---|---|", *lines]
+    )
 
 
 def _coverage() -> str:

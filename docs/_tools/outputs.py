@@ -14,10 +14,12 @@ import io
 import os
 import re
 import shlex
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from docs._tools import drawn
@@ -51,7 +53,10 @@ class _Page:
     """The namespace of a page's blocks."""
 
     def __init__(self, text: str, pictures: set[str]) -> None:
-        self.space: dict[str, Any] = {"__name__": "page"}
+        # A module of its own, so that classes defined on a page can be pickled.
+        module = ModuleType("page")
+        sys.modules["page"] = module
+        self.space: dict[str, Any] = module.__dict__
         wanted = (_MARKED, *pictures)
         asked = (m for m in _FENCE.finditer(text) if any(word in m[0] for word in wanted))
         self.end = max(match.end() for match in asked)

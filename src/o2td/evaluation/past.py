@@ -73,7 +73,7 @@ class Past:
 
 
 class PastCells(Cells):
-    """One weight a state and past."""
+    """One weight per state and past."""
 
     def __init__(self, past: Past) -> None:
         super().__init__(past)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DoublyRobust(HybridEstimator):
-    """Histories' mean correction of a fit."""
+    """A fitted value, corrected by the mean of weighted TD errors."""
 
     name = "dr"
     title = "doubly robust"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TrajectoryIS(HistoryEstimator):
-    """Whole returns by the weights of whole episodes."""
+    """Returns, each weighted by the product of its episode's ratios."""
 
     name = "is"
     title = "trajectory IS"

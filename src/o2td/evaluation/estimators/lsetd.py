@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LSETDEstimator(SystemEstimator):
-    """Emphatic equations on the lead's features; follow-on traces make them noisy."""
+    """Least-squares emphatic TD on the same features; follow-on traces make it noisy."""
 
     name = "lsetd"
     title = "LSETD"

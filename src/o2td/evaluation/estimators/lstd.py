@@ -30,7 +30,7 @@ _FEW = 50.0  # and their number, down to which they test one
 
 
 class LSTDEstimator(FitEstimator):
-    """LSTD on given features, on one weight a state, or on a panel of chosen features."""
+    """Least-squares TD on given features, on states, or on automatically chosen features."""
 
     name = "lstd"
     title = "LSTD"

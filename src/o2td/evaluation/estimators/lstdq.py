@@ -21,7 +21,7 @@ _WIDE = 1024
 
 
 class LSTDQEstimator(SystemEstimator):
-    """Action values, one block of weights an action."""
+    """Least-squares TD for action values; needs no behaviour probabilities."""
 
     name = "lstdq"
     title = "LSTDQ"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class O2TDEstimator(LearnerEstimator):
-    """Omega by state where features are states, else by moments."""
+    """O²TD, with ω per state where features are states, else by moments."""
 
     name = "o2td"
     title = "O²TD"

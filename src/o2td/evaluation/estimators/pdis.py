@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PerDecisionIS(HistoryEstimator):
-    """Each reward by the weight of what led to it."""
+    """Rewards, each weighted by the product of the ratios up to its step."""
 
     name = "pdis"
     title = "per-decision IS"

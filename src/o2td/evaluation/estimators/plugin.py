@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PluginEstimator(FitEstimator):
-    """One weight a state of the log, or a cell of given features."""
+    """A model of the logged states (or cells of features), solved exactly."""
 
     name = "plugin"
     title = "plug-in optimum"

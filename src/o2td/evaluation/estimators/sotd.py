@@ -20,7 +20,7 @@ _WIDE = 1024
 
 
 class SOTDEstimator(ReplicatedEstimator):
-    """The batch form of the paper's method, on a sample of the log."""
+    """The paper's batch method, on a sample of the log."""
 
     name = "sotd"
     title = "SOTD"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class StackedEstimator(SystemEstimator):
-    """One weight a state and past."""
+    """A model of the logged states with the recent past in them, solved exactly."""
 
     name = "stacked"
     title = "plug-in with the past in the state"

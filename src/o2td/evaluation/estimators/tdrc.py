@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TDRCEstimator(LearnerEstimator):
-    """Regularised gradient corrections."""
+    """TD with regularised gradient corrections."""
 
     name = "tdrc"
     title = "TDRC"

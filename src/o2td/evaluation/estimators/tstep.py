@@ -37,7 +37,7 @@ def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
 
 
 class TStepEstimator(SystemEstimator):
-    """A stationary model, gone through step by step."""
+    """A model of the logged states, followed for a fixed number of steps."""
 
     name = "tstep"
     title = "T-step plug-in"

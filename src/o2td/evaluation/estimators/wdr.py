@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class WeightedDoublyRobust(HybridEstimator):
-    """Histories' weighted correction of a fit, normalised at each step."""
+    """`dr` with weights that are normalised at each step."""
 
     name = "wdr"
     title = "weighted doubly robust"

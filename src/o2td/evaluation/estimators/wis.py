@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class WeightedTrajectoryIS(HistoryEstimator):
-    """Whole returns by normalised weights of whole episodes."""
+    """`is` with weights divided by their sum."""
 
     name = "wis"
     title = "weighted trajectory IS"

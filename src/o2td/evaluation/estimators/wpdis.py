@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WeightedPerDecisionIS(HistoryEstimator):
-    """Each reward by the weight of what led to it, normalised at each step."""
+    """`pdis` with weights that are normalised at each step."""
 
     name = "wpdis"
     title = "weighted per-decision IS"
