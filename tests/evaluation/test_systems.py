@@ -38,6 +38,12 @@ def filled(system: System, block: Any, counts: Any = None) -> System:
     return system
 
 
+def traced(system: System, block: Any, theta: Any, adjoint: Any) -> tuple[Any, Any]:
+    rows = system.basis.rows(block)
+    moved = system.moved(block, rows.here @ adjoint, rows.temporal_difference(theta))
+    return rows.first @ theta, moved
+
+
 @pytest.mark.parametrize("trace", [0.0, 0.8])
 def test_sums_are_those_of_the_solvers(line, basis, trace):
     batch = transitions(line, basis)
@@ -77,7 +83,7 @@ def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, e
     system = filled(System(basis, trace, emphatic), line)
     theta = system.solve().theta
     value = float(system.start() @ theta)
-    first, moved = system.influence(line, basis.rows(line), theta, system.adjoint())
+    first, moved = traced(system, line, theta, system.adjoint())
     influence = first - value + line.count * moved
     for e in (0, 11):
         step, ends = 1e-4, []
@@ -103,10 +109,10 @@ def test_an_episode_in_parts_is_the_same_episode(line, basis, trace, emphatic):
     np.testing.assert_allclose(cut.start(), whole.start())
     np.testing.assert_allclose(cut.lane_values(), whole.lane_values(), rtol=1e-6)
     theta, adjoint = whole.solve().theta, whole.adjoint()
-    _, moved = whole.influence(line, basis.rows(line), theta, adjoint)
+    _, moved = traced(whole, line, theta, adjoint)
     again: list[float] = []
     for part in parts:
-        _, more = cut.influence(part, basis.rows(part), theta, adjoint)
+        _, more = traced(cut, part, theta, adjoint)
         if part.within:
             again[-1] += more[0]
         again += list(more[part.within :])

@@ -13,12 +13,13 @@ discounted prediction of what follows) and `first @ theta` (the value where an e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import Floats, Ints
+from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes
@@ -29,34 +30,40 @@ WIDEST = 2048  # dense features that a system of equations may have
 
 @dataclass(frozen=True, eq=False)
 class FeatureRows:
-    """Dense rows of one block: `here`, `right = [here - ahead, r]`, and `first` by episode.
+    """Dense rows of one block: `here`, what is ahead of each, and `first` by episode.
 
+    Ahead of row `other[k]` is `after[k]`, of any other row the next one, or nothing where it ends.
     `keep` is 0 in rows that cannot be used.
     """
 
     here: Floats
-    right: Floats
     first: Floats
+    after: Floats
+    other: Ints
+    ends: Bools
+    discount: Floats
+    reward: Floats
     keep: Floats | None = None
 
-    @classmethod
-    def of(
-        cls, here: Floats, ahead: Floats, reward: Floats, first: Floats, keep: Floats | None = None
-    ) -> FeatureRows:
-        """Join what the equations' right factor is made of."""
-        right = np.empty((len(here), here.shape[1] + 1))
-        np.subtract(here, ahead, out=right[:, :-1])
-        right[:, -1] = reward
-        return cls(here, right, first, keep)
+    @cached_property
+    def right(self) -> Floats:
+        """`[here - discount ahead, r]`: the right factor of the equations."""
+        right = np.empty((len(self.here), self.here.shape[1] + 1))
+        ahead = (self.after, self.other, self.ends, self.discount)
+        _differences(self.here, *ahead, self.reward, right)
+        return right
 
     def temporal_difference(self, theta: Floats) -> Floats:
-        """`r + ahead·theta - here·theta`; `theta` may have several columns."""
-        single = theta.ndim == 1
-        reward = self.right[:, -1] if single else self.right[:, -1:]
-        delta = reward - self.right[:, :-1] @ theta
-        if self.keep is not None:
-            delta = delta * (self.keep if single else self.keep[:, None])
-        return np.asarray(delta)
+        """`r + discount ahead·theta - here·theta`; `theta` may have several columns."""
+        value = self.here @ theta
+        delta = np.zeros_like(value)
+        delta[:-1] = value[1:]
+        delta[self.ends] = 0.0
+        if len(self.other):
+            delta[self.other] = self.after @ theta
+        each = (slice(None), *[None] * (theta.ndim - 1))
+        delta = self.reward[each] + self.discount[each] * delta - value
+        return np.asarray(delta if self.keep is None else delta * self.keep[each])
 
 
 @njit(cache=True, nogil=True)
@@ -122,9 +129,8 @@ class States:
         rows = block.rows
         here, other = self.phi(rows.input), self._elsewhere(block)
         after = self.phi(rows.next_input[other]) if len(other) else here[:0]
-        right = np.empty((len(here), here.shape[1] + 1))
-        _differences(here, after, other, rows.terminated, rows.discount, rows.reward, right)
-        return FeatureRows(here, right, here[block.first[:-1]])
+        ahead = (after, other, rows.terminated, rows.discount)
+        return FeatureRows(here, here[block.first[:-1]], *ahead, rows.reward)
 
     def _elsewhere(self, block: Episodes) -> Ints:
         """Rows that go on where the next row is not."""
@@ -170,7 +176,8 @@ class Actions:
         following = (chance[:, :, None] * ahead[:, None, :]).reshape(n, -1)
         start = block.first[:-1]
         first = _weighted(rows.target_probs[start], here[start])
-        return FeatureRows.of(taken.reshape(n, -1), following, rows.reward, first, keep)
+        ahead_of_all = (following, np.arange(n), rows.terminated, np.ones(n))
+        return FeatureRows(taken.reshape(n, -1), first, *ahead_of_all, rows.reward, keep)
 
 
 def _weighted(chance: Floats, phi: Floats) -> Floats:

@@ -12,22 +12,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from o2td.arrays import Floats, Ints
-from o2td.evaluation.basis import FeatureRows
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes, Keys
-from o2td.evaluation.fitting import (
-    AnySystem,
-    Blend,
-    Fit,
-    across,
-    lone_parts,
-    parts_of,
-    shared_rows,
-)
+from o2td.evaluation.fitting import AnySystem, Blend, Fit, across, lone_parts, parts_of
 from o2td.evaluation.histories import histories
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.select import own
@@ -90,6 +82,48 @@ class Column(ABC):
         return np.zeros(count)
 
 
+Found = dict[int, tuple[Floats, Floats]]
+
+
+@dataclass(eq=False)
+class Sharing:
+    """Fits (system, weights, adjoint) and baselines of one basis, by number."""
+
+    fits: dict[int, tuple[Any, Floats, Floats]] = field(default_factory=dict)
+    baselines: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def systems(self) -> list[Any]:
+        """All systems."""
+        return [one[0] for one in self.fits.values()] + [b.system for b in self.baselines.values()]
+
+    def of(self, block: Episodes) -> tuple[Found, Found]:
+        """Of fits `V(s_0)` and what rows move it by, of baselines `V(s_0)` and errors of rows, by fold.
+
+        Features are computed once and gone over once for all.
+        """
+        any_system = self.systems[0]
+        if isinstance(any_system, CellSystem):
+            return (
+                {k: system.influence(block, *more) for k, (system, *more) in self.fits.items()},
+                {k: b.system.differences(block, b.weights) for k, b in self.baselines.items()},
+            )
+        rows = any_system.basis.rows(block)
+        weights = [theta for _, theta, _ in self.fits.values()]
+        weights += [baseline.weights for baseline in self.baselines.values()]
+        both = np.column_stack(weights)
+        first, delta = rows.first @ both, rows.temporal_difference(both)
+        moved: Found = {}
+        if self.fits:
+            along = rows.here @ np.column_stack([adjoint for _, _, adjoint in self.fits.values()])
+            along = np.ascontiguousarray(along.T)
+            for n, (k, (system, _, _)) in enumerate(self.fits.items()):
+                moved[k] = (first[:, n], system.moved(block, along[n], delta[:, n]))
+        folds = (slice(n, n + FOLDS) for n in range(len(self.fits), both.shape[1], FOLDS))
+        errors = {k: (first[:, f], delta[:, f]) for k, f in zip(self.baselines, folds, strict=True)}
+        return moved, errors
+
+
 @dataclass(eq=False)
 class Influences:
     """Columns of numbers, one an episode: of blends of fits, and of histories."""
@@ -106,6 +140,7 @@ class Influences:
     columns: list[Column] = field(default_factory=list)
     kept: list[tuple[Ints, Keys, Floats]] = field(default_factory=list)
     moments: Moments | None = None
+    bases: dict[int, Sharing] = field(default_factory=dict)
 
     # -- what is wanted ----------------------------------------------------------------------------
 
@@ -141,52 +176,50 @@ class Influences:
     def _prepare(self) -> None:
         if self.moments is not None:
             return
-        order = sorted(range(len(self.fits)), key=lambda k: self._place(self.fits[k]))
-        fits = [self.fits[k] for k in order]
-        self.systems = [fit.system.light() for fit in fits]
-        self.thetas = [fit.system.lift(fit.solution.theta) for fit in fits]
-        self.adjoints = [fit.system.lift(fit.system.adjoint()) for fit in fits]
-        self.values = np.array([fit.value for fit in fits])
-        self.mixed = np.zeros((len(fits), len(self.blends)))
+        self.values = np.array([fit.value for fit in self.fits])
+        self.mixed = np.zeros((len(self.fits), len(self.blends)))
         for column, weights in enumerate(self.blends):
-            whole = np.concatenate([weights, np.zeros(len(fits) - len(weights))])
-            self.mixed[:, column] = whole[order]
+            self.mixed[: len(weights), column] = weights
         columns = len(self.blends) + len(self.columns)
         self.moments = Moments(columns, self.seed, self.lanes, self.users)
+        for k, fit in enumerate(self.fits):
+            system, theta, adjoint = fit.system, fit.solution.theta, fit.system.adjoint()
+            vectors = (system.lift(theta), system.lift(adjoint))
+            self._sharing(system.whole).fits[k] = (system.light(), *vectors)
+        for k, baseline in enumerate(self.baselines):
+            self._sharing(baseline.system).baselines[k] = baseline
 
-    def _place(self, fit: Fit) -> tuple[bool, int]:
-        """Bases of baselines come last, where their errors are wanted; others by first use."""
-        bases, own_basis = [one.system.whole.basis for one in self.fits], fit.system.whole.basis
-        used = any(own_basis is one.system.basis for one in self.baselines)
-        return used, next(k for k, basis in enumerate(bases) if basis is own_basis)
+    def _sharing(self, system: AnySystem) -> Sharing:
+        return self.bases.setdefault(id(system.basis), Sharing())
 
     def add(self, block: Episodes) -> None:
         """Take in episodes."""
         self._prepare()
         share = self.units / max(self.opened, 1.0)
-        influence = np.zeros((block.count, len(self.systems)))
+        influence = np.zeros((block.count, len(self.values)))
         first = [np.empty(block.count) for _ in self.baselines]
         delta = [np.empty(len(block.rows)) for _ in self.baselines]
         episode = row = 0
-        for part in parts_of(self._all(), block):
+        for part in parts_of(self._systems(), block):
             episode -= part.within  # it goes on with the last one
             at = slice(episode, episode + part.count)
             rows = slice(row, row + len(part.rows))
-            shared: dict[int, FeatureRows] = {}
-            for k, system in enumerate(self.systems):
-                start, moved = _influence(system, part, shared, self.thetas[k], self.adjoints[k])
-                apart = np.where(part.opens, start - self.values[k], 0.0)
-                influence[at, k] += share * apart + self.units * moved
-            for k, baseline in enumerate(self.baselines):
-                start, errors = _errors(baseline, part, shared)
-                first[k][at][part.within :] = start[part.within :]
-                delta[k][rows] = errors
+            fold = folds_of(part.key, FOLDS)
+            mine = np.repeat(fold, np.diff(part.first))
+            for shared in self.bases.values():
+                moved, errors = shared.of(part)
+                for k, (start, by) in moved.items():
+                    apart = np.where(part.opens, start - self.values[k], 0.0)
+                    influence[at, k] += share * apart + self.units * by
+                for k, (start, error) in errors.items():
+                    first[k][at][part.within :] = own(start, fold)[part.within :]
+                    delta[k][rows] = own(error, mine)
             episode, row = at.stop, rows.stop
         self._take(block, influence @ self.mixed, Histories(block, *histories(block), first, delta))
         self._take_lone(block, share)
 
-    def _all(self) -> list[AnySystem]:
-        return [*self.systems, *(baseline.system for baseline in self.baselines)]
+    def _systems(self) -> list[AnySystem]:
+        return [system for shared in self.bases.values() for system in shared.systems]
 
     def _take(self, block: Episodes, blends: Floats, found: Histories) -> None:
         columns = [column.of(found) for column in self.columns]
@@ -194,10 +227,11 @@ class Influences:
         self._note(np.column_stack([blends, *columns]), block.key, number)
 
     def _take_lone(self, block: Episodes, share: float) -> None:
-        for lone in lone_parts(self._all(), block):
-            pairs = zip(self.systems, self.thetas, strict=True)
-            values = [system.start_values(lone, theta) for system, theta in pairs]
-            apart = np.stack(values, axis=1) - self.values if values else np.zeros((len(lone), 0))
+        for lone in lone_parts(self._systems(), block):
+            apart = np.zeros((len(lone), len(self.values)))
+            for shared in self.bases.values():
+                for k, (system, theta, _) in shared.fits.items():
+                    apart[:, k] = system.start_values(lone, theta) - self.values[k]
             fold = folds_of(lone.key, FOLDS)
             first = [own(b.system.start_values(lone, b.weights), fold) for b in self.baselines]
             columns = [column.alone(len(lone), first) for column in self.columns]
@@ -238,30 +272,3 @@ class Influences:
 
     def _number(self, column: int) -> int:
         return -column - 1 if column < 0 else len(self.blends) + column
-
-
-def _influence(
-    system: AnySystem,
-    block: Episodes,
-    shared: dict[int, FeatureRows],
-    theta: Floats,
-    adjoint: Floats,
-) -> tuple[Floats, Floats]:
-    if isinstance(system, CellSystem):
-        return system.influence(block, theta, adjoint)
-    return system.influence(block, shared_rows(shared, system, block), theta, adjoint)
-
-
-def _errors(
-    baseline: Baseline, block: Episodes, shared: dict[int, FeatureRows]
-) -> tuple[Floats, Floats]:
-    """`V(s_0)` by episode and `delta` by row, by the weights of the episode's own fold."""
-    fold = folds_of(block.key, FOLDS)
-    mine = np.repeat(fold, np.diff(block.first))
-    system, weights = baseline.system, baseline.weights
-    if isinstance(system, CellSystem):
-        first, delta = system.differences(block, weights)
-    else:
-        rows = shared_rows(shared, system, block)
-        first, delta = rows.first @ weights, rows.temporal_difference(weights)
-    return own(first, fold), own(delta, mine)

@@ -282,19 +282,15 @@ class System:
                 values[lane] = start @ solve(A, whole[:, -1]).theta
         return values
 
-    def influence(
-        self, block: Episodes, rows: FeatureRows, theta: Floats, adjoint: Floats
-    ) -> tuple[Floats, Floats]:
-        """`phi_0·theta` and `u·sum_t z_t delta_t` of each episode."""
-        delta = rows.temporal_difference(theta)
-        along = rows.here @ adjoint
+    def moved(self, block: Episodes, along: Floats, delta: Floats) -> Floats:
+        """`u·sum_t z_t delta_t` of each episode, from `along = here @ u` and `delta` of each row."""
         if self.uses_ratios:
             out = np.empty(len(along))
             rho, discount = block.rows.rho, block.rows.discount
             held = self._behind(block, 2)
             _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, held, out)
             along = out
-        return np.asarray(rows.first @ theta), block.sums(along * delta)
+        return block.sums(along * delta)
 
 
 def _solved(A: Floats, b: Floats) -> Solution:

@@ -17,7 +17,7 @@ from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.features.base import Transformer, as_matrix, numbers_in
 
-_BLOCK = 1 << 14  # doubles written at a time: scaled rows and features stay in cache
+_BLOCK = 1 << 16  # doubles written at a time: scaled rows and features stay in cache
 _ENDLESS = float(np.finfo(np.float32).max)  # what 32-bit spaces write for "no bound"
 
 
