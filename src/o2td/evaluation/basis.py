@@ -53,9 +53,12 @@ class FeatureRows:
         _differences(self.here, *ahead, self.reward, right)
         return right
 
-    def temporal_difference(self, theta: Floats) -> Floats:
-        """`r + discount ahead·theta - here·theta`; `theta` may have several columns."""
-        value = self.here @ theta
+    def temporal_difference(self, theta: Floats, value: Floats | None = None) -> Floats:
+        """`r + discount ahead·theta - here·theta`; `theta` may have several columns.
+
+        `value` is `here·theta`, where that is known.
+        """
+        value = self.here @ theta if value is None else value
         delta = np.zeros_like(value)
         delta[:-1] = value[1:]
         delta[self.ends] = 0.0
@@ -111,7 +114,7 @@ class States:
 
     def both(self, block: Episodes) -> tuple[Floats, Floats]:
         """`phi(s)` and `phi(s')`; a successor that is the next row is not computed again."""
-        rows, other = block.rows, self._elsewhere(block)
+        rows, other = block.rows, block.elsewhere
         here = self.phi(rows.input)
         ahead = np.empty_like(here)
         ahead[:-1] = here[1:]
@@ -127,18 +130,10 @@ class States:
     def rows(self, block: Episodes) -> FeatureRows:
         """Rows of a block; what is ahead of a row is read from the next one where it is the same."""
         rows = block.rows
-        here, other = self.phi(rows.input), self._elsewhere(block)
+        here, other = self.phi(rows.input), block.elsewhere
         after = self.phi(rows.next_input[other]) if len(other) else here[:0]
         ahead = (after, other, rows.terminated, rows.discount)
         return FeatureRows(here, here[block.first[:-1]], *ahead, rows.reward)
-
-    def _elsewhere(self, block: Episodes) -> Ints:
-        """Rows that go on where the next row is not."""
-        rows = block.rows
-        equal = rows.next_input[:-1] == rows.input[1:]
-        same = np.zeros(len(rows), dtype=np.bool_)
-        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
-        return np.flatnonzero(~same & ~rows.terminated)
 
 
 class Actions:

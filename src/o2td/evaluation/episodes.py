@@ -58,6 +58,15 @@ class Episodes:
         """Number of the episode of each row, from 0 in the block."""
         return self._unit
 
+    @cached_property
+    def elsewhere(self) -> Ints:
+        """Rows that go on where the next row is not."""
+        rows = self.rows
+        equal = rows.next_input[:-1] == rows.input[1:]
+        same = np.zeros(len(rows), dtype=np.bool_)
+        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
+        return np.flatnonzero(~same & ~rows.terminated)
+
     @property
     def begin(self) -> Bools:
         """Marks of the first row of each episode or piece, where traces begin."""

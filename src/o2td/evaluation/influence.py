@@ -112,13 +112,14 @@ class Sharing:
         weights = [theta for _, theta, _ in self.fits.values()]
         weights += [baseline.weights for baseline in self.baselines.values()]
         both = np.column_stack(weights)
-        first, delta = rows.first @ both, rows.temporal_difference(both)
+        adjoints = [adjoint for _, _, adjoint in self.fits.values()]
+        # One product for all, a column after the other in memory.
+        value = (np.column_stack([both, *adjoints]).T @ rows.here.T).T
+        value, along = value[:, : both.shape[1]], value[:, both.shape[1] :]
+        first, delta = rows.first @ both, rows.temporal_difference(both, value)
         moved: Found = {}
-        if self.fits:
-            along = rows.here @ np.column_stack([adjoint for _, _, adjoint in self.fits.values()])
-            along = np.ascontiguousarray(along.T)
-            for n, (k, (system, _, _)) in enumerate(self.fits.items()):
-                moved[k] = (first[:, n], system.moved(block, along[n], delta[:, n]))
+        for n, (k, (system, _, _)) in enumerate(self.fits.items()):
+            moved[k] = (first[:, n], system.moved(block, along[:, n], delta[:, n]))
         folds = (slice(n, n + FOLDS) for n in range(len(self.fits), both.shape[1], FOLDS))
         errors = {k: (first[:, f], delta[:, f]) for k, f in zip(self.baselines, folds, strict=True)}
         return moved, errors

@@ -7,6 +7,7 @@ Its cost per episode is lanes·d^2, that of the parts themselves rows·d^2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from itertools import pairwise
 from typing import Any
@@ -23,7 +24,7 @@ from o2td.sources.rows import LoneStarts
 FOLDS = 5
 _LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take
 _STACK = 1 << 21  # numbers of episodes' parts stacked at a time
-_ROWS = 1 << 19  # numbers of feature rows held at a time: near the size of a cache
+_ROWS = 1 << 20  # numbers of feature rows held at a time: near the size of a cache
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -171,12 +172,15 @@ class System:
         right = rows.right
         opens = block.opens.astype(np.float64)
         first = rows.first * opens[:, None]
-        np.add.at(self.starts, fold, first)
-        np.add.at(self.opened, fold, opens)
-        if self.lanes is None or counts is None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                for k, part in runs(fold, block.first):
+        alone = self.lanes is None or counts is None
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, low, high in runs(fold):
+                self.starts[k] += first[low:high].sum(axis=0)
+                self.opened[k] += opens[low:high].sum()
+                if alone:
+                    part = slice(block.first[low], block.first[high])
                     self.folds[k] += z[part].T @ right[part]
+        if self.lanes is None or counts is None:
             return
         self.lane_starts += counts.T @ np.column_stack([first, opens])
         self._add_lanes(block, z, right, fold, counts)
@@ -300,13 +304,10 @@ def _solved(A: Floats, b: Floats) -> Solution:
     return conclude(np.full(len(b), np.nan), "overflow", 0, np.inf, np.inf)
 
 
-def runs(fold: Any, first: Any) -> list[tuple[int, slice]]:
-    """Stretches of rows whose episodes have the same fold; few where episodes come sorted by it."""
-    cuts = np.flatnonzero(np.r_[True, fold[1:] != fold[:-1], True])
-    return [
-        (int(fold[low]), slice(int(first[low]), int(first[high])))
-        for low, high in pairwise(cuts.tolist())
-    ]
+def runs(fold: Any) -> Iterator[tuple[int, int, int]]:
+    """Stretches of episodes that have the same fold; few where they come sorted by it."""
+    cuts = [0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]
+    return ((int(fold[low]), low, high) for low, high in pairwise(cuts))
 
 
 def fitting_rows(width: int) -> int:
