@@ -21,6 +21,7 @@ import json
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,10 +34,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.fuzz_targets import Target, targets
+from benchmarks.fuzz_targets import LONG, Target, targets
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 20.0  # seconds of the processor for one call
+AT_WORK = 3.0  # seconds after which a call of a long function has begun to work
 WARM = 300.0  # for all that good calls compile
 MEMORY = 6 << 30  # bytes of addresses that a worker may use
 # -- one call --------------------------------------------------------------------------------------
@@ -59,10 +61,34 @@ class Call(NamedTuple):
         from benchmarks.fuzz_values import plain
 
         function = self.target.make()
-        result = function(
-            *map(plain, self.positional), **{k: plain(one) for k, one in self.keywords.items()}
-        )
-        return use(result)
+        with begun_at_most(self.target.name in LONG):
+            result = function(
+                *map(plain, self.positional), **{k: plain(one) for k, one in self.keywords.items()}
+            )
+            return use(result)
+
+
+class AtWorkError(BaseException):
+    """A long function found nothing wrong and works."""
+
+
+@contextlib.contextmanager
+def begun_at_most(long: bool) -> Iterator[None]:
+    """Interrupt a long function, as a user does, once it works."""
+
+    def stop(*_: Any) -> None:
+        raise AtWorkError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    seconds = AT_WORK if long else 0.0
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again and again: C may lose the first
+    try:
+        yield
+    except AtWorkError:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def use(result: Any) -> Any:
@@ -242,9 +268,10 @@ class Guard:
             given = ["--seed", self.options.seed, "--seconds", left, "--only", self.options.only]
             command = [sys.executable, "-m", "benchmarks.fuzz_calls", *given]
             command += ["--first", first, "--note", note.fileno()]
+            path = os.pathsep.join([str(ROOT), *sys.path])
             process = subprocess.Popen(
                 list(map(str, command)), cwd=self.folder, stdout=said,
-                pass_fds=[note.fileno()], env={**os.environ, "PYTHONPATH": str(ROOT)},
+                pass_fds=[note.fileno()], env={**os.environ, "PYTHONPATH": path},
             )  # fmt: skip
             ended = self.watch(process, note.fileno())
             process.wait()

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 SKLEARN = ("X", "y", "sample_weight")
 
-# Of these classes users call these methods. The others are what the package calls on an algorithm,
-# perhaps of someone else's, with arguments that the package made and checked.
+# Algorithms, perhaps someone else's: users call these methods. The package calls the others with
+# arguments that it made and checked, and those of a plug-in are held by `o2td.checks`.
 FOR_USERS = {
     "Learner": {
         "clone", "fit", "get_params", "learn_one", "load", "partial_fit", "predict", "reset", "save",
@@ -21,25 +21,15 @@ FOR_USERS = {
         "clone", "features", "fit", "get_params", "load", "merge", "next_features", "predict", "reset",
         "save", "set_params", "solve", "update",
     },
-    "Emphasis": set(),
-    "Baseline": set(),
-    "Episodes": set(),
-    "Passes": set(),
-    "Study": set(),
+    # Asked by a source about rows that it has read.
     "BehaviorModel": set(),
-    "LogRows": {"starts"},
-    "ValueModel": {"action_values", "predict", "save"},
-    "Transitions": {"chunks", "concatenate", "from_table", "retargeted", "rows"},
 }  # fmt: skip
-# Made by functions from arguments that these have checked; users call methods of them.
-MADE = {
-    "BehaviorModel", "Estimate", "Evaluation", "Finding", "Learner", "LogRows", "LogSource", "Results",
-    "Solver", "Source", "Transformer", "ValueModel",
-}  # fmt: skip
-# They run for minutes whatever they are given.
-LONG = {"reproduce", "run_studies", "studies", "tune"}
-# Parts of an estimator of one's own: the package hands them what they take.
-PARTS = {"histories"}
+# Bases without an algorithm, abstract but for their name, and what only `evaluate` makes.
+MADE = {"Evaluation", "Learner", "Transformer"}
+# Says by its name that nothing is checked; what it is given is.
+UNCHECKED = {"unchecked"}
+# Work for minutes when nothing is wrong, so they get a few seconds, in which what is wrong is said.
+LONG = {"reproduce", "run_studies", "tune"}
 
 
 class Target(NamedTuple):
@@ -100,7 +90,7 @@ def signature(value: Any) -> inspect.Signature | None:
 def of_function(path: str, value: Any) -> Iterator[Target]:
     name = path.rpartition(".")[2]
     found = signature(value) if callable(value) else None
-    if found is not None and name not in LONG | PARTS:
+    if found is not None:
         yield Target(name, name, path, lambda: value, found)
 
 
@@ -113,7 +103,7 @@ def of_class(path: str, kind: Any) -> Iterator[Target]:
         yield Target(kind.__name__, "", path, lambda: kind, found)
     tables = [FOR_USERS[base.__name__] for base in kind.__mro__ if base.__name__ in FOR_USERS]
     for name, method in inspect.getmembers(kind, callable):
-        if name.startswith("_") or (tables and name not in tables[0]):
+        if name.startswith("_") or name in UNCHECKED or (tables and name not in tables[0]):
             continue
         if not getattr(method, "__module__", "o2td").startswith("o2td"):
             continue

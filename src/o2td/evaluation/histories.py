@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import instance
 from o2td.arrays import Floats, Ints
 from o2td.compiled import njit
 from o2td.evaluation.episodes import Episodes
@@ -31,7 +32,7 @@ def _histories(rho: Any, discount: Any, first: Any, top: float, weight: Any, gon
 
 def histories(block: Episodes) -> tuple[Floats, Floats, Ints]:
     """`w_t` (this row's ratio included), the discount `g_t` of this row's reward, and the step."""
-    rows = block.rows
+    rows = instance("block", block, Episodes, "a block of whole episodes").rows
     weight, gone = np.empty(len(rows)), np.empty(len(rows))
     _histories(rows.rho, rows.discount, block.first, _TOP, weight, gone)
     step = np.arange(len(rows)) - np.repeat(block.first[:-1], np.diff(block.first))

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import real, shown
 from o2td.arrays import Floats, Ints
+from o2td.errors import InputError
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes, Keys
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, across, lone_parts, parts_of
@@ -44,6 +46,9 @@ class Baseline:
     @classmethod
     def of(cls, system: AnySystem, opened: float) -> Baseline:
         """Of a system that has been filled; `opened` is the number of starts."""
+        if not isinstance(system, AnySystem):
+            raise InputError(f"system must be one that a fit has filled, got {shown(system)}")
+        real("opened", opened)
         weights = across(system)
         mean = float((system.fold_starts() * weights.T).sum() / max(opened, 1.0))
         return cls(system.light(), system.lift(weights), mean)

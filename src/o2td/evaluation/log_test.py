@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from o2td.arguments import choice
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST
 
@@ -62,8 +63,7 @@ class Finding:
     biased: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.verdict not in (TRUST, CAUTION, CANNOT):
-            raise ValueError(f"{self.name}: {self.verdict!r} is no verdict")
+        choice("verdict", self.verdict, (TRUST, CAUTION, CANNOT))
 
     @property
     def passed(self) -> bool:

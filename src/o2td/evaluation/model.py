@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive, features
+from o2td.arguments import instance
 from o2td.arrays import Floats, as_array, as_numbers
 from o2td.errors import FormatError, InputError
 from o2td.evaluation.basis import apply
@@ -72,9 +73,10 @@ class ValueModel:
     @classmethod
     def of(cls, theta: Any, features: Any, method: str, source: Source) -> ValueModel:
         """A fit to a source, with the columns that it reads."""
+        instance("source", source, Source, "the source of the fit")
         observed = source.mapped.many("observation")
         names = observed or source.mapped.many("state")
-        weights = np.asarray(theta, dtype=np.float64)
+        weights = as_numbers("theta", theta)
         read = {
             column: coding
             for column, coding in source.codings.items()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from o2td.arguments import instance
 from o2td.errors import InputError, import_extra
 from o2td.experiments.record import RECORD, from_files, read_record
 from o2td.experiments.store import Store
@@ -77,7 +78,7 @@ class Results:
     """
 
     def __init__(self, store: Store, record: dict[str, Any]) -> None:
-        self.path = store.path
+        self.path = instance("store", store, Store, "a Store").path
         self.store = store
         self.record = record
         self._tables: dict[tuple[str, ...], pl.DataFrame] = {}

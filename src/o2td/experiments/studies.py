@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2td._version import __version__
+from o2td.arguments import choice, instance, text
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import FORMAT, Shard
 from o2td.experiments.running import RunReport, run_shards
@@ -118,6 +119,12 @@ def run_studies(
     [0.0, 1.0, 4.0, 9.0]
     >>> folder.cleanup()
     """
+    instance("studies", studies, Mapping, "a mapping of names to a Study each")
+    for name, study in studies.items():
+        text("studies", name)
+        instance(f"studies: {name}", study, Study, "a Study")
+    instance("store", store, Store, "a Store")
+    choice("profile", profile, ("quick", "full"))
     parts = {name: study.shards(name, profile) for name, study in studies.items()}
     work = partial(execute_study, studies)
     options: dict[str, Any] = {"progress": progress, "work": work, "folder": "studies"}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2td.arguments import instance
 from o2td.errors import InputError, import_extra
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import (
@@ -81,6 +82,7 @@ def tune(
     >>> tuned.sensitivity.filter(chosen=True)["parameters"].to_list()
     ['{"step_size":0.1}']
     """
+    instance("spec", spec, Spec, "a Spec; load_spec reads one")
     if spec.tuning is None:
         raise InputError(f"tuning: {spec.name} has no such table; add one with a grid and a seed")
     store, options = Store(out), {"workers": workers, "dask": dask, "progress": progress}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import shown
 from o2td.arrays import Floats, as_array, as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.errors import errors, is_upper
@@ -170,10 +171,12 @@ def sweep(
 def _lanes(learners: Sequence[Learner | Lane]) -> list[Lane]:
     if not isinstance(learners, Sequence) or not learners:
         raise InputError("sweep needs at least one learner, in a list")
-    lanes = [lane if isinstance(lane, Lane) else Lane(lane) for lane in learners]
-    for k, lane in enumerate(lanes):
-        if not isinstance(lane.learner, Learner):
-            raise InputError(f"lane {k} of the sweep is {lane.learner!r}, not a learner")
+    lanes = []
+    for k, one in enumerate(learners):
+        lane = one if isinstance(one, Lane) else Lane(one)
+        if not isinstance(lane.learner, Learner):  # before the next is looked at: a range has many
+            raise InputError(f"lane {k} of the sweep is {shown(lane.learner)}, not a learner")
+        lanes.append(lane)
     return lanes
 
 

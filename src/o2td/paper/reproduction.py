@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from o2td._version import __version__
-from o2td.arguments import whole
+from o2td.arguments import listed, text, whole
 from o2td.atomic import write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.planning import Shard, cells, plan
@@ -127,9 +127,10 @@ def reproduce(
 
 
 def _wanted(figures: Iterable[str] | None) -> list[str]:
-    asked = list(FIGURES if figures is None else figures) or list(FIGURES)
+    asked = list(FIGURES) if figures is None else listed("figures", figures, "names of figures")
+    asked = asked or list(FIGURES)
     for name in asked:
-        if name not in FIGURES:
+        if text("figures", name) not in FIGURES:
             raise InputError(f"figures: no {name!r}, {suggestion(name, FIGURES)}")
     return [name for name in FIGURES if name in asked]
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arrays import Bools, Floats, Ints
+from o2td.arguments import shown
+from o2td.arrays import Bools, Floats, Ints, as_array
 from o2td.errors import InputError
 from o2td.sources.places import Keys
 
@@ -121,9 +122,15 @@ class LogRows:
     def take(self, which: Any) -> LogRows:
         """Rows by slice, mask or number; a slice is a view."""
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
-        picked: dict[str, Any] = {
-            name: None if a is None else a[which] for name, a in arrays.items()
-        }
+        try:
+            which = which if isinstance(which, slice) else as_array("which", which)
+            picked: dict[str, Any] = {
+                name: None if a is None else a[which] for name, a in arrays.items()
+            }
+        except (IndexError, TypeError, ValueError):
+            raise InputError(
+                f"which must be a slice, a mask or numbers of {len(self)} rows, got {shown(which)}"
+            ) from None
         return LogRows(**picked)
 
     @property

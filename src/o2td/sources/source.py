@@ -35,6 +35,7 @@ class Source:
     """
 
     def __init__(self, ratio: Ratio, discount: float | None) -> None:
+        instance("ratio", ratio, Ratio, "the ratios of a log's columns")
         if ratio.mapped.bandit and discount is None:
             discount = 0.0  # nothing follows a decision
         if discount is None and ratio.mapped.one("discount") is None:

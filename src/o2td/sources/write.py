@@ -39,9 +39,13 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
         raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder; make it first")
-    if not isinstance(chunks, (Source, Iterable)):
-        raise InputError(f"chunks must be a source, or chunks of one; got {shown(chunks)}")
-    tables = map(_table, chunks.chunks() if isinstance(chunks, Source) else chunks)
+    try:
+        given = iter(chunks.chunks() if isinstance(chunks, Source) else chunks)
+    except TypeError:  # no list, or an array without dimensions
+        raise InputError(
+            f"chunks must be a source, or chunks of one; got {shown(chunks)}"
+        ) from None
+    tables = map(_table, given)
     first = next(tables, None)
     if first is None:
         raise InputError(f"{target}: there are no rows to write")
