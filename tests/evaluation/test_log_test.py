@@ -61,5 +61,5 @@ def test_a_test_collects_in_passes_and_speaks_in_the_answer(rich: None, walk: An
 
 
 def test_a_finding_needs_a_word_that_is_known() -> None:
-    with pytest.raises(ValueError, match="one of .trust., .caution., .cannot answer."):
+    with pytest.raises(ValueError, match=r"one of .trust., .caution., .cannot answer."):
         Finding("rich", 1.0, "perhaps", "rewards are small")
