@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2td._version import __version__
-from o2td.arguments import choice, instance, text
+from o2td.arguments import choice, instance, shown, text
+from o2td.errors import InputError
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import FORMAT, Shard
 from o2td.experiments.running import RunReport, run_shards
@@ -119,7 +120,10 @@ def run_studies(
     [0.0, 1.0, 4.0, 9.0]
     >>> folder.cleanup()
     """
-    instance("studies", studies, Mapping, "a mapping of names to a Study each")
+    if not isinstance(studies, Mapping):
+        raise InputError(
+            f"studies must be a mapping of names to a Study each, got {shown(studies)}"
+        )
     for name, study in studies.items():
         text("studies", name)
         instance(f"studies: {name}", study, Study, "a Study")
