@@ -26,7 +26,7 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 
-PURPOSES = ("settle", "report")
+PURPOSES = ("settle", "report", "again")  # the last was drawn after a report had been looked at
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"

@@ -1,4 +1,4 @@
-"""Thirty-one ordinary defects of logs, each a change to a sound log or to how it was made.
+"""Thirty-two ordinary defects of logs, each a change to a sound log or to how it was made.
 
 A defect takes a random generator and returns the log as somebody would hand it over, the discount
 and the truth that its owner asks for. Those of `UNSEEN` leave no trace in the log: no test can find
@@ -22,6 +22,7 @@ DEFECTS: dict[str, Defect] = {}
 UNSEEN = (
     *("worst tenth missing", "better half kept", "confounded"),
     *("ratios of a consistently wrong action", "rows missing in the middle"),
+    *("rare large costs that the log never met",),
 )
 
 
@@ -51,11 +52,6 @@ def edited(change: Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]) 
         return change(log, rng), task.discount, task.value()
 
     return make
-
-
-def returns(log: pd.DataFrame) -> pd.Series:
-    """Undiscounted return of each episode."""
-    return log.groupby("episode").reward.sum()
 
 
 def kept(log: pd.DataFrame, episodes: Any) -> pd.DataFrame:
@@ -133,18 +129,19 @@ def _wrong_action(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]
 # -- what is missing -------------------------------------------------------------------------------
 
 
-@defect("worst tenth missing")
-def _worst(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    log, task = sound(rng)
-    total = returns(log)
-    return kept(log, total.index[total > total.quantile(0.1)]), task.discount, task.value()
+def _selected(share: float) -> Defect:
+    """Only episodes whose return is above this quantile."""
+
+    def make(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
+        log, task = sound(rng, EPISODES if share < 0.5 else 2 * EPISODES)
+        total = log.groupby("episode").reward.sum()
+        return kept(log, total.index[total > total.quantile(share)]), task.discount, task.value()
+
+    return make
 
 
-@defect("better half kept")
-def _better(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    log, task = sound(rng, 2 * EPISODES)
-    total = returns(log)
-    return kept(log, total.index[total > total.median()]), task.discount, task.value()
+DEFECTS["worst tenth missing"] = _selected(0.1)
+DEFECTS["better half kept"] = _selected(0.5)
 
 
 @defect("long episodes missing")
@@ -290,25 +287,20 @@ def _twice(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
     return pd.concat([log, again], ignore_index=True), task.discount, task.value()
 
 
-def _users(rng: np.random.Generator, named: bool) -> tuple[pd.DataFrame, float, float]:
+def _users(named: bool) -> Defect:
     """Twenty users with twenty episodes each, whose rewards differ by who they are."""
-    log, task = sound(rng)
-    user = log.episode // 20
-    shift = rng.normal(size=20)
-    log["reward"] = log.reward + shift[user]
-    if named:
-        log["user"] = user
-    return log, task.discount, task.value()
+
+    def make(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
+        log, task = sound(rng)
+        user = log.episode // 20
+        log = put(log, reward=log.reward + rng.normal(size=20)[user])
+        return put(log, user=user) if named else log, task.discount, task.value()
+
+    return make
 
 
-@defect("twenty users, unnamed")
-def _unnamed(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    return _users(rng, named=False)
-
-
-@defect("twenty users, named")
-def _named(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    return _users(rng, named=True)
+DEFECTS["twenty users, unnamed"] = _users(named=False)
+DEFECTS["twenty users, named"] = _users(named=True)
 
 
 # -- probabilities ---------------------------------------------------------------------------------
@@ -334,9 +326,7 @@ def _rounded(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
 def _clipped(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
     log, task = sound(rng)
     log["rho"] = np.minimum(log.target_prob / log.behavior_prob, 1.5)
-    gone = [
-        name for name in log.columns if name.startswith("target_prob") or name == "behavior_prob"
-    ]
+    gone = [name for name in log.columns if "_prob" in name]
     return log.drop(columns=gone), task.discount, task.value()
 
 
@@ -389,13 +379,22 @@ def _heavy(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
     return put(log, reward=log.reward + extra), task.discount, task.value()
 
 
-@defect("rare large costs of the target's actions")
-def _rare(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    """One step in a thousand costs 200, where the target goes and the behaviour seldom does."""
-    log, task = sound(rng)
-    liked = task.target > 1.5 * task.behavior
-    chance = 0.001
-    hit = liked[log.state, log.action] & (rng.random(len(log)) < chance)
-    cost = np.where(liked, -200.0 * chance, 0.0)
-    mean = replace(task, reward=task.reward + cost[:, :, None])
-    return put(log, reward=log.reward - 200.0 * hit), task.discount, mean.value()
+def _rare(met: bool) -> Defect:
+    """One step in a thousand costs 200, where the target goes; the log has met it, or never did."""
+
+    def make(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
+        log, task = sound(rng)
+        liked, chance = task.target > 1.5 * task.behavior, 0.001
+        could = liked[log.state, log.action]
+        hit = np.zeros(len(log), dtype=bool)
+        while met and could.any() and not hit.any():
+            hit = could & (rng.random(len(log)) < chance)
+        cost = np.where(liked, -200.0 * chance, 0.0)
+        mean = replace(task, reward=task.reward + cost[:, :, None])
+        return put(log, reward=log.reward - 200.0 * hit), task.discount, mean.value()
+
+    return make
+
+
+DEFECTS["rare large costs of the target's actions"] = _rare(met=True)
+DEFECTS["rare large costs that the log never met"] = _rare(met=False)

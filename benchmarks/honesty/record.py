@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.honesty.cells import CELLS, COMPLETE, RANDOM
+from benchmarks.honesty.cells import CELLS, COMPLETE, PURPOSES, RANDOM
 from benchmarks.honesty.defects import UNSEEN
 from benchmarks.honesty.run import read
 
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("answers", type=Path)
     parser.add_argument("--before", type=Path, help="answers of an earlier version, beside them")
     given = parser.parse_args()
-    reported = [row for row in read(given.answers) if row["purpose"] == "report"]
+    reported = [row for row in read(given.answers) if row["purpose"] == PURPOSES[-1]]
     before = read(given.before) if given.before else []
     KEPT.write_text(json.dumps(record(reported, before), indent=1) + "\n", encoding="utf-8")
 

@@ -49,7 +49,7 @@ def wanted(cell: Cell, given: argparse.Namespace) -> bool:
     """Whether this cell belongs to the run."""
     if cell.kind == CONTINUOUS and not given.continuous:
         return False
-    return cell.settles or given.purpose == "report"
+    return cell.settles or given.purpose != "settle"
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -60,10 +60,14 @@ class Fitting:
     def want(self, system: AnySystem) -> AnySystem:
         """Fit this one, too; systems of one basis stand together."""
         whole = system.whole
-        if not any(whole is one for one in self.systems):
+        if not self.has(whole):
             alike = [k for k, one in enumerate(self.systems) if one.basis is whole.basis]
             self.systems.insert(alike[-1] + 1 if alike else len(self.systems), whole)
         return system
+
+    def has(self, system: AnySystem) -> bool:
+        """Whether somebody wants this one."""
+        return any(system.whole is one for one in self.systems)
 
     def add(self, block: Episodes) -> None:
         """Take in episodes."""

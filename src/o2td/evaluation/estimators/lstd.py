@@ -57,6 +57,8 @@ class LSTDEstimator(FitEstimator):
     def _corrections(self, study: Study) -> dict[int, int]:
         """Columns of corrections, by the number of steps that histories reach."""
         size, influences = study.weighed.horizon.effective_size, study.influences
+        if not study.fitting.has(study.corrected):  # nobody else asked for action values
+            return {}
         least = {max(_REACH * study.survey.episodes, 1.0)}
         if study.choice.exact:
             least.add(_FEW)

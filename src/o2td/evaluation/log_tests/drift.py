@@ -2,7 +2,8 @@
 
 Rewards, next states and ends given state and action, and start states, against the place of the
 episode in the log: a trend, and the middle against the ends. Sums are by episode, which are
-independent of each other.
+independent of each other. Where states recur, trends of the next states of each state and action are
+summed up too, by their squares: they may cancel in sums over all of them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import clustered
-from o2td.evaluation.log_tests.seen import Seen, marks, seen
+from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, clustered, stratum_of
+from o2td.evaluation.log_tests.seen import Seen, marks, seen, without_means
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Drift"]
 
 _LEAST = 30  # episodes
+_OFTEN = 8  # times that a next state is arrived at, below which it is one of the rare ones
 
 
 class Drift(LogTest):
@@ -45,7 +47,17 @@ class Drift(LogTest):
         place = np.linspace(-1.0, 1.0, view.count)
         x = np.column_stack([place, place**2 - (place**2).mean()])
         found = clustered(x, y)
-        if not found.alarming:
+        apart = _by_pair(view, place)
+        if 2.0 * apart < ALARM <= 2.0 * found.chance:
+            return Finding(
+                self.name,
+                apart,
+                CAUTION,
+                f"where states and actions lead changes along the log (chance {apart:.1g}): the answer"
+                " is about a mixture of then and now",
+                "evaluate the latest episodes alone",
+            )
+        if 2.0 * found.chance >= ALARM:
             return Finding(self.name, found.chance, TRUST, "nothing changes along the log")
         return Finding(
             self.name,
@@ -78,3 +90,32 @@ def _effects(view: Seen) -> tuple[Floats, list[str]]:
     else:
         starts = np.asarray(rows.input, dtype=np.float64)[begin].reshape(view.count, -1)
     return np.column_stack([each, starts]), names + ["start states"] * starts.shape[1]
+
+
+def _by_pair(view: Seen, place: Floats) -> float:
+    """Chance of the trends of next states, state by state and action by action, all together.
+
+    In each pair with `U_j = sum x~ 1(s' = j)`, x~ the place about its mean there, `sum_j U_j^2 / p_j`
+    over `sum x~^2 / (n - 1) n` is chi-square with one degree less than there are next states. Rare ones
+    count as one.
+    """
+    if not view.exact:
+        return 1.0
+    pair, ahead = view.pair, np.where(view.rows.terminated, view.states, view.ahead)
+    cell = stratum_of(pair, ahead)
+    rare = np.bincount(cell)[cell] < _OFTEN
+    cell = stratum_of(pair, np.where(rare, view.states + 1, ahead))
+    count, size = np.bincount(cell), np.bincount(pair)
+    owner = np.zeros(len(count), dtype=np.int64)
+    owner[cell] = pair
+    x = without_means(place[view.unit][:, None], pair)[:, 0]
+    square = np.bincount(pair, x * x)
+    fine = (count >= _OFTEN) & (size[owner] > count) & (square[owner] > 0.0)
+    if not fine.any():
+        return 1.0
+    sums = np.bincount(cell, x)[fine]
+    own = owner[fine]
+    each = sums**2 * (size[own] - 1.0) / (count[fine] * square[own])
+    cells = np.bincount(owner, minlength=len(size))
+    freedom = float(((cells[own] - 1.0) / cells[own]).sum())
+    return chi_square_chance(float(each.sum()), freedom)

@@ -2,7 +2,8 @@
 
 The target is followed through the transitions of the log, state by state. Where it takes an action that
 was never tried there, nothing is known about what follows: that share of its visits, and of all
-that would come after, is the figure. Without the target's probabilities of all actions their sum is
+that would come after, is the figure. An action that the target itself would not have tried in so few
+rows counts less by that chance. Without the target's probabilities of all actions their sum is
 what the ratios average to in that state.
 """
 
@@ -70,7 +71,9 @@ def _known(view: Seen) -> Floats | None:
         if action.max() >= probs.shape[1]:
             return None
         tried[view.state, action] = True
-        inside = np.where(tried[view.state], probs, 0.0).sum(axis=1)
+        # What as many rows of the target's own would also have missed is chance, which intervals hold.
+        missed = (1.0 - np.clip(probs, 0.0, 1.0)) ** count[view.state][:, None]
+        inside = (probs * np.where(tried[view.state], 1.0, missed)).sum(axis=1)
         return np.asarray(np.bincount(view.state, inside, minlength=size) / np.maximum(count, 1))
     mean = np.bincount(view.state, rows.rho, minlength=size) / np.maximum(count, 1)
     square = np.bincount(view.state, rows.rho**2, minlength=size) / np.maximum(count, 1)
