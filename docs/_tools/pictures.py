@@ -333,8 +333,8 @@ def paper_figure(number: str, data: dict[str, Any]) -> Any:
             )
             line = _as_line(look(name), mark=number == "2")
             axes.plot(curve["step"], mean, ms=4, **line, label=shown_in_paper(name))
-            # An interval around a small mean may reach zero, which a log axis cannot show.
-            floor = np.maximum(low, mean / 4)
+            # An interval may reach zero, which a log axis cannot show: there it is mirrored.
+            floor = np.maximum(low, mean * (mean / high))
             axes.fill_between(curve["step"], floor, high, color=line["color"], alpha=0.15, lw=0)
         axes.set_yscale("log")
         axes.set_ylabel(metric.upper())
@@ -448,4 +448,19 @@ def read_me_picture(data: dict[str, Any]) -> Path:
         draw_nearness(right, rows, _order(rows), set())
         right.set_title(f"limits on {data['nearness']['TD']['n']} random problems")
         figure.savefig(path, dpi=170, facecolor="white", metadata={"Software": None})
+    darkened(path)
     return path
+
+
+def darkened(path: Path) -> Path:
+    """The picture for dark pages: light on dark, hues kept, as assets/book.css does in the site."""
+    from matplotlib import image
+
+    light = image.imread(path)[..., :3]
+    inverted = 0.9 - 0.8 * light
+    # A turn of all hues by 180 degrees, as the filter of style sheets defines it.
+    grey = np.array([0.213, 0.715, 0.072])
+    turned = np.clip(2.0 * (inverted @ grey)[..., None] - inverted, 0.0, 1.0)
+    dark = path.with_name(f"{path.stem}-dark.png")
+    image.imsave(dark, turned, metadata={"Software": None})
+    return dark

@@ -87,7 +87,8 @@ def leaderboard(results: Results, folder: Folder) -> Section:
     polars = import_extra("polars", extra="experiments")
     found = standings(results)
     rows = relative(found)
-    finite = {m: {d: v for d, v in row.items() if np.isfinite(v)} for m, row in rows.items()}
+    order = sorted(rows, key=lambda m: (-len(rows[m]), float(np.mean(np.log([*rows[m].values()])))))
+    finite = {m: {d: v for d, v in rows[m].items() if np.isfinite(v)} for m in order}
     picture = draw_dots(
         folder,
         "leaderboard",
@@ -114,7 +115,6 @@ def leaderboard(results: Results, folder: Folder) -> Section:
         ),
         "leaderboard",
     )
-    order = sorted(rows, key=lambda m: (-len(rows[m]), float(np.mean(np.log([*rows[m].values()])))))
     body = [[pretty(m), _score(rows[m]), *(_cell(found[d].get(m)) for d in found)] for m in order]
     known = truth_errors(results)
     if known:

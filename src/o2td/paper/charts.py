@@ -100,7 +100,7 @@ def draw_lambda(
 def draw_shares(
     folder: Folder, name: str, title: str, groups: Mapping[str, Mapping[str, Interval]]
 ) -> bytes:
-    """Shares with intervals, one row a method, one marker a group."""
+    """Shares with intervals, one row per method, one marker per group."""
     methods = list(dict.fromkeys(method for group in groups.values() for method in group))
     worst = {m: max(g[m].value for g in groups.values() if m in g) for m in methods}
     order = sorted(methods, key=lambda method: worst[method])
@@ -143,9 +143,9 @@ def draw_shares(
 def draw_dots(
     folder: Folder, name: str, title: str, x: str, rows: Mapping[str, Mapping[str, float]]
 ) -> bytes:
-    """One row a method, one marker a domain, at the error over that domain's least."""
+    """One row per method in the order given, one marker per domain, at the error over the least."""
     domains = list(dict.fromkeys(domain for row in rows.values() for domain in row))
-    order = sorted(rows, key=lambda method: float(np.mean(np.log(list(rows[method].values())))))
+    order = list(rows)
     finite = [v for row in rows.values() for v in row.values() if np.isfinite(v)]
     top = min(100.0, max(finite) * 1.3)
     made = figure(WIDTH, 1.2 + 0.2 * len(order))
@@ -221,7 +221,7 @@ def _space(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Flo
     """The weighted space turned so that the plane lies flat and V stands straight above v*."""
     grid = _grid(holder)
     space: Any = holder.add_subplot(grid[0, 0], projection="3d")
-    tidy(space, title="Every method projects V onto the plane span Φ")
+    tidy(space, title="Every method projects V onto span Φ (one scale)")
     value, best = points["V"], points["v* (best)"]
     landed = {method: point for method, point in points.items() if method != "V"}
     root = np.sqrt(visits)
@@ -234,8 +234,10 @@ def _space(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Flo
         return np.asarray(frame.T @ (root * (point - best)))
 
     spots = {method: place(point) for method, point in landed.items()}
-    reach = 1.2 * max(float(np.abs(spot[:2]).max()) for spot in spots.values())
-    x, y = np.meshgrid([-reach, reach], [-reach, reach])
+    plan = np.array([spot[:2] for spot in spots.values()])
+    room = 0.15 * float(np.ptp(plan, axis=0).max())
+    (left, near), (right, far) = plan.min(axis=0) - room, plan.max(axis=0) + room
+    x, y = np.meshgrid([left, right], [near, far])
     space.plot_surface(x, y, np.zeros_like(x), color="#cfdfec", alpha=0.6, shade=False)
     top = place(value)
     for method, spot in spots.items():
@@ -244,15 +246,15 @@ def _space(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Flo
         space.plot(*spot[:, None], color=style.colour, marker=style.marker, markersize=8)
     space.plot(*top[:, None], color="#000000", marker="*", markersize=12)
     space.text(0.0, 0.0, 1.12 * least, "V", fontsize=12, fontweight="bold", ha="center")
-    space.text(-reach, -reach, 0.02 * least, "span Φ", fontsize=9, color="#3d5a73")
-    space.set_xlim(-reach, reach)
-    space.set_ylim(-reach, reach)
+    space.text(left, near, 0.02 * least, "span Φ", fontsize=9, color="#3d5a73")
+    space.set_xlim(left, right)
+    space.set_ylim(near, far)
     space.set_zlim(0.0, 1.3 * least)
-    space.set_box_aspect((1.0, 1.0, 0.6), zoom=1.02)
+    # One scale for all three axes: a slant of 76 degrees must look like one.
+    space.set_box_aspect((right - left, far - near, 1.3 * least), zoom=1.1)
     space.view_init(elev=24.0, azim=-62.0)
     space.set_xlabel("first direction", labelpad=-4)
     space.set_ylabel("second direction", labelpad=-4)
-    space.set_zlabel("distance from the plane", labelpad=-4)
     space.tick_params(labelsize=7, pad=-2)
     for axis in (space.xaxis, space.yaxis, space.zaxis):
         axis.set_major_locator(import_extra("matplotlib.ticker", "plot").MaxNLocator(5))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from o2td.errors import import_extra
 from o2td.experiments.loading import Results
 from o2td.report.curves import METRICS, Panel, draw_columns, final_rows
 from o2td.report.drawing import Folder
 from o2td.report.page import Badge, Cell, Columns, Details, Picture, Section, Table, Text
-from o2td.report.statistics import Interval, mean, number, percent
+from o2td.report.ranking import without
+from o2td.report.statistics import Interval, mean, median, number, percent
 from o2td.report.style import pretty
 from o2td.report.truth import sentence
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = ["discounts", "published", "rooms", "variance"]
+
+_LEFT_OUT = ("ETD beta 0.5",)  # of a picture that would be crowded
 
 COLLISION = {"TD": 0.326, "ETD": 0.125, "GTD2": 0.343, "TD lambda 0.9": 0.108}
 LIMITS = {
@@ -41,21 +49,21 @@ def variance(results: Results, folder: Folder) -> Section:
         ("more-variance-batch", "shown", "Batch", "n"),
     ):
         if results.has(name):
-            table = results.curves(name, way)
-            panels.append(Panel(title, table, x))
-            folder.table(table, name)
+            table = _medians(results.runs(name, way))
+            panels.append(Panel(title, without(table, _LEFT_OUT), x))
+            folder.table(results.curves(name, way), name)
             numbers.append(folder.files(name, "csv"))
             columns = ["method", "step sizes", METRICS["rmse"], "diverged runs"]
-            tables.append(
-                Table(columns, final_rows(panels[-1]), f"{title}: error at the end", columns[2:])
-            )
+            ends = final_rows(Panel(title, results.curves(name, way), x))
+            tables.append(Table(columns, ends, f"{title}: mean error at the end", columns[2:]))
     pictures = draw_columns(folder, "variance", panels, log_x=True)
     about = results.about("more-variance")
     return Section("variance", "Bias against variance").add(
         Text(
-            f"Garnets whose policies really differ, one a run, {about['runs']} runs. A method with a"
+            f"Garnets whose policies really differ, one per run, {about['runs']} runs. A method with a"
             " good limit may need many rows to come near it; learners are tuned for their error at"
-            " the end."
+            " the end. Curves are medians over runs with 95 % intervals, because one bad run can"
+            " dominate a mean; the numbers below are means, and include ETD(β = 0.5)."
         ),
         Columns(
             [
@@ -70,6 +78,29 @@ def variance(results: Results, folder: Folder) -> Section:
         ),
         Details("Numbers", tables),
     )
+
+
+def _medians(runs: pl.DataFrame) -> pl.DataFrame:
+    """Medians over runs at every recorded step, in the columns of means."""
+    polars = import_extra("polars", extra="experiments")
+    keys = ["algorithm", "parameters", "metric", "step"]
+    rows = []
+    for key, own in runs.group_by(keys, maintain_order=True):
+        found = median(own["value"].fill_nan(float("inf")).fill_null(float("inf")).to_numpy())
+        gone = own["diverged"].drop_nulls()
+        rows.append(
+            {
+                **dict(zip(keys, key, strict=True)),
+                "runs": len(own),
+                "mean": found.value,
+                "low": found.low,
+                "high": found.high,
+                "diverged_runs": len(gone),
+                "first_diverged": gone.min() if len(gone) else None,
+            }
+        )
+    made: pl.DataFrame = polars.DataFrame(rows)
+    return made
 
 
 def published(results: Results, folder: Folder) -> Section:

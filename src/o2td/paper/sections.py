@@ -189,7 +189,10 @@ PRINTED = Wording(
     short="printed",
     settings="step sizes",
     every=False,
-    leave_out=("GTD", "TDC", "HTD", "GTD2MP", "TDCMP", "VTrace(0.9)", "TreeBackup(0.9)", "ABTD"),
+    leave_out=(
+        *("GTD", "TDC", "HTD", "GTD2MP", "TDCMP"),
+        *("VTrace(0.9)", "TreeBackup(0.9)", "ABTD", "ETD(0.9)"),
+    ),
     parameters=("step_size",),
     notes="Where step sizes come from",
     best_first=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ METRICS = {
     "theta_max": "‖θ−θ*‖∞",
 }
 _LONG = 34  # letters above which a legend has one column
+_COVERED = 0.01  # curves nearer than this everywhere are one line to the eye
 
 
 class Panel:
@@ -54,14 +56,32 @@ class Panel:
         return [(row[0], row[1]) for row in keys.iter_rows()]
 
     def label(self, algorithm: str, parameters: str) -> str:
-        """Name, settings, and what became of diverged runs."""
+        """Name, settings, a curve that lies over it, and what became of diverged runs."""
         sizes = settings(parameters, self.every)
         text = pretty(algorithm) + (f", {sizes}" if sizes else "")
+        if above := self.hidden.get((algorithm, parameters)):
+            text += f" (under {pretty(above)})"
         rows = self.table.filter(algorithm=algorithm, parameters=parameters)
         if "diverged_runs" in rows.columns and rows["diverged_runs"][0]:
             runs, first = rows["diverged_runs"][0], rows["first_diverged"][0]
             text += f" ({runs} of {rows['runs'][0]} runs diverged, first at {first})"
         return text
+
+    @cached_property
+    def hidden(self) -> dict[tuple[str, str], str]:
+        """Curves that another one, drawn later, covers everywhere: which algorithm does."""
+        lines = self.lines()
+        means = [
+            self.table.filter(algorithm=a, parameters=p).sort("metric", "step")["mean"].to_numpy()
+            for a, p in lines
+        ]
+        found = {}
+        for k, line in enumerate(lines):
+            for j in range(k + 1, len(lines)):
+                same = len(means[k]) == len(means[j]) > 1
+                if same and np.allclose(means[k], means[j], rtol=_COVERED, equal_nan=True):
+                    found[line] = lines[j][0]
+        return found
 
     def noise(self, metric: str) -> float | None:
         """The standard error of the true values behind a metric; None where they are exact."""
@@ -167,7 +187,13 @@ def _band(axes: Axes, size: float, low: float) -> None:
     """What lies below the standard error of the true values cannot be judged: shade it."""
     label = f"standard error of V, {number(size)}"
     if size <= low:
-        axes.plot([], [], linestyle="none", label=f"{label} (below)")
+        axes.annotate(
+            f"{label}: below the axis",
+            (0.01, 0.02),
+            xycoords="axes fraction",
+            fontsize=7,
+            color="#5a626b",
+        )
         return
     shade: dict[str, Any] = {
         "facecolor": "#f2f2f2",
@@ -202,10 +228,12 @@ def _line(
         markevery=(position * max(1, len(x) // 40) % every, every),
         label=panel.label(*line),
     )
-    floor = axes.get_ylim()[0] if len(x) == 0 else np.nanmin(mean) * 1e-3 if len(mean) else 0.0
+    # An interval may reach zero, which a log axis cannot show: there it is mirrored at the mean.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mirrored = mean * (mean / high)
     axes.fill_between(
         x,
-        np.fmax(low, floor),
+        np.fmax(low, mirrored),
         high,
         where=mean <= most,
         color=style.colour,

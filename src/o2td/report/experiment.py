@@ -188,7 +188,8 @@ def how(about: dict[str, Any]) -> str:
     tuned = f", tuned on seed {about['tuning_seed']}" if about["sensitivity"] else ""
     return (
         f"{about['runs']} runs of {about['steps']} steps, seed {about['seed']}{tuned}; bands and"
-        " brackets are 95 % intervals over runs."
+        " brackets are 95 % intervals over runs, bands mirrored at the mean where they would reach"
+        " zero."
     )
 
 

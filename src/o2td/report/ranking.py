@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CROWDED", "best", "ends", "ranked", "several", "shares", "without"]
 
-CROWDED = 11  # lines that one picture can show
+CROWDED = 8  # lines that one panel can show
 
 
 def shares(count: int) -> Iterator[tuple[int, int]]:
-    """Ranges of about equal length, none longer than a picture can show.
+    """Ranges of about equal length, none longer than a panel can show.
 
     >>> list(shares(13))
     [(0, 7), (7, 13)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from o2td.report.curves import METRICS
 from o2td.report.drawing import WIDTH, figure, log_ticks, tidy
+from o2td.report.ranking import shares
 from o2td.report.style import looks, pretty, setting, symbol
 
 if TYPE_CHECKING:
@@ -40,27 +41,45 @@ def varied(table: pl.DataFrame) -> list[str]:
 def sensitivity_figure(panels: Sequence[tuple[str, pl.DataFrame, str]]) -> Figure:
     """Titles, tables of scores and the parameter of each, side by side.
 
-    A line is a method, its other parameters at their best.
+    A line is a method, its other parameters at their best. Where a panel would be crowded its
+    methods are shared among several with the same axis.
     """
     found = [
-        {
-            name: own
-            for name in table["algorithm"].unique(maintain_order=True).to_list()
-            if len(own := best_by(table.filter(algorithm=name), parameter)) > least
-        }
-        for _, table, parameter in panels
-        for least in [0 if parameter == "step_size" else 1]
+        (panel, lines, _limits(_lines(*panel[1:])))
+        for panel in panels
+        for lines in _shared(_lines(*panel[1:]))
     ]
-    rows = float(np.ceil(max(len(lines) for lines in found) / 2))
-    made = figure(WIDTH * len(panels), 4.2 + 0.19 * rows)
-    parts: Any = made.subfigures(1, len(panels), squeeze=False, wspace=0.03)
-    for holder, panel, lines in zip(parts[0], panels, found, strict=True):
-        _panel(holder, *panel, lines, 0.19 * rows)
+    rows = float(np.ceil(max(len(lines) for _, lines, _ in found) / 2))
+    made = figure(WIDTH * len(found), 4.2 + 0.19 * rows)
+    parts: Any = made.subfigures(1, len(found), squeeze=False, wspace=0.03)
+    for holder, (panel, lines, limits) in zip(parts[0], found, strict=True):
+        _panel(holder, *panel, lines, limits, 0.19 * rows)
     return made
 
 
+def _lines(table: pl.DataFrame, parameter: str) -> Lines:
+    least = 0 if parameter == "step_size" else 1
+    return {
+        name: own
+        for name in table["algorithm"].unique(maintain_order=True).to_list()
+        if len(own := best_by(table.filter(algorithm=name), parameter)) > least
+    }
+
+
+def _shared(lines: Lines) -> list[Lines]:
+    """The lines of each panel."""
+    names = list(lines)
+    return [{name: lines[name] for name in names[first:last]} for first, last in shares(len(names))]
+
+
 def _panel(
-    holder: Any, title: str, table: pl.DataFrame, parameter: str, lines: Lines, height: float
+    holder: Any,
+    title: str,
+    table: pl.DataFrame,
+    parameter: str,
+    lines: Lines,
+    limits: tuple[float, float] | None,
+    height: float,
 ) -> None:
     grid = holder.add_gridspec(3, 1, height_ratios=[0.9, 2.6, height])
     share: Axes = holder.add_subplot(grid[0, 0])
@@ -79,6 +98,9 @@ def _panel(
         log_ticks(error.xaxis, values[0], values[-1])
     error.set_yscale("log")
     _draw(share, error, lines)
+    if limits is not None:
+        error.set_ylim(*limits)
+        log_ticks(error.yaxis, *limits)
     legend: Axes = holder.add_subplot(grid[2, 0])
     legend.axis("off")
     legend.legend(
@@ -92,9 +114,8 @@ def _panel(
 
 
 def _draw(share: Axes, error: Axes, lines: Lines) -> None:
-    """Draw every method's line and choose the axis: what runs away leaves the view."""
+    """Draw every method's line."""
     styles = looks(lines)
-    seen, firsts = [], []
     for algorithm, own in lines.items():
         style = styles[algorithm]
         line: dict[str, Any] = {
@@ -102,16 +123,23 @@ def _draw(share: Axes, error: Axes, lines: Lines) -> None:
             "linestyle": style.dash,
             "marker": style.marker,
         }
-        good = [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own.values()]
         share.plot([*own], [row["diverged_share"] for row in own.values()], **line)
-        error.plot([*own], good, label=pretty(algorithm), **line)
-        finite = [value for value in good if np.isfinite(value)]
-        seen += finite
-        firsts += finite[:1]
-    if seen and min(seen) > 0:
-        low, high = min(seen) / 1.3, 1.3 * min(max(seen), 10.0 * float(np.median(firsts)))
-        error.set_ylim(low, high)
-        log_ticks(error.yaxis, low, high)
+        error.plot([*own], _errors(own), label=pretty(algorithm), **line)
+
+
+def _errors(own: dict[float, dict[str, Any]]) -> list[float]:
+    """The error at every value; none where a run diverged."""
+    return [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own.values()]
+
+
+def _limits(lines: Lines) -> tuple[float, float] | None:
+    """The axis of the error: what runs away leaves the view."""
+    finite = [[v for v in _errors(own) if np.isfinite(v)] for own in lines.values()]
+    seen = [value for own in finite for value in own]
+    if not seen or min(seen) <= 0:
+        return None
+    first = float(np.median([own[0] for own in finite if own]))
+    return min(seen) / 1.3, 1.3 * min(max(seen), 10.0 * first)
 
 
 def _logarithmic(values: Sequence[float]) -> bool:
