@@ -5,6 +5,11 @@
 Cart-pole (300 episodes), 10,000 rows with 6 to 40 columns of observations, a million rows of 6. Each
 is evaluated in a process of its own, with one thread for linear algebra; the first evaluation of a
 small log compiles what is compiled and is not counted. Prints one JSON object a line.
+
+    python -m benchmarks.evaluate_speed --memory
+
+Peak memory of evaluating a parquet file of 1, 2 and 4 million rows, and what share of a core it kept
+busy: processor time over time, with threads as they are by default.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +29,7 @@ import numpy as np
 import pandas as pd
 
 COLUMNS = (6, 8, 10, 11, 12, 14, 16, 20, 40)
+MILLIONS = (1, 2, 4)
 LIMITS = {"cart-pole": 10.0, "a million rows": 25.0}  # seconds; others 5
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -84,20 +91,65 @@ def measure(case: str) -> dict[str, Any]:
     }
 
 
+def write_file(file: Path, rows: int) -> None:
+    """A parquet file of points that drift, 250,000 rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size, writer = 250_000, None
+    for k in range(rows // size):
+        part = drifting(size, 6, seed=k)
+        part["episode"] += k * (size // 50)
+        table = pa.Table.from_pandas(part, preserve_index=False)
+        writer = writer or pq.ParquetWriter(file, table.schema, write_page_checksum=True)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def memory(file: Path) -> dict[str, Any]:
+    """In this process: peak memory of evaluating a file, and processor time over time."""
+    from o2td import evaluation
+
+    cpu, clock = time.process_time(), time.perf_counter()
+    answer = evaluation.evaluate(file, 0.95)
+    used = time.process_time() - cpu
+    return {
+        "rows": answer.diagnostics["rows"],
+        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "seconds": round(used, 1),
+        "cores": round(used / (time.perf_counter() - clock), 2),
+    }
+
+
+def memories() -> None:
+    """Print the peaks of growing files, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        for millions in MILLIONS:
+            file = Path(folder) / "log.parquet"
+            for part in (["--write", str(millions * 1_000_000)], ["--file"]):
+                done = _run([*part, str(file)], ROOT / "src")
+            print(done.stdout.splitlines()[-1], flush=True)
+
+
+def _run(options: list[str], source: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """This module in a process of its own, with the package in `source`."""
+    path = os.pathsep.join([str(source), str(ROOT)])
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.evaluate_speed", *options],
+        env={**os.environ, **environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=3600,
+    )
+
+
 def measured(case: str, source: Path) -> dict[str, Any]:
     """The same in a process of its own, with the package in `source`."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    path = os.pathsep.join([str(source), str(ROOT)])
-    given = [sys.executable, "-m", "benchmarks.evaluate_speed", "--one", case]
     try:
-        done = subprocess.run(
-            given,
-            env={**os.environ, **one, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=900,
-        )
+        done = _run(["--one", case], source, **one)
     except subprocess.TimeoutExpired:
         return {"seconds": None}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -108,8 +160,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="src folder of another version")
     parser.add_argument("--one", choices=CASES, help="one case, in this process")
+    parser.add_argument("--memory", action="store_true", help="peaks of growing files instead")
+    parser.add_argument("--write", nargs=2, help="rows and the file to write them to")
+    parser.add_argument("--file", type=Path, help="the memory of this file, in this process")
     parser.add_argument("cases", nargs="*", default=CASES)
     given = parser.parse_args()
+    if given.memory:
+        memories()
+        return
+    if given.write:
+        write_file(Path(given.write[1]), int(given.write[0]))
+        return
+    if given.file:
+        print(json.dumps(memory(given.file)))
+        return
     if given.one:
         print(json.dumps(measure(given.one)))
         return

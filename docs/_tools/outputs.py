@@ -2,8 +2,9 @@
 
 Every `$ o2td …` of the block is run, and what it prints stands below it; with a number only so many
 lines. Blocks before it on the page are run too, in a folder of their own, because a command may read
-what they write. What differs in nothing but the last digits of numbers stays as it is. Pictures that
-blocks save and the page shows are kept the same way.
+what they write. What differs in nothing but the last digits of numbers stays as it is; the time of an
+answer and the digests of files, which always differ, are left out. Pictures that blocks save and the
+page shows are kept the same way.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _FENCE = re.compile(
     re.M | re.S,
 )
 _MARKED = "<!--= output"
+_EVER_NEW = re.compile(r"\d{4}-\d\d-\d\dT[\d:]{8}\+00:00|(?<=SHA-256 )[0-9a-f]{16}…")
 CUT = "..."
 
 
@@ -91,7 +93,8 @@ def answer(command: str, most: int | None = None) -> str:
         code = main(shlex.split(command)[1:])
     if code:
         raise SystemExit(f"$ {command} ended with {code}: {said.getvalue()}")
-    lines = [line.rstrip() for line in said.getvalue().strip().split("\n")]
+    plain = _EVER_NEW.sub("…", said.getvalue().strip())
+    lines = [line.rstrip() for line in plain.split("\n")]
     if most is not None and len(lines) > most:
         lines = [*lines[:most], CUT]
     return "\n".join([f"$ {command}", *lines, ""])

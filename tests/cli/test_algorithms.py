@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from o2td.cli.main import main
-from o2td.registry import FEATURES, LEARNERS, SOLVERS
+from o2td.registry import ESTIMATORS, FEATURES, FORMATS, LEARNERS, LOG_TESTS, SOLVERS
+
+KINDS = {
+    **{"learner": LEARNERS, "solver": SOLVERS, "features": FEATURES},
+    **{"estimator": ESTIMATORS, "test": LOG_TESTS, "format": FORMATS},
+}
 
 
 @pytest.fixture
@@ -42,9 +47,9 @@ def test_json_has_every_registered_name_with_its_parameters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = listed(capsys)
-    names = {kind: [r["name"] for r in rows if r["kind"] == kind] for kind in ("learner", "solver")}
-    assert names == {"learner": LEARNERS.names(), "solver": SOLVERS.names()}
-    assert len(rows) == len(LEARNERS) + len(SOLVERS) + len(FEATURES)
+    names = {kind: [r["name"] for r in rows if r["kind"] == kind] for kind in KINDS}
+    assert names == {kind: registry.names() for kind, registry in KINDS.items()}
+    assert len(rows) == sum(map(len, KINDS.values()))
     lstd = next(row for row in rows if row["name"] == "LSTD")
     assert lstd["parameters"] == {"trace": 0.0, "ridge": 0.0, "rho_on": "difference"}
     assert lstd["package"] == "o2td"
@@ -61,7 +66,7 @@ def test_table_shows_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["algorithms"]) == 0
     shown = capsys.readouterr().out
     firsts = [line.split()[0] for line in shown.splitlines() if line[:1].strip()]
-    assert {*LEARNERS.names(), *SOLVERS.names(), *FEATURES.names()} <= set(firsts)
+    assert {name for registry in KINDS.values() for name in registry.names()} <= set(firsts)
     assert "descent on the projected Bellman error" in " ".join(shown.split())
 
 

@@ -65,6 +65,12 @@ def test_what_an_audit_needs_is_there(answer: evaluation.Evaluation, file: Path)
     assert one["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert (one["rows"], one["bytes"]) == (answer.diagnostics["rows"], file.stat().st_size)
     assert found["columns"]["target_probs"] == ["target_prob_0", "target_prob_1"]
+    value = answer.logged["value"]
+    for shown in (str(answer), answer._repr_html_()):
+        for fact in (found["version"], found["date"], one["sha256"][:16], f"{one['rows']}"[-3:]):
+            assert fact in shown
+        for fact in ("discount 0.9", "95%", "seed 0", "target_prob_0", f"worth {value:.2f}"[:-1]):
+            assert fact in shown
 
 
 def test_rows_are_counted_by_file_also_where_they_are_sorted(tmp_path: Path) -> None:

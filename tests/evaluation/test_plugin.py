@@ -65,6 +65,8 @@ def test_it_is_in_table_page_json_and_methods(
     assert main([*given, "--methods", "phwdr,lstd"]) == 0
     assert "phwdr" in capsys.readouterr().out
     assert evaluation.METHODS[-1] == "phwdr"
+    assert main(["algorithms", "--kind", "estimator"]) == 0
+    assert "(per_horizon)" in capsys.readouterr().out
     with pytest.raises(InputError, match="phwdr"):
         evaluation.evaluate(file, 0.9, methods="nothing")
 

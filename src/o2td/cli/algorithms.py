@@ -1,4 +1,4 @@
-"""`o2td algorithms`: every learner, solver and feature map, those of other packages included."""
+"""`o2td algorithms`: all that can be named, those of other packages included."""
 
 from __future__ import annotations
 
@@ -13,25 +13,30 @@ from o2td import terminal
 from o2td._version import __version__
 from o2td.documents import literal
 from o2td.errors import O2TDError
-from o2td.registry import FEATURES, LEARNERS, SOLVERS, Registry
+from o2td.registry import ESTIMATORS, FEATURES, FORMATS, LEARNERS, LOG_TESTS, SOLVERS, Registry
 
 _KINDS = {
     "learner": (LEARNERS, "Online learners, one pass, O(d) a step"),
     "solver": (SOLVERS, "Batch solvers, statistics that merge"),
     "features": (FEATURES, "Feature maps"),
+    "estimator": (ESTIMATORS, "Estimators from logs, for o2td evaluate --methods"),
+    "test": (LOG_TESTS, "Tests of a log, part of o2td evaluate"),
+    "format": (FORMATS, "Formats of logs"),
 }
+_A_FILE_EACH = ("learner", "solver", "estimator")
 
 
 def command(
     kind: Annotated[
-        str | None, typer.Option(help="Only one kind: learner, solver or features.")
+        str | None,
+        typer.Option(help="Only one kind: learner, solver, features, estimator, test or format."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List all algorithms and feature maps with their parameters and one line each.
+    """List all algorithms, feature maps, estimators and formats, one line each.
 
-    Another package adds its own by an entry point in the group o2td.learners, o2td.solvers or
-    o2td.features; they are listed with the package that they come from.
+    Another package adds its own by an entry point in the group o2td.learners, o2td.solvers,
+    o2td.features, o2td.estimators or o2td.formats; they are listed with the package they come from.
     """
     if kind is not None and kind not in _KINDS:
         raise typer.BadParameter(f"choose from {', '.join(_KINDS)}", param_hint="--kind")
@@ -71,7 +76,7 @@ def _package(factory: Any) -> str:
 def _summary(kind: str, factory: Any) -> str:
     """The first line on it; one file here holds one algorithm, and its first line is the better."""
     text = inspect.getdoc(factory)
-    if _package(factory) == "o2td" and kind != "features":
+    if _package(factory) == "o2td" and kind in _A_FILE_EACH:
         text = sys.modules[factory.__module__].__doc__ or text
     return (text or "").split("\n")[0]
 

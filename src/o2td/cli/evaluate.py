@@ -41,7 +41,8 @@ def command(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Methods, such as lstd,sotd; if left out, those that fit and can be recommended.",
+            help="Methods, such as lstd,wdr (o2td algorithms --kind estimator lists them); if left"
+            " out, those that fit and can be recommended.",
         ),
     ] = None,
     everything: Annotated[

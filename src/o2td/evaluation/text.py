@@ -26,6 +26,8 @@ _SHOWN = (
     ("condition", "condition of the equations", ""),
 )
 _IF_ANY = ("unlogged_share",)
+_FILES = 5  # of which digests are shown
+_DIGEST = 16  # of its digits
 
 
 def show_log(lines: Iterable[str]) -> None:
@@ -67,6 +69,8 @@ def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> No
         console.print(Text(f"  · {sentence}"))
     console.print()
     _diagnostics(console, answer["diagnostics"])
+    console.print()
+    _audit(console, answer["audit"])
 
 
 def text_of(answer: Mapping[str, Any], width: int = 100) -> str:
@@ -76,6 +80,9 @@ def text_of(answer: Mapping[str, Any], width: int = 100) -> str:
     console = terminal.console(width=width)
     with console.capture() as shown:
         show_answer(answer, console)
+        columns = answer["audit"]["columns"].items()
+        said = ", ".join(f"{role} = {_named(names)}" for role, names in columns)
+        console.print(Text(f"columns: {said}", "dim"))
     plain = Text.from_ansi(shown.get()).plain
     return "\n".join(line.rstrip() for line in plain.rstrip().splitlines())
 
@@ -156,6 +163,29 @@ def _diagnostics(console: Any, found: Mapping[str, Any]) -> None:
         for reason, count in dropped.items():
             table.add_row("dropped", f"{count:,}", Text(f"rows: {reason}"))
     console.print(table)
+
+
+def _audit(console: Any, found: Mapping[str, Any]) -> None:
+    """Of what, when and how this was computed: a line each."""
+    from rich.text import Text
+
+    asked = (
+        f"discount {found['discount']}, seed {found['seed']}, {found['bootstrap']} lanes"
+    )
+    lines = [f"{asked}; o2td {found['version']}, {found['date']}"]
+    for file in found["files"][:_FILES]:
+        said = "" if file["rows"] is None else f"{file['rows']:,} rows"
+        said += f", SHA-256 {file['sha256'][:_DIGEST]}…" if file["sha256"] else ""
+        lines.append(f"{file['name']}: {said.removeprefix(', ')}")
+    if len(found["files"]) > _FILES:
+        lines.append(f"and {len(found['files']) - _FILES} more files")
+    for line in lines:
+        console.print(Text(line, "dim"))
+
+
+def _named(names: str | Sequence[str]) -> str:
+    several = [names] if isinstance(names, str) else names
+    return several[0] if len(several) == 1 else f"{several[0]} … {several[-1]} ({len(several)})"
 
 
 def _places(best: Mapping[str, Any]) -> int:

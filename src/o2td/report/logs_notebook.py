@@ -32,11 +32,28 @@ def notebook_html(answer: Mapping[str, Any]) -> str:
         items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
         parts.append(f"<ul>{items}</ul>")
     parts += [_picture(rows), _table(rows)]
-    audit = answer["audit"]
-    said = f"discount {audit['discount']}, {audit['confidence']:.0%} intervals of episodes,"
-    said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']}"
-    parts.append(f'<p style="opacity:.7">{escape(said)}</p>')
+    parts.append(_audit(answer["audit"], answer["logged"]))
     return f'<div style="max-width:60em">{"".join(parts)}</div>'
+
+
+def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
+    """Of what, when and how this was computed; files and columns unfold."""
+    said = f"discount {audit['discount']}, {audit['confidence']:.0%} intervals of episodes,"
+    said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']},"
+    said += f" {audit['date']}"
+    if logged and logged.get("value") is not None:
+        value, low, high = (number(logged[name], 4) for name in ("value", "low", "high"))
+        said += f"; the policy that made the log is worth {value} [{low}, {high}]"
+    facts = [
+        f"{one['name']}: {one['rows']} rows, SHA-256 {one['sha256']}" for one in audit["files"]
+    ]
+    facts += [
+        f"{role}: {names if isinstance(names, str) else ', '.join(names)}"
+        for role, names in audit["columns"].items()
+    ]
+    items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+    more = f"<details><summary>Files and columns</summary><ul>{items}</ul></details>"
+    return f'<div style="opacity:.7"><p>{escape(said)}</p>{more}</div>'
 
 
 def _badge(verdict: str) -> str:
