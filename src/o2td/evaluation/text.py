@@ -169,9 +169,7 @@ def _audit(console: Any, found: Mapping[str, Any]) -> None:
     """Of what, when and how this was computed: a line each."""
     from rich.text import Text
 
-    asked = (
-        f"discount {found['discount']}, seed {found['seed']}, {found['bootstrap']} lanes"
-    )
+    asked = f"discount {found['discount']}, seed {found['seed']}, {found['bootstrap']} lanes"
     lines = [f"{asked}; o2td {found['version']}, {found['date']}"]
     for file in found["files"][:_FILES]:
         said = "" if file["rows"] is None else f"{file['rows']:,} rows"
