@@ -12,8 +12,12 @@ from o2td.cli.main import main
 from o2td.registry import ESTIMATORS, FEATURES, FORMATS, LEARNERS, LOG_TESTS, SOLVERS
 
 KINDS = {
-    **{"learner": LEARNERS, "solver": SOLVERS, "features": FEATURES},
-    **{"estimator": ESTIMATORS, "test": LOG_TESTS, "format": FORMATS},
+    "learner": LEARNERS,
+    "solver": SOLVERS,
+    "features": FEATURES,
+    "estimator": ESTIMATORS,
+    "test": LOG_TESTS,
+    "format": FORMATS,
 }
 
 
