@@ -28,6 +28,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "claims": claims.shown,
         "leaderboard table": lambda: table(*board.rows()),
         "nearness table": lambda: _nearness(data),
+        "learner intervals": lambda: table(*near.intervals()),
         "near-optimal table": lambda: table(*near.lines()),
         "near-optimal families": lambda: table(*near.families()),
         "stability table": lambda: _stability(data),

@@ -14,6 +14,7 @@ from docs._tools.measure import ROOT
 from docs._tools.values import number
 
 NEAR = ROOT / "docs" / "data" / "near_optimal.json"
+INTERVALS = NEAR.with_name("learner_intervals.json")
 SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
 
 
@@ -66,6 +67,14 @@ def families() -> tuple[list[str], list[list[str]]]:
         rows.append([family, *own, number(_mean(lstd) / _mean(fixed))])
     columns = ["family", *(f"{n:,}" for n in found["records"]), "LSTD, chosen / fixed λ"]
     return columns, rows
+
+
+def intervals() -> tuple[list[str], list[list[str]]]:
+    """Head and rows: how often learners' intervals covered, by problem."""
+    found = json.loads(INTERVALS.read_text(encoding="utf-8"))["coverage"]
+    learners = list(next(iter(found.values())))
+    rows = [[name, *(f"{100 * row[x]:.0f} %" for x in learners)] for name, row in found.items()]
+    return ["", *(f"`{x}`" for x in learners)], rows
 
 
 def _mean(values: list[float]) -> float:

@@ -54,6 +54,7 @@ SHARED = {
     "learners:average": "Predict with the average of all theta, of which later ones count more.",
     "learners:l1": "After each step shrink every weight by alpha times this, towards 0.",
     "learners:radius": "After each step project theta onto a ball of this radius.",
+    "learners:replicates": "Lanes in which rows count at random, for `predict(phi, interval=...)`.",
     "learners:model": "The finite problem as expectations; `exact.model` makes it.",
     "learners:parameters": "Those to change, by name.",
     "learners:t": "Numbers of steps, counted from 1.",

@@ -10,17 +10,21 @@ import o2td
 from o2td import Transitions, domains, exact
 
 
-def _plain(batch, trace=0.5, theta=None):
+def _plain(batch, trace=None, theta=None):
     """The algorithm as its page states it, in plain NumPy."""
     d = batch.d
     theta = np.zeros(d) if theta is None else np.array(theta, dtype=float)
     mean, w, z = theta.copy(), np.zeros(d), np.zeros(d)
-    L = N = high = low = longest = ahead = before = decay = 0.0
+    L = N = Z = high = low = longest = ahead = before = last = 0.0
     for t in range(batch.n):
         phi, g, rho, r = batch.phi[t], batch.discount[t], batch.rho[t], batch.reward[t]
         later = batch.next_phi[t] if g > 0.0 else np.zeros(d)
-        z = (0.0 if batch.start[t] else decay) * z + phi
-        decay = trace * g * min(1.0, rho)
+        grown = min(5.0, np.sqrt(1.0 + t / 3000.0))
+        passed = (
+            (1.0 - 0.5 / grown) * min(grown, 2.0, last) if trace is None else trace * min(1.0, last)
+        )
+        z = (0.0 if batch.start[t] else passed * before) * z + phi
+        last = rho
         high, low = max(high, r), min(low, r)
         ahead = 1.0 + (0.0 if batch.start[t] else before) * ahead
         before, longest = g, max(longest, ahead)
@@ -28,12 +32,14 @@ def _plain(batch, trace=0.5, theta=None):
         dphi = phi - g * later
         size = rho * np.linalg.norm(z) * np.linalg.norm(dphi)
         L, N = L + (size**2 - L) / (t + 1), N + (phi @ phi - N) / (t + 1)
+        Z += (z @ z - Z) / (t + 1)
         if np.sqrt(L) + 2.0 * N > 0.0:
             both = phi @ phi + N
             alpha = 4.0 / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
-            alpha = min(alpha, 1.0 / both, 2.0 / (size + both / 2.0))
+            share = min(1.0, 1.5 * N / Z) / 2.0
+            alpha = min(alpha, 1.0 / both, 2.0 / (size + share * both))
             phi_w, z_w = phi @ w, z @ w
-            theta = theta + alpha * (rho * delta * z + (rho * z_w * dphi - phi_w * phi) / 2.0)
+            theta = theta + alpha * (rho * delta * z + share * (rho * z_w * dphi - phi_w * phi))
             w = w + alpha * (rho * delta * z - phi_w * phi - N * w)
         mean = mean + (theta - mean) * min(1.0, 6.0 / (t + 6.0))
     return mean
@@ -42,7 +48,7 @@ def _plain(batch, trace=0.5, theta=None):
 @pytest.mark.parametrize("problem", [domains.garnet(seed=1), domains.collision(seed=2)])
 @pytest.mark.parametrize("layout", ["table", "dense", "csr"])
 def test_it_is_what_its_page_says(problem, layout):
-    batch = problem.sample(800, seed=4)
+    batch = plain = problem.sample(800, seed=4)
     expected = _plain(batch)
     if layout != "table":
         form = np.asarray if layout == "dense" else sp.csr_array
@@ -55,6 +61,8 @@ def test_it_is_what_its_page_says(problem, layout):
             start=batch.start,
         )
     np.testing.assert_allclose(o2td.ARCTD().partial_fit(batch).theta, expected, rtol=1e-9)
+    fixed = o2td.ARCTD(trace=0.5).partial_fit(batch).theta
+    np.testing.assert_allclose(fixed, _plain(plain, trace=0.5), rtol=1e-9)
 
 
 def test_its_mean_dynamics_are_the_average_of_its_steps():
@@ -68,12 +76,13 @@ def test_its_mean_dynamics_are_the_average_of_its_steps():
     traces = np.empty_like(phi)
     for t in range(batch.n):
         traces[t] = z = z + phi[t]
-        z = 0.5 * batch.discount[t] * min(1.0, rho[t]) * z
+        z = 0.9 * batch.discount[t] * min(2.0, rho[t]) * z
     delta = batch.reward - dphi @ theta
     push, own = (rho * delta)[:, None] * traces, (phi @ w)[:, None] * phi
     turn = (rho * (traces @ w))[:, None] * dphi
-    N = np.mean(np.sum(phi**2, axis=1))
-    steps = np.hstack([push + (turn - own) / 2.0, push - own - N * w])
+    N, Z = np.mean(np.sum(phi**2, axis=1)), np.mean(np.sum(traces**2, axis=1))
+    share = min(1.0, 1.5 * N / Z) / 2.0
+    steps = np.hstack([push + share * (turn - own), push - own - N * w])
     expected = dynamics.b - dynamics.A @ np.concatenate([theta, w])
     blocks = steps.reshape(200, 1000, 2 * d).mean(axis=1)
     error = blocks.std(axis=0, ddof=1) / np.sqrt(200)

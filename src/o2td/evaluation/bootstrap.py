@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.compiled import njit
+from o2td.kernels.resampling import mixed
 
 if TYPE_CHECKING:
     from o2td.evaluation.moments import Spread
@@ -40,10 +41,7 @@ def _counts(key: Any, seed: Any, steps: Any, out: Any) -> None:
         for lane in range(out.shape[1]):
             x = key[i] ^ seed
             x += np.uint64(lane + 1) * np.uint64(0x9E3779B97F4A7C15)
-            for _ in range(2):  # the finaliser of splitmix64, twice
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                x ^= x >> np.uint64(31)
+            x = mixed(mixed(x))
             k = 0
             while k < len(steps) and x >= steps[k]:
                 k += 1

@@ -1,24 +1,31 @@
 """ARCTD: averaged, regularised, clipped TD(lambda), with nothing to tune.
 
-    z     = lambda gamma_t min(1, rho_{t-1}) z + phi
+    z     = (1 - 1 / 2g) gamma_t min(g, 2, rho_{t-1}) z + phi,    g = sqrt(1 + t / 3000), at most 5
     delta = r + gamma bounded(phi'.theta) - phi.theta
-    theta += alpha (rho delta z + (rho (z.w) dphi - (phi.w) phi) / 2)
+    theta += alpha (rho delta z + share (rho (z.w) dphi - (phi.w) phi))
     w     += alpha (rho delta z - (phi.w) phi - N w)
-    alpha = 4 / ((sqrt(L) + 2 N) sqrt(1 + t / 100))
+    alpha = 4 / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 2
 
 and predictions use the average of theta over about the last sixth of all rows. `L` is the running mean
-of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`. No single row overshoots: alpha is at most
-`1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + (|phi|^2 + N) / 2)`. The correction, TDC's in the form
-that is right for any trace, is regularised in the features' own unit, so that no scale matters.
+of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots: alpha is
+at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`. The correction, TDC's in
+the form that is right for any trace, is regularised in the features' own unit, so that no scale
+matters. It fades where traces are long, since w could not follow them; where they are cut, which is
+where TD may be unstable, it stays.
+
+Traces begin short, when noise is what matters, and become longer and less clipped, as bias is what is
+left: lambda goes from 1/2 to 0.9 and the largest ratio from 1 to 2. With `trace` a number they stay.
 
 `bounded`: no value lies beyond what the rewards so far allow, the least and the largest of them (and
 0) times the longest discounted horizon seen. Where TD is stable this does nothing after the first
 rows; where it is not, predictions stay bounded.
 
-The limit is TD(lambda)'s with clipped traces, where the mean dynamics are stable.
+The limit is TD(0.9)'s with ratios in traces clipped at 2, where the mean dynamics are stable.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,14 +35,17 @@ from o2td.compiled import njit
 from o2td.kernels.fused import fade, move, sizes
 from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted import FASTMATH
-from o2td.learners.dynamics import MeanDynamics, trace_moments
+from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
 from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import Trace
 from o2td.model import Model
+from o2td.transitions import Transitions
 
 FIRST, HORIZON = 4.0, 100.0
-SHARE = 0.5  # of TDC's correction
+SHARE, LONG = 0.5, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
+GROWTH, MOST = 3000.0, 5.0  # of traces
+LARGEST = 2.0  # ratio in a trace
 NEGLIGIBLE = 1e-20  # of a feature's usual size: entries of a sparse trace below this are dropped
 FAINT = 1e-100  # where the scale of w is written into w
 
@@ -45,7 +55,11 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
     """One row; w is held as `s.scale` times the vector, so that shrinking it costs nothing."""
     if s.steps == 0.0:
         s.scale = 1.0
-    fade(z, row.decay, row.phi, NEGLIGIBLE * np.sqrt(s.squares))
+    decay = row.decay
+    if p.trace < 0.0:
+        grown = min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
+        decay = (1.0 - 0.5 / grown) * row.before * min(grown, LARGEST, row.rho_before)
+    fade(z, decay, row.phi, NEGLIGIBLE * np.sqrt(s.squares))
     value, later, phi_w, z_w, zz, own, apart = sizes(row, theta, w, z)
     phi_w, z_w = s.scale * phi_w, s.scale * z_w
     # The values that the rewards so far allow.
@@ -59,18 +73,20 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
     count = s.steps + 1.0
     s.lengths += (size * size - s.lengths) / count
     s.squares += (own - s.squares) / count
+    s.traces += (zz - s.traces) / count
     known = np.sqrt(s.lengths) + 2.0 * s.squares
     if not known > 0.0:
         return
+    share = SHARE * min(1.0, LONG * s.squares / s.traces) if s.traces > 0.0 else SHARE
     alpha = row.alpha
     if alpha < 0.0:
         both = own + s.squares
         alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
-        alpha = min(alpha, 1.0 / both, 2.0 / (size + SHARE * both))
+        alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (size + share * both))
     # theta, then w.
-    push, turn = alpha * row.rho * delta, SHARE * alpha * row.rho * z_w
+    push, turn = alpha * row.rho * delta, share * alpha * row.rho * z_w
     pull = alpha * phi_w
-    move(theta, row, z, push, turn - SHARE * pull, -turn * row.discount)
+    move(theta, row, z, push, turn - share * pull, -turn * row.discount)
     s.scale *= 1.0 - alpha * s.squares
     if s.scale < FAINT:
         for j in range(len(w)):
@@ -87,11 +103,13 @@ class ARCTD(StepLearner):
     step_size
         "auto", or a number or rule in place of what it finds itself.
     trace
-        lambda.
+        "auto", or lambda.
     clip
-        Largest ratio inside the trace.
+        Largest ratio inside the trace, where lambda is given.
     average
         Predictions use the average over about the last `1 / average` of all rows.
+    replicates
+        Lanes resampled online, for `predict(phi, interval=0.95)`; 64 are enough.
 
     Examples
     --------
@@ -104,7 +122,7 @@ class ARCTD(StepLearner):
 
     vectors = ("theta", "w", "z")
     traces = ("z",)
-    scalars = ("scale", "high", "low", "ahead", "longest", "lengths", "squares")
+    scalars = ("scale", "high", "low", "ahead", "longest", "lengths", "squares", "traces")
     step = staticmethod(step)
     linear = False
     finds_step = True
@@ -113,14 +131,47 @@ class ARCTD(StepLearner):
         self,
         step_size: StepSize = "auto",
         *,
-        trace: Trace = 0.5,
+        trace: Trace | str = "auto",
         clip: float | None = 1.0,
         average: bool | float = 6.0,
+        replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
+        grows = isinstance(trace, str) and trace == "auto"
         super().__init__(
-            step_size, trace=trace, clip=clip, average=average, initial_theta=initial_theta
+            step_size,
+            trace=1.0 - 0.5 / MOST if grows else trace,
+            clip=clip,
+            average=average,
+            replicates=replicates,
+            initial_theta=initial_theta,
         )
+        if grows:
+            self.trace = trace
+
+    @property
+    def _grows(self) -> bool:
+        return isinstance(self.trace, str)
+
+    @property
+    def _by_number(self) -> bool:
+        return self._grows or super()._by_number
+
+    @property
+    def _traced(self) -> bool:
+        return self._grows or super()._traced
+
+    def _lambda(self, block: Transitions) -> Any:
+        return 1.0 - 0.5 / MOST if self._grows else super()._lambda(block)
+
+    def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
+        """`lambda c`; of traces that grow, at the end."""
+        if self._grows:
+            return (1.0 - 0.5 / MOST) * np.minimum(LARGEST, rho)
+        return super().trace_decay(rho, target_prob, behavior_prob)
+
+    def _numbers(self) -> dict[str, float]:
+        return {**super()._numbers(), **({"trace": -1.0} if self._grows else {})}
 
     @property
     def w(self) -> Floats:
@@ -138,8 +189,9 @@ class ARCTD(StepLearner):
         emphasis, decay = self._expected(model)
         z = trace_moments(model, emphasis, decay, model.rho)
         C, d = model.gram(np.ones_like(model.rho)), model.d
+        share = SHARE * min(1.0, LONG * np.trace(C) / trace_square(model, decay))
         A = np.zeros((2 * d, 2 * d))
         A[:d, :d] = A[d:, :d] = z.dphi
-        A[:d, d:] = SHARE * (C - z.dphi.T)
+        A[:d, d:] = share * (C - z.dphi.T)
         A[d:, d:] = C + np.trace(C) * np.eye(d)
         return MeanDynamics(A, np.concatenate([z.reward, z.reward]), d)

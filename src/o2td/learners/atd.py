@@ -92,7 +92,7 @@ class ATD(StepLearner):
         *("theta", "z"),
         *(f"{name}_{k}" for name in ("left", "right", "gain", "change") for k in range(MOST)),
     )
-    undefined: ClassVar[tuple[str, ...]] = ("second_step_size",)
+    undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "replicates")
     moves_all: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
     step = staticmethod(step)

@@ -11,7 +11,7 @@ import copy
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,12 @@ from o2td.learners.parameters import (
     Parameterized,
     as_average,
     at_least_zero,
-    initial,
     positive,
     whole_signature,
 )
+from o2td.learners.replicates import Prediction, as_replicates, bars
+from o2td.learners.state import Lanes
 from o2td.learners.status import Status
-from o2td.learners.step_sizes import rule_of
 from o2td.learners.threads import OneAtATime
 from o2td.model import Model
 from o2td.transitions import Transitions
@@ -50,10 +50,11 @@ class Axes(TypedDict, total=False):
     average: bool | float
     l1: float
     radius: float | None
+    replicates: int
     initial_theta: npt.ArrayLike | None
 
 
-class Learner(Parameterized, OneAtATime):
+class Learner(Parameterized, OneAtATime, Lanes):
     """An online learner of O(d) a step. Subclasses are in files of their own.
 
     A subclass belongs to a `family`, names the fields of `Transitions` that it cannot do without in
@@ -67,8 +68,6 @@ class Learner(Parameterized, OneAtATime):
     """Whether it predicts discounted values: only then its distance from them says anything."""
     linear: ClassVar[bool] = True
     """Whether what is learned is linear in the rewards: the checks then ask for it."""
-    vectors: ClassVar[tuple[str, ...]] = ("theta",)
-    traces: ClassVar[tuple[str, ...]] = ()
     counts_rows: ClassVar[bool] = False
     """Whether it remembers more than theta across starts: a count of rows, or sizes of steps."""
     moves_all: ClassVar[bool] = False
@@ -91,11 +90,13 @@ class Learner(Parameterized, OneAtATime):
         average: bool | float = False,
         l1: float = 0.0,
         radius: float | None = None,
+        replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
         self.average, self.l1, self.radius = as_average(average), at_least_zero("l1", l1), radius
         if radius is not None:
             positive("radius", radius)
+        self.replicates = as_replicates(self, replicates)
         self.initial_theta = initial_theta
         self.reset()
 
@@ -105,7 +106,7 @@ class Learner(Parameterized, OneAtATime):
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._carried: Floats = np.zeros(CARRIED)
         self._memory: Memory = {}
-        self._diverged = np.full(1, -1, dtype=np.int64)
+        self._diverged = np.full(1 + self.replicates, -1, dtype=np.int64)
         self._step: Step | None = None
         return self
 
@@ -122,7 +123,7 @@ class Learner(Parameterized, OneAtATime):
         try:
             if self._check(transitions):
                 group = Group([self])
-                for block in transitions.chunks(BLOCK):
+                for block in transitions.chunks(max(1, BLOCK // self._width)):
                     group.advance(block, [block], self.steps)
                 if self._diverged[0] >= 0:
                     self._unbind()
@@ -182,7 +183,7 @@ class Learner(Parameterized, OneAtATime):
 
     def _bind(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
-        known = self._arrays and self._diverged[0] < 0 and not self._settles
+        known = self._arrays and self._diverged[0] < 0 and not self._settles and self._width == 1
         step = self._one_row() if known else None
         if step is None:
             self._packed = np.empty(0)
@@ -257,57 +258,8 @@ class Learner(Parameterized, OneAtATime):
             ) from None
         return batch.n > 0 and self._diverged[0] < 0
 
-    def _shapes(self, d: int) -> dict[str, tuple[int, ...]] | None:
-        """What the memory of emphasis and step sizes may hold; None: not known."""
-        rules = self._rule_shapes(d)
-        own = {name: array for name, array in self._memory.items() if name not in rules}
-        known = self._weighting.shapes(own, d)
-        return None if known is None else {**known, **rules}
-
-    def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """What the rules of the step sizes keep."""
-        found: dict[str, tuple[int, ...]] = {}
-        for name in ("step_size", "second_step_size"):
-            value = getattr(self, name, None)
-            if value is not None:
-                found |= rule_of(value).shapes(d)
-        return found
-
     def _check_retargeted(self, batch: Transitions) -> None:
         """Refuse ratios or discounts of a lane's own where the learner cannot follow them."""
-
-    def _allocate(self, d: int) -> None:
-        """Make room for d features, all zero but theta, which is `initial_theta`."""
-        theta = initial(self.initial_theta, d)
-        self._arrays = {name: np.zeros((1, d)) for name in self.vectors}
-        self._arrays["theta"][0] = theta
-        self._arrays["bound"] = np.zeros((1, 1))  # on z, features of size one
-        self._arrays["size"] = np.zeros((1, len(self._lists())), dtype=np.int64)
-        if self._settles:
-            self._arrays["mean"] = self._arrays["theta"].copy()
-        self._forget_sparse()
-
-    def _forget_sparse(self) -> None:
-        """Empty the lists that `allocate_sparse` makes: dense rows change traces beside them."""
-        for name, _ in self._lists():
-            self._arrays[name] = np.zeros((1, 0), dtype=np.int32)
-
-    def _allocate_sparse(self) -> None:
-        """Lists of the indices where each trace is not zero, for CSR rows."""
-        self._unbind()
-        d = self._arrays["theta"].shape[1]
-        for k, (name, trace) in enumerate(self._lists()):
-            self._arrays[name] = np.zeros((1, d), dtype=np.int32)
-            if trace:
-                index = np.flatnonzero(self._arrays[trace][0])
-                self._arrays[name][0, : len(index)] = index
-                self._arrays["size"][0, k] = len(index)
-
-    @classmethod
-    def _lists(cls) -> list[tuple[str, str]]:
-        """Names of the lists of indices, each with its trace; there are two at least, as in files."""
-        names = ("active", *(f"active_{letter}" for letter in "bcdefgh"))
-        return list(zip(names, (*cls.traces, "", "")[: max(2, len(cls.traces))], strict=False))
 
     @property
     def _weighting(self) -> Emphasis:
@@ -357,8 +309,18 @@ class Learner(Parameterized, OneAtATime):
         """Whether the learner is new, fine, or diverged and at which step."""
         return Status.after(self.steps, int(self._diverged[0]))
 
-    def predict(self, phi: Any) -> Floats:
-        """`phi . theta` for each row of `phi` (dense or CSR), or for one vector."""
+    @overload
+    def predict(self, phi: Any) -> Floats: ...
+
+    @overload
+    def predict(self, phi: Any, interval: float) -> Prediction: ...
+
+    def predict(self, phi: Any, interval: float | None = None) -> Floats | Prediction:
+        """`phi . theta` for each row of `phi` (dense or CSR), or for one vector.
+
+        With `interval`, such as 0.95, a `Prediction` of `value`, `low` and `high`: where the values lie
+        that the learner would end at, as far as its `replicates` can tell.
+        """
         if not self._arrays:
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
@@ -366,6 +328,8 @@ class Learner(Parameterized, OneAtATime):
         self._at_rest()
         theta = self._predicting
         rows, single = points(phi, len(theta))
+        if interval is not None:
+            return bars(self, rows, single, interval)
         values = np.asarray(rows @ theta)
         return values[0] if single else values
 

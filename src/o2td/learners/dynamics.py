@@ -17,6 +17,7 @@ import numpy as np
 
 from o2td import chain
 from o2td.arrays import Floats
+from o2td.errors import NoAnswerError
 from o2td.model import Model
 
 
@@ -66,6 +67,22 @@ def trace_moments(
     ahead = model.ahead(_given(model, correction * model.reward), carried)
     reward = reward + model.table.T @ (model.flow(carried * emphasis) @ ahead)
     return TraceMoments(phi, following, np.asarray(reward))
+
+
+def trace_square(model: Model, decay: Floats) -> float:
+    """`E |e|^2` of `e_t = decay_{t-1} gamma_t e_{t-1} + phi_t`; infinite where it has no mean."""
+    carried, table = decay * model.discount, model.table
+    own = model.visits * np.sum(table**2, axis=1)
+    if not carried.any():
+        return float(own.sum())
+    z = chain.solve_transposed(model.step(carried), model.flow(carried).T @ table)
+    own = own + 2.0 * np.sum(np.asarray(z) * table, axis=1)
+    later = model.step(carried**2)
+    try:
+        kept = chain.solve_transposed(later, later.T @ own)
+    except NoAnswerError:
+        return np.inf
+    return float(own.sum() + kept.sum())
 
 
 def _traced_matrices(

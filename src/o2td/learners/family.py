@@ -36,6 +36,7 @@ class Member(Protocol):
     _arrays: Arrays
     _carried: Floats
     _diverged: npt.NDArray[np.int64]
+    _memory: Arrays
     average: bool | float
     l1: float
     radius: float | None
@@ -43,6 +44,9 @@ class Member(Protocol):
 
     @property
     def _settles(self) -> bool: ...
+
+    @property
+    def _width(self) -> int: ...
 
     @property
     def family(self) -> Family:
@@ -74,6 +78,8 @@ class Family(ABC):
     """Base of families; `rows` names the row arrays that members fill, each (lanes, n)."""
 
     rows: ClassVar[tuple[str, ...]] = ()
+    step_sizes: ClassVar[tuple[str, ...]] = ("gain",)
+    """Those of `rows` that a row's update is proportional to: replicates weigh rows by them."""
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
         """Lanes of this family whose kinds are equal may go together."""

@@ -46,6 +46,7 @@ class GradientFamily(Family):
     """Lanes of two vectors, theta and w, each a `Member` of its own."""
 
     rows = ("gain", "second_gain", "weight", "decay", "decay_b")
+    step_sizes = ("gain", "second_gain")
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
         """With or without traces, one step or two."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from o2td.kernels.packing import STEPS
 from o2td.kernels.ring_buffer import RingBuffer
 from o2td.kernels.settle import Settle
 from o2td.learners.family import Member, Parts, stride
+from o2td.learners.parameters import averaging
+from o2td.learners.replicates import resample
 from o2td.transitions import Transitions
 
 __all__ = ["Group"]
 
-AVERAGE = 8.0  # average=True: the last eighth of all rows counts most
 _NONE = np.empty(0)
 NOTHING = Settle(
     False, False, _NONE, _NONE, _NONE, np.empty((0, 0)), _NONE, np.empty((0, 0)), _NONE, _NONE
@@ -23,15 +24,19 @@ NOTHING = Settle(
 
 
 class Group:
-    """Learners of one family and their stacked state; lane k's arrays are views of row k."""
+    """Learners of one family and their stacked state, of which each learner's arrays are views.
+
+    A learner takes one lane, and one more for each of its replicates.
+    """
 
     def __init__(self, learners: Sequence[Member]) -> None:
         self.learners = list(learners)
         self.family = learners[0].family
-        self.stride = stride(len(learners))
+        self.owners = [learner for learner in learners for _ in range(learner._width)]
+        self.stride = stride(len(self.owners))
         self._memory = np.empty(0)
         self._rows = self.family.rows + (("alpha_t",) if learners[0]._settles else ())
-        self._settings = self.family.settings(self.learners)
+        self._settings = self.family.settings(self.owners)
         if len(learners) == 1:
             self.arrays = learners[0]._arrays
             self.diverged = learners[0]._diverged
@@ -39,10 +44,22 @@ class Group:
         names = learners[0]._arrays
         self.arrays = {k: np.concatenate([x._arrays[k] for x in learners]) for k in names}
         self.diverged = np.concatenate([x._diverged for x in learners])
-        for lane, learner in enumerate(learners):
-            learner._arrays = {k: v[lane : lane + 1] for k, v in self.arrays.items()}
-            learner._diverged = self.diverged[lane : lane + 1]
+        for learner, own in self._own_lanes():
+            learner._arrays = {k: v[own] for k, v in self.arrays.items()}
+            learner._diverged = self.diverged[own]
             learner._unbind()
+
+    @property
+    def firsts(self) -> list[int]:
+        """The lanes that are learners themselves, not replicates."""
+        return [own.start for _, own in self._own_lanes()]
+
+    def _own_lanes(self) -> Iterator[tuple[Member, slice]]:
+        """Each learner with its lanes."""
+        first = 0
+        for learner in self.learners:
+            yield learner, slice(first, first + learner._width)
+            first += learner._width
 
     def advance(
         self,
@@ -52,18 +69,23 @@ class Group:
         every: int = 0,
         ring: RingBuffer | None = None,
     ) -> None:
-        """Every lane over the block; lane k reads ratio, reward and discount from `seen[k]`.
+        """Every lane over the block; learner k reads ratio, reward and discount from `seen[k]`.
 
         Every `every` steps all theta are appended to the ring, `stride` rows a record.
         """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
         with np.errstate(over="ignore", invalid="ignore"):
-            for lane, (learner, own) in enumerate(zip(self.learners, seen, strict=True)):
-                learner._fill_rows(own, {name: array[lane] for name, array in rows.items()})
+            for (learner, own), stream in zip(self._own_lanes(), seen, strict=True):
+                before = int(learner._carried[STEPS])
+                learner._fill_rows(stream, {name: array[own.start] for name, array in rows.items()})
+                if learner._width > 1:
+                    sizes = (*self.family.step_sizes, "alpha_t")
+                    resample({k: v[own] for k, v in rows.items()}, sizes, stream, before, learner)
                 learner._carried[STEPS] += block.n
+        seen = [one for x, one in zip(self.learners, seen, strict=True) for _ in range(x._width)]
         settle = self._settle(block, rows.pop("alpha_t", None))
-        given = Parts(self.learners, block, seen, rows, self._settings, self.arrays)
+        given = Parts(self.owners, block, seen, rows, self._settings, self.arrays)
         lanes = self.family.lanes(given)
         self.family.driver(lanes, block, settle)(
             block.rows("phi"),
@@ -80,8 +102,8 @@ class Group:
         """What happens to theta after each step; `alpha` (lanes, n) where anything does."""
         if alpha is None:
             return NOTHING
-        some, none = self.learners, np.inf
-        average = [AVERAGE if x.average is True else float(x.average) for x in some]
+        some, none = self.owners, np.inf
+        average = [averaging(x.average) for x in some]
         moved = any(x.l1 > 0.0 or x.radius is not None or x.moves_all for x in some)
         return Settle(
             True,
@@ -98,7 +120,7 @@ class Group:
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:
         """Arrays (lanes, n) in the same memory for every block: fresh pages cost more than they hold."""
-        names, lanes = self._rows, len(self.learners)
+        names, lanes = self._rows, len(self.owners)
         if self._memory.size < len(names) * lanes * n:
             self._memory = np.empty(len(names) * lanes * n)
         parts = self._memory[: len(names) * lanes * n].reshape(len(names), lanes, n)

@@ -86,12 +86,12 @@ def check_loaded(learner: Learner) -> None:
             raise ValueError(f"{name} is out of range")
     for k, (name, trace) in enumerate(learner._lists() if learner._arrays else ()):
         if trace and learner._arrays[name].size:
-            listed = np.zeros(d, dtype=np.bool_)
-            count = learner._arrays["size"][0, k]
-            listed[learner._arrays[name][0, :count]] = True
-            # A list that names an index twice grows beyond its end.
-            if listed.sum() != count or learner._arrays[trace][0, ~listed].any():
-                raise ValueError(f"{name} does not list where {trace} is not zero")
+            for lane, count in enumerate(learner._arrays["size"][:, k]):
+                listed = np.zeros(d, dtype=np.bool_)
+                listed[learner._arrays[name][lane, :count]] = True
+                # A list that names an index twice grows beyond its end.
+                if listed.sum() != count or learner._arrays[trace][lane, ~listed].any():
+                    raise ValueError(f"{name} does not list where {trace} is not zero")
 
 
 def _parts(learner: Learner) -> dict[str, npt.NDArray[Any]]:

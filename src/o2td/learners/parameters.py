@@ -140,3 +140,8 @@ def as_average(value: Any) -> Any:
     if isinstance(value, (int, float, np.floating)) and 1.0 <= value < np.inf:
         return float(value)
     raise InputError(f"average must be True, False or a number from 1, got {value!r}")
+
+
+def averaging(average: bool | float) -> float:
+    """How much recent iterates count: 8 if True, and 0 where nothing is averaged."""
+    return 8.0 if average is True else float(average)

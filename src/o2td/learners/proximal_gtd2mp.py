@@ -84,6 +84,8 @@ class ProximalGTD2MP(StepLearner):
         Weight of the l1 norm of theta.
     average : bool or float
         Predict with the average of all theta; the theory of mirror-prox is about it.
+    replicates : int
+        Lanes resampled online, for `predict(phi, interval=0.95)`.
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
 
@@ -112,6 +114,7 @@ class ProximalGTD2MP(StepLearner):
         trace: Trace = 0.0,
         emphasis: Emphasis | str | None = None,
         radius: float | None = None,
+        replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
         super().__init__(
@@ -122,6 +125,7 @@ class ProximalGTD2MP(StepLearner):
             average=average,
             l1=l1,
             radius=radius,
+            replicates=replicates,
             initial_theta=initial_theta,
         )
 

@@ -50,7 +50,16 @@ __all__ = [
     "value",
 ]
 
-NOT_NUMBERS = ("step_size", "second_step_size", "initial_theta", "average", "l1", "radius", "clip")
+NOT_NUMBERS = (
+    "step_size",
+    "second_step_size",
+    "initial_theta",
+    "average",
+    "l1",
+    "radius",
+    "clip",
+    "replicates",
+)
 OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
 
 
@@ -58,6 +67,7 @@ class StepFamily(Family):
     """Lanes of one step, whatever it is; each class has a family of its own."""
 
     rows = ("alpha", "alpha_w", "decay", "emphasis")
+    step_sizes = ("alpha", "alpha_w")
 
     def __init__(self, step: Callable[..., None]) -> None:
         self._step = step
@@ -125,7 +135,10 @@ class StepLearner(TraceLearner):
     scalars: ClassVar[tuple[str, ...]] = ()
     step: ClassVar[Callable[..., None]]
     finds_step: ClassVar[bool] = False
-    """Whether the step itself finds alpha where `step_size` is "auto": `row.alpha` is -1 then."""
+    """Whether the step itself finds alpha where `step_size` is "auto".
+
+    `row.alpha` is then negative, and the step takes `-row.alpha` times what it finds.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -178,7 +191,7 @@ class StepLearner(TraceLearner):
 
     def _allocate(self, d: int) -> None:
         super()._allocate(d)
-        self._arrays["scalars"] = np.zeros((1, len(CARRIED) + len(self.scalars)))
+        self._arrays["scalars"] = np.zeros((self._width, len(CARRIED) + len(self.scalars)))
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         self._weigh(block, out["emphasis"])

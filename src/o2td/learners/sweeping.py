@@ -192,13 +192,13 @@ def _one_stream(
     trained = [lane.learner.clone() for lane in lanes]
     seen = [lane.seen(batch) for lane in lanes]
     steps = np.arange(every, batch.n + 1, every)
-    values = np.full((len(lanes), len(names), len(steps)), np.inf)
+    values = np.full((len(lanes) + 1, len(names), len(steps)), np.inf)  # the last for replicates
     for members in _families(trained, batch, seen):
         _run(members, trained, seen, batch, every, measured, values)
     return SweepResult(
         trained,
         steps,
-        {name: values[:, k] for k, name in enumerate(names)},
+        {name: values[:-1, k] for k, name in enumerate(names)},
         np.stack([learner.theta for learner in trained], axis=1),
         np.array([int(learner._diverged[0]) for learner in trained]),
         names,
@@ -216,14 +216,15 @@ def _run(
 ) -> None:
     """One family over the stream; errors are worked out while the next rows are learned."""
     group = Group([trained[k] for k in members])
+    lanes = np.full(len(group.owners), len(values) - 1)
+    lanes[group.firsts] = members
     streams = {id(seen[k]): seen[k] for k in members}
     total, each = batch.n // every, max(1, len(metrics) * group.stride * batch.d**2)
     beside = bool(metrics) and total * each > OVERLAP and spare() > 0
     held = max(1, BUFFERED // (group.stride * batch.d)) if metrics else LANE_ROWS
-    spans = list(_spans(batch.n, every, min(LANE_ROWS // len(members), SPAN), held))
+    spans = list(_spans(batch.n, every, min(max(1, LANE_ROWS // len(lanes)), SPAN), held))
     most = max((high // every - low // every for low, high in spans if metrics), default=0)
     ring = RingBuffer.room(min(total, 2 * most) if beside else most, group.stride, batch.d)
-    lanes = np.array(members)
 
     def work(low: int, high: int) -> None:
         for metric in metrics:
@@ -241,7 +242,7 @@ def _run(
             own = [cut[id(seen[k])] for k in members]
             group.advance(batch[low:high], own, low, every, ring)
         metrics_thread.finish(total)
-    for lane, step in zip(members, group.diverged, strict=True):
+    for lane, step in zip(members, group.diverged[group.firsts], strict=True):
         if step >= 0:
             values[lane, :, step // every :] = np.inf
 
@@ -267,7 +268,12 @@ def _families(
     groups: dict[Any, list[int]] = {}
     for k, learner in enumerate(trained):
         learner._check(seen[k])
-        kind = (learner.family, learner._settles, learner.family.kind(learner, batch))
+        kind = (
+            learner.family,
+            learner._settles,
+            learner._width > 1,
+            learner.family.kind(learner, batch),
+        )
         groups.setdefault(kind, []).append(k)
     return [part for members in groups.values() for part in parts(members)]
 

@@ -1,0 +1,62 @@
+"""Do learners' intervals hold what they say? Coverage of the limit's values over many streams.
+
+`python -m benchmarks.learner_intervals [STREAMS]` writes docs/data/learner_intervals.json. A value
+counts as covered where the interval holds what the learner's own limit gives; states count as often as
+they are visited. Block lengths and weights were settled on other seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import o2td
+from o2td import domains, exact
+from o2td.learners import Learner
+from o2td.problem import Problem
+
+KEPT = Path(__file__).parents[1] / "docs" / "data" / "learner_intervals.json"
+ROWS, LEVEL, SEED = 10_000, 0.95, 20_261
+PROBLEMS = {
+    "random walk": lambda: domains.random_walk("dependent"),
+    "Collision": lambda: domains.collision(seed=21),
+    "garnet": lambda: domains.garnet(seed=21, peak=1),
+    "Boyan chain": domains.boyan_chain,
+}
+LEARNERS = {
+    "ARCTD()": o2td.ARCTD(replicates=64),
+    "ARCTD(trace=0.5)": o2td.ARCTD(trace=0.5, replicates=64),
+}
+
+
+def coverage(problem: Problem, learner: Learner, streams: int) -> float:
+    """The share of values that intervals of `LEVEL` cover, states as often as they are visited."""
+    limit = exact.fixed_point(problem, learner.clone(replicates=0)).theta
+    values = problem.features @ limit
+    hits = np.zeros(len(values))
+    for stream in range(streams):
+        rows = problem.sample(ROWS, seed=(SEED, stream))
+        found = learner.clone().partial_fit(rows).predict(problem.features, interval=LEVEL)
+        hits += (found.low <= values) & (values <= found.high)
+    return float(np.average(hits / streams, weights=problem.visits))
+
+
+def take(streams: int) -> dict[str, Any]:
+    """Coverage by problem and learner."""
+    found = {
+        name: {
+            label: round(coverage(make(), learner, streams), 3)
+            for label, learner in LEARNERS.items()
+        }
+        for name, make in PROBLEMS.items()
+    }
+    return {"streams": streams, "rows": ROWS, "level": LEVEL, "coverage": found}
+
+
+if __name__ == "__main__":
+    found = take(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    KEPT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

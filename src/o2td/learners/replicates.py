@@ -1,0 +1,105 @@
+"""Error bars of an averaged learner: lanes of it in which rows count at random, resampled online.
+
+A replicate is the same learner on the same rows, but that every row's step is multiplied by 1/2 or by
+3/2, the same for all rows of a block: an episode, or where there are none some `2 t^(1/3)` rows. How
+far the replicates' averages lie from the learner's own, doubled since the weights' standard deviation
+is 1/2, is how far its average lies from where it would end (multiplier bootstrap; Fang, Xu & Yang 2018,
+"Online bootstrap confidence intervals for the stochastic gradient descent estimator"). Weights that
+stay within 1/2 of one keep a step size stable that is.
+
+Weights are hashes of block and lane: any split of the rows gives the same, two learners on the same rows
+have the same, so that their difference has an error as well, and a file need not hold a generator.
+What is left of the beginning, and what features cannot tell, is in no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from o2td.arguments import number, whole
+from o2td.arrays import Floats
+from o2td.errors import InputError
+from o2td.kernels.resampling import SPREAD, multipliers
+from o2td.learners.parameters import averaging
+
+if TYPE_CHECKING:
+    from o2td.learners.base import Learner
+    from o2td.learners.family import Member
+    from o2td.transitions import Transitions
+
+__all__ = ["Prediction", "as_replicates", "bars", "resample"]
+
+MOST = 1 << 12
+
+
+class Prediction(NamedTuple):
+    """What `predict(phi, interval=...)` returns: values, and the ends of their intervals."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def as_replicates(learner: Learner, value: Any) -> int:
+    """0, or from 2 on how many: of a learner that averages."""
+    found = whole("replicates", value, 0, MOST)
+    name = type(learner).__name__
+    if found == 1:
+        raise InputError("replicates must be 0 or at least 2: one tells no spread; 64 are enough")
+    if found and not learner.average:
+        raise InputError(
+            f"replicates={found} of {name} need averaged predictions: give average=True as well"
+        )
+    if found and "replicates" in learner.undefined:
+        raise InputError(f"{name} keeps no replicates, its steps are not in proportion to alpha")
+    return found
+
+
+def resample(
+    rows: dict[str, Floats],
+    step_sizes: Sequence[str],
+    block: Transitions,
+    first: int,
+    learner: Member,
+) -> None:
+    """Row arrays (lanes, n) of a learner's replicates, from those of its first lane."""
+    for array in rows.values():
+        array[1:] = array[0]
+    weights = np.empty((learner._width - 1, block.n))
+    memory = learner._memory.setdefault("blocks", np.zeros(3))
+    multipliers(block.start, first, memory, weights)
+    for name in step_sizes:
+        rows[name][1:] *= weights
+
+
+def bars(learner: Learner, phi: Any, single: bool, level: float) -> Prediction:
+    """Values of these rows with intervals of this level, by the replicates' spread.
+
+    Student's t, since both replicates and the blocks that an average reaches over are countable.
+    """
+    from scipy.special import stdtrit
+
+    level = number("interval", level, 0.0, 1.0)
+    if not 0.0 < level < 1.0:
+        raise InputError(f"interval must be between 0 and 1, such as 0.95; got {level:g}")
+    count = learner._width - 1
+    if not count or not learner.average:
+        raise InputError(
+            f"this {type(learner).__name__} keeps no replicates to tell an interval by: make it with"
+            " average=True, replicates=64"
+        )
+    mean = learner._arrays["mean"]
+    value = np.asarray(phi @ mean[0])
+    apart = np.asarray(phi @ (mean[1:] - mean[0]).T) / SPREAD
+    recent = averaging(learner.average)
+    blocks = learner._memory["blocks"][0] if learner.steps else 0.0
+    seen = max(1.0, blocks * (2.0 * recent - 1.0) / recent**2)
+    degrees = 1.0 / (1.0 / count + 1.0 / seen)
+    reach = stdtrit(degrees, 0.5 + level / 2.0) * np.sqrt(np.mean(apart**2, axis=1))
+    if (learner._diverged >= 0).any():
+        reach = np.full_like(value, np.inf)
+    found = Prediction(value, value - reach, value + reach)
+    return Prediction(*(part[0] for part in found)) if single else found

@@ -1,0 +1,92 @@
+"""The arrays that a learner keeps: one lane of its own, and one for each of its replicates."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.emphasis import Emphasis, Memory
+from o2td.learners.parameters import initial
+from o2td.learners.step_sizes import rule_of
+
+__all__ = ["Lanes"]
+
+
+class Lanes:
+    """State by name, each array with one row a lane, the learner's own first."""
+
+    vectors: ClassVar[tuple[str, ...]] = ("theta",)
+    traces: ClassVar[tuple[str, ...]] = ()
+    initial_theta: npt.ArrayLike | None
+    _arrays: dict[str, npt.NDArray[Any]]
+    _memory: Memory
+    _diverged: npt.NDArray[np.int64]
+
+    @property
+    def _weighting(self) -> Emphasis:
+        """The emphasis in force."""
+        raise NotImplementedError
+
+    @property
+    def _settles(self) -> bool:
+        """Whether anything happens after a step: averaging, l1-prox, projection."""
+        raise NotImplementedError
+
+    def _unbind(self) -> None:
+        """The arrays have moved."""
+
+    @property
+    def _width(self) -> int:
+        """Lanes that it keeps: itself, and its replicates."""
+        return len(self._diverged)
+
+    def _shapes(self, d: int) -> dict[str, tuple[int, ...]] | None:
+        """What the memory of emphasis and step sizes may hold; None: not known."""
+        rules = self._rule_shapes(d)
+        own = {name: array for name, array in self._memory.items() if name not in rules}
+        known = self._weighting.shapes(own, d)
+        return None if known is None else {**known, **rules}
+
+    def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """What the rules of the step sizes keep."""
+        found: dict[str, tuple[int, ...]] = {}
+        for name in ("step_size", "second_step_size"):
+            value = getattr(self, name, None)
+            if value is not None:
+                found |= rule_of(value).shapes(d)
+        return found | ({"blocks": (3,)} if self._width > 1 else {})
+
+    def _allocate(self, d: int) -> None:
+        """Make room for d features, all zero but theta, which is `initial_theta`."""
+        theta, width = initial(self.initial_theta, d), self._width
+        self._arrays = {name: np.zeros((width, d)) for name in self.vectors}
+        self._arrays["theta"][:] = theta
+        self._arrays["bound"] = np.zeros((width, 1))  # on z, features of size one
+        self._arrays["size"] = np.zeros((width, len(self._lists())), dtype=np.int64)
+        if self._settles:
+            self._arrays["mean"] = self._arrays["theta"].copy()
+        self._forget_sparse()
+
+    def _forget_sparse(self) -> None:
+        """Empty the lists that `allocate_sparse` makes: dense rows change traces beside them."""
+        for name, _ in self._lists():
+            self._arrays[name] = np.zeros((self._width, 0), dtype=np.int32)
+
+    def _allocate_sparse(self) -> None:
+        """Lists of the indices where each trace is not zero, for CSR rows."""
+        self._unbind()
+        d = self._arrays["theta"].shape[1]
+        for k, (name, trace) in enumerate(self._lists()):
+            self._arrays[name] = np.zeros((self._width, d), dtype=np.int32)
+            for lane in range(self._width if trace else 0):
+                index = np.flatnonzero(self._arrays[trace][lane])
+                self._arrays[name][lane, : len(index)] = index
+                self._arrays["size"][lane, k] = len(index)
+
+    @classmethod
+    def _lists(cls) -> list[tuple[str, str]]:
+        """Names of the lists of indices, each with its trace; there are two at least, as in files."""
+        names = ("active", *(f"active_{letter}" for letter in "bcdefgh"))
+        return list(zip(names, (*cls.traces, "", "")[: max(2, len(cls.traces))], strict=False))
