@@ -65,13 +65,15 @@ def shown() -> str:
     found = kept()
     counts = Counter(claim["verdict"] for claim in found["claims"])
     told = ", ".join(
-        f"{counts[verdict]} {words}" for verdict, words in _WORDS.items() if counts[verdict]
+        f"{counts[verdict]} {words if counts[verdict] != 1 else words.replace('are', 'is')}"
+        for verdict, words in _WORDS.items()
+        if counts[verdict]
     )
     runs = Counter(found["runs"].values()).most_common(1)[0][0]
     lead = (
-        f"Of {len(found['claims'])} claims {told}, in a kept run of"
+        f"Of {len(found['claims'])} claims, {told}, in a stored run of"
         f" `o2td reproduce --profile {found['profile']}` ({runs} runs per experiment), with 95 %"
-        " intervals. A claim is *undecided* where the runs leave open a reading that could change the"
+        " intervals. A claim is *undecided* if the runs do not settle a reading that could change the"
         " answer."
     )
     return "\n".join([lead, "", *(_item(claim) for claim in found["claims"])])

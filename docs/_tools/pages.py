@@ -207,9 +207,9 @@ def _landing(name: str, data: dict[str, Any]) -> str:
 
 
 _LANDING = (
-    "Exact limits on small problems, as if rows never ended. *Largest step size* is where the mean"
-    " dynamics turn unstable; noise asks for less. *Amplification* is the worst RMSE / best over all"
-    " rewards; a dash says that there is no direction X. *Exact*: the limit is V itself."
+    "Exact limits on small problems, with infinitely many rows. *Largest step size*: where the mean"
+    " dynamics become unstable; with noise, use less. *Amplification*: the largest RMSE / best over"
+    " all rewards; a dash means that there is no direction X. *Exact*: the limit is V itself."
 )
 
 

@@ -69,7 +69,17 @@ def test_json_is_the_documented_object_and_near_the_truth(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = answered(capsys, file, *QUICK)
-    names = {"verdict", "reasons", "estimates", "logged", "tests", "diagnostics", "audit"}
+    names = {
+        "verdict",
+        "reasons",
+        "estimates",
+        "policies",
+        "differences",
+        "logged",
+        "lift",
+        "tests",
+    }
+    names |= {"diagnostics", "audit"}
     assert set(answer) == names
     assert answer["verdict"] == "trust"
     best = answer["estimates"][0]

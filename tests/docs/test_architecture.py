@@ -1,4 +1,4 @@
-"""The map of the house: its picture is that of the source, its three ways are those of the data."""
+"""The page on architecture: its picture and its three paths of the data are those of the source."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_picture_is_that_of_the_source() -> None:
 
 
 def test_every_room_of_the_table_exists() -> None:
-    text = PAGE.read_text(encoding="utf-8").partition("## Three ways")[0]
+    text = PAGE.read_text(encoding="utf-8").partition("## Three paths")[0]
     named = {
         n for row in re.findall(r"^\| (`.*?) \|", text, re.M) for n in re.findall(r"`(\w+)`", row)
     }

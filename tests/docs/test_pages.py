@@ -78,13 +78,52 @@ def test_the_page_to_play_with_is_the_present_one() -> None:
     assert refresh.PLAY.read_text("utf-8") == refresh.play()
 
 
+ASKED = {  # what a page must say to answer the question
+    "how do I evaluate a policy from a CSV": r"\$? ?`?o2td evaluate \S+\.csv",
+    "which learner should I use": r"start with \| then compare",
+    "is the paper right": r"Of 16 claims, \d+ are reproduced",
+    "what is near-optimal": r"ARCTD\(\), untuned",
+    "what is wpdis": r"`wpdis` \| weighted per-decision importance sampling",
+    "when is an answer trusted": r"`ess_none` \|",
+    "does trust hold": r"answers \| trust \| caution \| cannot answer",
+    "how do I compare two policies": r"o2td compare|compare two policies|difference",
+    "how do I draw this": r"savefig\(",
+}
+
+
+def clicks(start: Path, most: int) -> dict[Path, int]:
+    """Every page that links lead to from `start`, with the number of clicks it takes."""
+    found, edge = {start: 0}, [start]
+    for count in range(1, most + 1):
+        nearer, edge = edge, []
+        for path in nearer:
+            for match in _LINK.finditer(_FORMULA.sub("", prose(path))):
+                target = unquote(match[1] or match[2]).partition("#")[0]
+                place = (path.parent / target).resolve()
+                if place.suffix == ".md" and place.is_file() and place not in found:
+                    found[place] = count
+                    edge.append(place)
+    return found
+
+
 def test_what_is_asked_most_is_two_clicks_away() -> None:
-    """From the read-me: a policy from a CSV, which learner, is the paper right."""
-    wanted = {"guides/logs.md": "csv", "book/which-method.md": "learner", "book/paper.md": "claims"}
-    text = (ROOT / "README.md").read_text("utf-8")
-    for page, word in wanted.items():
-        assert f"](docs/{page}" in text, page
-        assert word in (ROOT / "docs" / page).read_text("utf-8").lower()
+    """From the read-me, by links alone; and a page that no link leads to would not be found."""
+    reached = clicks(ROOT / "README.md", 2)
+    assert len(reached) > 40
+    for question, answer in ASKED.items():
+        texts = (values.unmarked(path.read_text("utf-8")) for path in reached)
+        assert any(re.search(answer, text) for text in texts), question
+    assert ROOT / "docs" / "decisions" / "0001-names-are-imported-late.md" not in clicks(
+        ROOT / "README.md", 1
+    )
+
+
+def test_every_page_can_be_reached_from_the_read_me() -> None:
+    """Within three clicks, but for the site's own first page and decisions, which it lists."""
+    reached = clicks(ROOT / "README.md", 3)
+    kept = ROOT / "docs" / "index.md"
+    pages = [p for p in refresh.sources() if "decisions" not in p.parts and p != kept]
+    assert [str(path.relative_to(ROOT)) for path in pages if path not in reached] == []
 
 
 def test_a_stale_number_is_noticed() -> None:

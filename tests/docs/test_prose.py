@@ -281,8 +281,8 @@ def test_the_read_me_names_the_profile_of_its_counts() -> None:
     count = found["count"]
     assert f"each of its {count['all']} claims" in text
     assert (
-        f"Of {count['all']} claims {count['yes']} are reproduced, {count['no']} are not,"
-        f" {count['depends']} depend on how the paper is read, {count['undecided']} undecided"
+        f"Of {count['all']} claims, {count['yes']} are reproduced, {count['no']} are not,"
+        f" {count['depends']} depend on how the paper is read, and {count['undecided']} is undecided"
         f" (profile *{found['profile']}*)"
     ) in text
 
@@ -360,7 +360,7 @@ def test_the_learner_that_is_recommended(data: dict[str, Any]) -> None:
     assert best.startswith("ABTD")
     page = shown("docs/book/which-method.md")
     assert "| a stream, off-policy, with time for a sweep | [ABTD]" in page
-    assert "| a stream, nothing to be tuned | [ARCTD]" in page
+    assert "| a stream, nothing to tune | [ARCTD]" in page
     assert data["stability"]["ABTD"]["off"] < 0.02 * data["stability"]["ABTD"]["n"]
     stable = [n for n, row in data["stability"].items() if row["on"] + row["off"] == 0]
     safe = [name for name in learners if plain_names().get(name) in stable]

@@ -58,6 +58,33 @@ def command(
             " -c terminated=never, or a TOML file of them. May be repeated.",
         ),
     ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="NAME=COLUMN",
+            help="A policy by its column: the probability it gives to the action taken; a column of"
+            " lists, or what the names of several columns begin with: those of all actions; or"
+            " NAME=rho:COLUMN, NAME=logprob:COLUMN. Repeat it to compare policies.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What policies are measured by: logged (the default), or one of them.",
+            show_default=False,
+        ),
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--require",
+            metavar="TEXT",
+            help='Such as "lift > 0", "value > 80" or "B - A > 0.1": exit with 0 where it holds, 3'
+            " where it does not, 4 where it cannot be told. May be repeated.",
+        ),
+    ] = None,
     on_policy: Annotated[
         bool, typer.Option("--on-policy", help="Evaluate the policy that made the log.")
     ] = False,
@@ -101,17 +128,26 @@ def command(
     and rho, or behavior_prob and target_prob (or log-probabilities, or target_prob_0 … for all
     actions). Usual other names are found; the mapping found is printed.
 
-    Exit code 0: evaluated, whatever the verdict (with --check, 1 where it is "cannot answer"); 2: the
-    logs or the options cannot be used, and nothing was written; 130: interrupted.
+    Exit code 0: evaluated, whatever the verdict (with --check, 1 where it is "cannot answer"; with
+    --require, 3 where one does not hold, else 4 where one cannot be told); 2: the logs or the options
+    cannot be used, and nothing was written; 130: interrupted.
     """
     from o2td.cli.logs_columns import parse_columns
+    from o2td.cli.logs_compare import (
+        check_requirements,
+        compare_policies,
+        finish,
+        parse_targets,
+        say_comparison,
+    )
     from o2td.evaluation.output import check_folder
 
     check_options(states, out, seed, methods, everything)
+    policies = parse_targets(target or [], against, on_policy, dask, states)
+    check_requirements(require or [], policies)
     if out is not None:
         check_folder(out, force)
-    source = _open(logs, parse_columns(columns or []), discount, on_policy, sort, densities)
-    given = None if states is None else Given(states, source)
+    reading = {"columns": parse_columns(columns or []), "sort": sort, "densities": densities}
     settings = {
         "horizon": horizon,
         "features": features,
@@ -120,17 +156,20 @@ def command(
         "lanes": bootstrap,
         "seed": seed,
     }
+    if policies:
+        both = compare_policies(logs, discount, policies, against, {**settings, **reading})
+        if out is not None:
+            both.save(out, force=force)
+        finish(both, require or [], as_json, check, lambda: say_comparison(both, out))
+        return
+    source = _open(logs, reading, discount, on_policy)
+    given = None if states is None else Given(states, source)
     answer = _evaluate(source, settings, dask)
     if out is not None:
         if given is not None and answer.model is not None:
             given.check(answer.model)
         answer.save(out, force=force, states=given)
-    if as_json:
-        print(answer.to_json())
-    else:
-        _say(answer, source, out)
-    if check and answer.verdict == "cannot answer":
-        raise typer.Exit(1)
+    finish(answer, require or [], as_json, check, lambda: _say(answer, source, out))
 
 
 def check_options(
@@ -146,23 +185,12 @@ def check_options(
 
 
 def _open(
-    logs: list[str],
-    columns: dict[str, Any],
-    discount: float | None,
-    on_policy: bool,
-    sort: bool,
-    densities: bool,
+    logs: list[str], reading: dict[str, Any], discount: float | None, on_policy: bool
 ) -> LogSource:
     from o2td.sources import open_logs
 
-    return open_logs(
-        logs,
-        columns=columns,
-        discount=discount,
-        target="behavior" if on_policy else None,
-        sort=sort,
-        densities=densities,
-    )
+    target = "behavior" if on_policy else None
+    return open_logs(logs, discount=discount, target=target, **reading)
 
 
 def _evaluate(source: LogSource, settings: dict[str, Any], dask: str | None) -> Evaluation:

@@ -7,6 +7,9 @@ True
 
 from __future__ import annotations
 
+from o2td.evaluation.compare import compare
+from o2td.evaluation.comparison import Comparison, Standing
+from o2td.evaluation.differences import Difference
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.estimator import Estimator, Outcome
 from o2td.evaluation.estimators import known
@@ -16,6 +19,7 @@ from o2td.evaluation.histories import histories
 from o2td.evaluation.influence import Baseline, Column, Histories
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.model import ValueModel, load_model
+from o2td.evaluation.requirements import Requirement
 from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.statistic import Passes, Statistic
 from o2td.evaluation.study import Study
@@ -25,6 +29,8 @@ __all__ = [
     "METHODS",
     "Baseline",
     "Column",
+    "Comparison",
+    "Difference",
     "Episodes",
     "Estimate",
     "Estimator",
@@ -37,10 +43,13 @@ __all__ = [
     "LogTest",
     "Outcome",
     "Passes",
+    "Requirement",
+    "Standing",
     "Statistic",
     "Study",
     "Thresholds",
     "ValueModel",
+    "compare",
     "evaluate",
     "histories",
     "load_model",

@@ -166,7 +166,7 @@ class Log:
     @classmethod
     def of(cls, logs: Any, discount: float | None, target: Any, **options: Any) -> Log:
         """From a source, or whatever `open_logs` takes."""
-        _check_options({"target": target, **options}, isinstance(logs, (Log, Source)))
+        check_options({"target": target, **options}, isinstance(logs, (Log, Source)))
         if isinstance(logs, Log):
             return logs
         if isinstance(logs, Source):
@@ -181,7 +181,7 @@ class Log:
         return cls(open_logs(logs, discount=discount, target=target, **options))
 
 
-def _check_options(given: dict[str, Any], opened: bool) -> None:
+def check_options(given: dict[str, Any], opened: bool) -> None:
     """Refuse an option that `open_logs` does not have, and any beside what is open already."""
     for name, value in given.items():
         if name not in _OPTIONS:

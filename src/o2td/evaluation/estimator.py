@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Doubt", "Estimator", "Outcome"]
 
 Kind = Literal["fit", "history", "hybrid", "learner"]
-Doubt = tuple[str, str]  # a verdict and the reason for it
+# a verdict and the reason for it; then perhaps what it is about
+Doubt = tuple[str, str] | tuple[str, str, str]
 _SAID = {
     "action": "the log has no actions",
     "observation": "the log has no observations",
@@ -66,6 +67,8 @@ class Outcome:
         `rows` and `value`, for estimates that change while rows come in.
     narrow : float
         Half-width of a better interval from the same rows, if there is one.
+    variants : mapping
+        The value under other features, by their names.
     """
 
     value: float
@@ -79,6 +82,7 @@ class Outcome:
     model: tuple[Floats, Any] | None = None
     curve: Mapping[str, Any] | None = None
     narrow: float = np.inf
+    variants: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def none(cls, why: str) -> Outcome:

@@ -12,19 +12,20 @@ from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.audit import facts
 from o2td.evaluation.bootstrap import LANES
+from o2td.evaluation.differences import LOGGED, Difference, Side, measure
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.horizon import HorizonLog
-from o2td.evaluation.log_test import BIASED, Finding
+from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import run_passes
 from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.starts import Starts
 from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.thresholds import CANNOT, Thresholds
-from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, recommend, veto
+from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, preferred, recommend, veto
 from o2td.registry import LOG_TESTS
 
-__all__ = ["evaluate"]
+__all__ = ["conclude", "evaluate", "lift_of", "logged_value"]
 
 
 def evaluate(
@@ -107,11 +108,14 @@ def evaluate(
     starts = Starts(log.source)
     with limited, starts.noting(progress):
         run_passes(log, [*(test.collect(study) for test in tests), study.collect(*named)])
-        findings = [found for test in tests if (found := test.find(study)) is not None]
-        return _answer(study, findings, starts)
+        return conclude(study, tests, starts)[0]
 
 
-def _answer(study: Study, findings: list[Finding], starts: Starts) -> Evaluation:
+def conclude(
+    study: Study, tests: list[LogTest], starts: Starts, name: str = "target"
+) -> tuple[Evaluation, list[Case]]:
+    """The answer once all passes were made, and the cases that it rests on."""
+    findings = [found for test in tests if (found := test.find(study)) is not None]
     cases = study.cases()
     for case in study.judged(cases):
         judge(case, study)
@@ -121,7 +125,20 @@ def _answer(study: Study, findings: list[Finding], starts: Starts) -> Evaluation
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
     veto(best, cases, bounds)
+    return _answer(study, findings, starts, cases, best, agreed, name), cases
+
+
+def _answer(
+    study: Study,
+    findings: list[Finding],
+    starts: Starts,
+    cases: list[Case],
+    best: Case,
+    agreed: list[dict[str, Any]],
+    name: str,
+) -> Evaluation:
     model = _model(study, best, cases)
+    logged = study.logged()
     ordered = [best, *(case for case in cases if case is not best)]
     whose = None if model is None else model.method
     return Evaluation(
@@ -133,16 +150,34 @@ def _answer(study: Study, findings: list[Finding], starts: Starts) -> Evaluation
         model,
         finite({**study.survey.series(), **_series(study, cases)}),
         findings,
-        _logged(study),
+        logged_value(logged),
         finite(facts(study)),
         starts,
         _influence(study, cases) if study.settings.influence else None,
+        _lift(study, cases, logged, name),
     )
 
 
-def _logged(study: Study) -> dict[str, Any]:
+def _lift(study: Study, cases: list[Case], logged: Case, name: str) -> Difference:
+    """By the estimator that is trusted most and, among equals, has the narrowest difference."""
+    found = {id(case): lift_of(study, case, logged, name) for case in cases}
+
+    def doubt(case: Case) -> float:
+        ends = found[id(case)].ends()
+        return np.inf if ends is None else ends[1] - ends[0]
+
+    return found[id(preferred(cases, doubt))]
+
+
+def lift_of(study: Study, case: Case, logged: Case, name: str) -> Difference:
+    """How far an estimate is above the value of the policy that made the log."""
+    spread = study.lift_spread(case.method)
+    sides = Side(name, case), Side(LOGGED, logged)
+    return measure(*sides, spread, study.settings, case.approximation)
+
+
+def logged_value(case: Case) -> dict[str, Any]:
     """The logged policy's own value, with its interval."""
-    case = study.logged()
     numbers = (case.value, case.interval.low, case.interval.high, case.interval.standard_error)
     names = ("value", "low", "high", "standard_error")
     found = dict(zip(names, map(float, numbers), strict=True))

@@ -11,6 +11,7 @@ from o2td.evaluation.fitting import AnySystem, Fit
 from o2td.evaluation.influence import Column
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CANNOT, CAUTION
+from o2td.evaluation.verdicts import WIDTH
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
@@ -232,4 +233,5 @@ def fit_doubts(case: Case, study: Study) -> Iterator[Doubt]:
             CAUTION,
             f"the approximation error, about {approximation:.2g}, is beside an interval of"
             f" ±{case.half_width:.2g}",
+            WIDTH,
         )

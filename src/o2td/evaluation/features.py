@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.fitting import AnySystem
-from o2td.evaluation.select import judge, panel, systems_of
+from o2td.evaluation.select import Choice, judge, panel, systems_of
 from o2td.evaluation.survey import Survey, by_fold
 from o2td.evaluation.systems import FOLDS, System
 from o2td.features import Aggregation, Tabular, Transformer, parse
@@ -39,6 +40,12 @@ class Chosen:
     remarks: list[str] = field(default_factory=list)
     size: int = 0
     tabular: Any = None
+    kept: list[Choice] = field(default_factory=list)
+
+    def again(self) -> Chosen:
+        """The same features for another target: systems that hold no sums yet."""
+        panel: list[AnySystem] = list(systems_of(self.kept))
+        return replace(self, lead=panel[0] if self.average else _empty(self.lead), panel=panel)
 
     @cached_property
     def states(self) -> States:
@@ -64,21 +71,32 @@ class Chosen:
         return None if plain or self.tabular is None else CellSystem(Cells(self.tabular))
 
 
+def _empty(system: AnySystem) -> AnySystem:
+    if isinstance(system, CellSystem):
+        return CellSystem(system.basis, uses_ratios=system.uses_ratios)
+    return System(system.basis, system.trace, ridge=system.ridge)
+
+
 def choose(
-    survey: Survey, sample: Episodes, features: Any, trace: float | None, seed: int
+    survey: Survey,
+    sample: Episodes,
+    features: Any,
+    trace: float | None,
+    seed: int,
+    others: Sequence[Episodes] = (),
 ) -> Chosen:
-    """Resolve `features`."""
+    """Resolve `features`; `others` are the same sample for other targets, which share them."""
     states = sample.rows.state is not None and sample.rows.observation is None
     tabular = _fitted(Tabular(), survey, sample) if states else None
     if isinstance(features, str) and features == "auto":
         if states:
             chosen = _exact(tabular, "the log has states, so each gets its own weight")
         else:
-            chosen = _auto(sample, seed)
+            chosen = _auto(sample, seed, others)
     else:
         made = parse(features) if isinstance(features, str) else features
         fitted = _fitted(made, survey, sample, option("features", f"--features {features}"))
-        chosen = _given(fitted, sample, trace or 0.0, states, seed)
+        chosen = _given(fitted, sample, trace or 0.0, states, seed, others)
     chosen.tabular = tabular
     if not chosen.size:
         basis = chosen.lead.basis
@@ -115,11 +133,11 @@ def _fitted(features: Any, survey: Survey, sample: Episodes, who: str = "feature
     return features
 
 
-def _auto(sample: Episodes, seed: int) -> Chosen:
+def _auto(sample: Episodes, seed: int, others: Sequence[Episodes]) -> Chosen:
     judged = by_fold(first_episodes(sample))
     if len(judged.rows) < _LEAST or judged.count < 2 * FOLDS:
         return _few(judged, seed)
-    choices = judge(judged, seed)
+    choices = _judged(judged, seed, others)
     if not choices:
         raise InputError(
             "features: no candidate could be fitted to this log; pass "
@@ -142,7 +160,27 @@ def _auto(sample: Episodes, seed: int) -> Chosen:
         "rows_judged": len(judged.rows),
         "candidates": [choice.as_dict() for choice in choices],
     }
-    return Chosen(systems[0], systems, average=True, account=account)
+    return Chosen(systems[0], systems, average=True, account=account, kept=kept)
+
+
+def _judged(judged: Episodes, seed: int, others: Sequence[Episodes]) -> list[Choice]:
+    """Candidates; one that another target leaves out is left out here, if any remains."""
+    choices = judge(judged, seed)
+    fit = [choice for choice in choices if not choice.verdict]
+    for other in others:
+        theirs = {
+            (choice.name, choice.trace): choice.verdict
+            for choice in judge(by_fold(first_episodes(other)), seed)
+        }
+        names = [(choice.name, choice.trace) for choice in fit]
+        unfit = [theirs.get(name, "left out: no finite fit") for name in names]
+        if all(unfit):
+            continue
+        for choice, why in zip(fit, unfit, strict=True):
+            if why:
+                choice.verdict = f"{why}, for another policy"
+        fit = [choice for choice in fit if not choice.verdict]
+    return choices
 
 
 def _few(sample: Episodes, seed: int) -> Chosen:
@@ -155,7 +193,14 @@ def _few(sample: Episodes, seed: int) -> Chosen:
     return Chosen(System(States(features), ridge=1e-8), account=account, remarks=[why])
 
 
-def _given(features: Any, sample: Episodes, trace: float, states: bool, seed: int) -> Chosen:
+def _given(
+    features: Any,
+    sample: Episodes,
+    trace: float,
+    states: bool,
+    seed: int,
+    others: Sequence[Episodes],
+) -> Chosen:
     lead: AnySystem
     if hasattr(features, "state_of"):
         if trace:
@@ -173,9 +218,9 @@ def _given(features: Any, sample: Episodes, trace: float, states: bool, seed: in
         return chosen
     judged = by_fold(first_episodes(sample))
     if len(judged.rows) >= _LEAST and judged.count >= 2 * FOLDS:
-        choices = judge(judged, seed)
-        kept = panel(choices) if choices else []
-        chosen.panel = list(systems_of(kept))
+        choices = _judged(judged, seed, others)
+        chosen.kept = panel(choices) if choices else []
+        chosen.panel = list(systems_of(chosen.kept))
         account["candidates"] = [choice.as_dict() for choice in choices]
         account["why"] = "given; the candidates show how other features would change the answer"
     return chosen

@@ -25,7 +25,7 @@ from o2td.evaluation.systems import FOLDS
 from o2td.linear_algebra import Solution, conclude
 from o2td.sources.rows import LoneStarts
 
-__all__ = ["HorizonLog", "ModelSystem", "steps_of"]
+__all__ = ["HorizonLog", "ModelSystem", "ended", "steps_of"]
 
 _TINY = 1e-12
 _DENSE = 1 << 24  # numbers of the lanes' matrices up to which they are solved
@@ -47,20 +47,22 @@ class HorizonLog(Log):
     def blocks(self) -> Iterator[Episodes]:
         """Episodes cut and ended."""
         for block in self.log.blocks():
-            yield self._ended(block)
+            yield ended(block, self.steps)
         self.passes = self.log.passes
 
-    def _ended(self, block: Episodes) -> Episodes:
-        short = block.shortened(self.steps)
-        last = steps_of(short) == self.steps - 1
-        rows = short.rows
-        rows = replace(
-            rows,
-            terminated=rows.terminated | last,
-            truncated=rows.truncated & ~last,
-            discount=np.where(last, 0.0, rows.discount),
-        )
-        return replace(short, rows=rows)
+
+def ended(block: Episodes, steps: int) -> Episodes:
+    """Of each episode the first `steps` rows, the last of which ends it."""
+    short = block.shortened(steps)
+    last = steps_of(short) == steps - 1
+    rows = short.rows
+    rows = replace(
+        rows,
+        terminated=rows.terminated | last,
+        truncated=rows.truncated & ~last,
+        discount=np.where(last, 0.0, rows.discount),
+    )
+    return replace(short, rows=rows)
 
 
 class ModelSystem(CellSystem):

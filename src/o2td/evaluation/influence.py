@@ -147,6 +147,7 @@ class Influences:
     kept: list[tuple[Ints, Keys, Floats]] = field(default_factory=list)
     moments: Moments | None = None
     bases: dict[int, Sharing] = field(default_factory=dict)
+    _latest: list[tuple[Keys, Floats]] = field(default_factory=list)
 
     # -- what is wanted ----------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class Influences:
     def __getstate__(self) -> dict[str, object]:
         """What a worker needs: systems without their sums."""
         self._prepare()
-        return {**vars(self), "fits": []}
+        return {**vars(self), "fits": [], "_latest": []}
 
     def _prepare(self) -> None:
         if self.moments is not None:
@@ -201,6 +202,7 @@ class Influences:
     def add(self, block: Episodes) -> None:
         """Take in episodes."""
         self._prepare()
+        self._latest = []
         share = self.units / max(self.opened, 1.0)
         influence = np.zeros((block.count, len(self.values)))
         first = [np.empty(block.count) for _ in self.baselines]
@@ -247,6 +249,7 @@ class Influences:
     def _note(self, values: Floats, key: Keys, number: Ints) -> None:
         assert self.moments is not None  # noqa: S101
         self.moments.add(values, key)
+        self._latest.append((key, values))
         if self.keep:
             self.kept.append((number, key, values))
 
@@ -258,6 +261,15 @@ class Influences:
         self.kept += other.kept
 
     # -- what was found ----------------------------------------------------------------------------
+
+    def latest(self, column: int) -> Floats:
+        """A column's numbers of the episodes taken in last."""
+        number = self._number(column)
+        return np.concatenate([values[:, number] for _, values in self._latest])
+
+    def latest_keys(self) -> Keys:
+        """The keys of these episodes."""
+        return np.concatenate([key for key, _ in self._latest])
 
     def spread(self, column: int) -> Spread:
         """Moments and lanes of a column."""

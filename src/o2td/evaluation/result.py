@@ -14,6 +14,7 @@ from o2td.arguments import file_path, listed, some_path, switch, text, whole
 from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.errors import InputError, O2TDError, import_extra
+from o2td.evaluation.differences import Difference
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["Estimate", "Evaluation"]
+    from o2td.evaluation.requirements import Requirement
+
+__all__ = ["Estimate", "Evaluation", "json_text", "write_page"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class Evaluation:
 
     `print` shows it as the command line does, a notebook with its picture. `verdict` and `reasons` are
     about the question, those of an estimate about one method. `estimates` has the recommended one
-    first, `logged` is the value of the policy that made the log, `tests` what was tested about the log,
+    first, `logged` is the value of the policy that made the log, `lift` how far the target is above
+    it (a `Difference`, paired), `tests` what was tested about the log,
     `diagnostics` what was measured, `features` what was picked and why, `audit` of what, when and how
     this was computed; `series` holds what figures draw, `starts` start states of the log, `_influence`
     what each episode moves estimates by, if it was kept. `model` predicts values of states: it is
@@ -104,6 +108,11 @@ class Evaluation:
     [('lstd', 'trust'), ('wis', 'caution')]
     >>> answer.audit["discount"], answer.logged["value"]
     (0.9, 0.5)
+    >>> lift = answer.lift
+    >>> lift.value, lift.verdict, lift.words
+    (0.25, 'trust', 'target is better')
+    >>> answer.require("lift > 0.1").holds
+    True
     """
 
     verdict: str
@@ -118,6 +127,7 @@ class Evaluation:
     audit: Mapping[str, Any] = field(default_factory=dict)
     starts: Iterable[Any] = ()
     _influence: Mapping[str, Any] | None = None
+    lift: Difference | None = None
 
     @property
     def recommended(self) -> Estimate:
@@ -201,7 +211,10 @@ class Evaluation:
                 "verdict": self.verdict,
                 "reasons": self.reasons,
                 "estimates": [estimate.as_dict() for estimate in self.estimates],
+                "policies": [self._row()],
+                "differences": [] if self.lift is None else [self.lift.as_dict()],
                 "logged": self.logged,
+                "lift": None if self.lift is None else self.lift.as_dict(),
                 "tests": [test.as_dict() for test in self.tests],
                 "diagnostics": {**self.diagnostics, "features": self.features},
                 "audit": self.audit,
@@ -209,26 +222,47 @@ class Evaluation:
         )
         return found
 
+    def _row(self) -> dict[str, Any]:
+        """The one policy of this answer, as a comparison has several."""
+        best = self.recommended.as_dict()
+        names = ("method", "value", "low", "high", "standard_error", "approximation_error")
+        name = "target" if self.lift is None else self.lift.of
+        verdict = {"verdict": self.verdict, "reasons": list(self.reasons)}
+        return {"name": name, **{one: best[one] for one in names}, **verdict}
+
+    def require(self, requirement: str) -> Requirement:
+        """Whether a requirement holds, such as ``"lift > 0"`` or ``"value > 80"``.
+
+        It holds where all of the interval does, and the approximation error beside it.
+
+        Parameters
+        ----------
+        requirement
+            Two sides and one of >, >=, <, <=. `value` is the target's, `logged` that of the policy
+            that made the log, `lift` the difference.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from o2td import evaluation
+        >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
+        ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
+        >>> print(evaluation.evaluate(log, discount=0.9).require("value > 0.7"))
+        value > 0.7: cannot be told, value is 0.75 [0.6287, 0.8443]
+        """
+        from o2td.evaluation.requirements import of_evaluation
+
+        return of_evaluation(self, requirement)
+
     def to_json(self, indent: int | None = None) -> str:
         """`as_dict` as JSON text; never NaN."""
-        if indent is not None:
-            indent = whole("indent", indent, 0, 100)
-        document = json.dumps(self.as_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-        return terminal.printable_json(document)
+        return json_text(self.as_dict(), indent)
 
     # -- how it is kept ----------------------------------------------------------------------------
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page for people, one HTML file without anything beside it."""
-        from o2td.atomic import write_bytes
-
-        target = file_path("path", path)
-        try:
-            write_bytes(target, self._page())
-        except OSError as error:
-            why = error.strerror or error
-            raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
-        return target
+        return write_page(file_path("path", path), self._page())
 
     def _page(self) -> bytes:
         from o2td.report.logs import logs_page
@@ -268,3 +302,23 @@ class Evaluation:
         files["report.html"] = self._page()
         write_folder(target, files)
         return target
+
+
+def write_page(target: Path, page: bytes) -> Path:
+    """Write a page to a file, whole or not at all."""
+    from o2td.atomic import write_bytes
+
+    try:
+        write_bytes(target, page)
+    except OSError as error:
+        why = error.strerror or error
+        raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
+    return target
+
+
+def json_text(document: Mapping[str, Any], indent: int | None = None) -> str:
+    """Plain values as JSON that a terminal can show; never NaN."""
+    if indent is not None:
+        indent = whole("indent", indent, 0, 100)
+    made = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
+    return terminal.printable_json(made)

@@ -11,6 +11,7 @@ import numpy as np
 from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.bootstrap import LANES, Interval, bca, rule_of_three, sandwich
 from o2td.evaluation.cells import CellSystem
+from o2td.evaluation.contrasts import Contrasts
 from o2td.evaluation.coverage import unlogged_regions
 from o2td.evaluation.episodes import Episodes, Log
 from o2td.evaluation.estimator import Estimator, Outcome
@@ -31,12 +32,13 @@ from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
 from o2td.evaluation.systems import System
 from o2td.evaluation.thresholds import Thresholds
-from o2td.evaluation.verdicts import ROUNDING, Case, Grounds, keep_in_range
+from o2td.evaluation.verdicts import FLAT, Case, Grounds, keep_in_range
 from o2td.sources import Source
 from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["Settings", "Study"]
 
+SHORT = "short "  # begins the name of a column that corrects LSTD over so many steps
 WIDE_ACTIONS = 1024  # features of all actions together beyond which LSTDQ is left out unasked
 LEAST_RIDGE = 1e-8
 _NUMBERS = 1 << 22  # features held to look for regions without rows
@@ -59,14 +61,19 @@ class Settings:
 class Study:
     """One question to one log: a `log` of episodes, and the `settings` of the question.
 
+    `leader` is the study of the same log under another target, whose features this one shares.
     `survey` and `sample` are complete after the first pass; then estimators begin to collect.
     """
 
     reference: Case  # LSTD's estimate, which is always made: others are measured by it
 
-    def __init__(self, log: Log, settings: Settings) -> None:
-        self.log, self.settings = log, settings
+    def __init__(self, log: Log, settings: Settings, leader: Study | None = None) -> None:
+        self.log, self.settings, self.leader = log, settings, leader
         self.survey = Survey(weighed=Weighed(self.users))
+        self.contrasts = Contrasts()
+        self.followers: list[Study] = []  # of the same log under other targets
+        if leader is not None:
+            leader.followers.append(self)
 
     def collect(self, methods: list[str] | None = None, everything: bool = False) -> Passes:
         """The first pass, then those of estimators: the ones named, or all that suit the log."""
@@ -76,7 +83,35 @@ class Study:
         self._reference: Estimator = asked[0] if asked else REFERENCE()
         others = [one for one in self.estimators if one is not self._reference]
         self._logged = LoggedValue()
-        yield from together(one.collect(self) for one in (self._reference, self._logged, *others))
+        all_of_them = (self._reference, self._logged, *others)
+        yield from together([*(one.collect(self) for one in all_of_them), self._trace_lifts()])
+
+    def _trace_lifts(self) -> Passes:
+        """In the pass that traces influences, trace what lies between each estimate and the log's."""
+        yield []
+        logged = self._traced(self._logged.column)
+        self._lifts = {
+            name: self.contrasts.want(self._traced(column), logged)
+            for name, column in self.columns().items()
+        }
+        yield [self.influences, self.contrasts]
+
+    def columns(self) -> dict[str, int]:
+        """The column of each estimator whose influences are traced, and those that correct LSTD."""
+        listed = (self._reference, *self.estimators)
+        found = {one.name: getattr(one, "column", None) for one in listed}
+        short = {} if self.choice.exact else getattr(self._reference, "short", {})
+        found |= {f"{SHORT}{steps}": column for steps, column in short.items()}
+        return {name: column for name, column in found.items() if column is not None}
+
+    def _traced(self, column: int) -> tuple[Influences, int]:
+        """A column of this study's influences, for `Contrasts`."""
+        return self.influences, column
+
+    def lift_spread(self, method: str) -> Spread | None:
+        """What episodes move an estimate's difference from the logged value by, where that is known."""
+        number = self._lifts.get(method)
+        return None if number is None else self.contrasts.spread(number)
 
     def _suitable(self, methods: list[str] | None, everything: bool) -> list[Estimator]:
         made = [make(name) for name in methods or known()]
@@ -132,9 +167,14 @@ class Study:
 
     @cached_property
     def choice(self) -> Chosen:
-        """The features: the system that leads, and others beside it."""
-        asked = self.settings
-        return choose(self.survey, self.sample, asked.features, asked.trace, asked.seed)
+        """The features: the system that leads, and others beside it.
+
+        Policies that are compared share them: what is unfit for one of them is for none.
+        """
+        if self.leader is not None:
+            return self.leader.choice.again()
+        asked, others = self.settings, [one.sample for one in self.followers]
+        return choose(self.survey, self.sample, asked.features, asked.trace, asked.seed, others)
 
     @cached_property
     def grounds(self) -> Grounds:
@@ -249,7 +289,7 @@ class Study:
                 lanes = value - influence.mean + influence.lanes if lanes is None else lanes
                 found = bca(value, lanes, influence, confidence)
         assert found is not None  # noqa: S101
-        if value != 0.0 and found.standard_error <= ROUNDING * abs(value):
+        if value != 0.0 and found.standard_error <= FLAT * abs(value):
             # No episode says anything else; those count that the ratios leave.
             count = min(self.weighed.units, self.survey.weights()["effective_rows"])
             return rule_of_three(value, count, self.settings.confidence, found.standard_error)

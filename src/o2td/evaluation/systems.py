@@ -17,6 +17,7 @@ import numpy as np
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 from o2td.evaluation.basis import Actions, FeatureRows, States
+from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
@@ -267,6 +268,17 @@ class System:
         """`u = A^-T phi_0`: how the value moves with each equation."""
         A, _ = self._matrix(None, None)
         return _solved(np.ascontiguousarray(A.T), self.start()).theta
+
+    def untried(self, ahead: float) -> float:
+        """Share of the target's visits to features, one active at a time, that no row has.
+
+        Such a one has no equation but the ridge's, so what arrives at it is the ridge times `u`.
+        """
+        A, _ = self._matrix(None, None)
+        added = self._added(A, self.ridge)
+        bare = np.abs(A - np.diag(np.full(len(A), added))).sum(axis=1) <= added
+        visits = self.adjoint() * np.where(bare, added, np.diagonal(A))
+        return unlogged(visits, ~bare, ahead)
 
     def lane_values(self) -> Floats | None:
         """The value in each lane, or None where there are no lanes."""

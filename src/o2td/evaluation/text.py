@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,20 @@ from o2td import terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["show_answer", "show_log", "text_of"]
+__all__ = [
+    "STYLES",
+    "fixed",
+    "lift_sentence",
+    "places",
+    "show_answer",
+    "show_audit",
+    "show_diagnostics",
+    "show_log",
+    "show_sentences",
+    "text_of",
+]
 
-_STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
+STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
 _LARGE = 1e9
 _ROLE = 30  # characters of what stands before a colon, at most
 _SHOWN = (
@@ -63,23 +74,32 @@ def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> No
         console.print()
         _doubts(console, answer["estimates"][1:])
     verdict = str(answer["verdict"])
-    console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {_STYLES.get(verdict, '')}"))
+    console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {STYLES.get(verdict, '')}"))
     said = [_conclusion(answer, confidence), *_logged(answer), *answer["reasons"]]
+    show_sentences(console, said)
+    show_diagnostics(console, answer["diagnostics"])
+    console.print()
+    show_audit(console, answer["audit"])
+
+
+def show_sentences(console: Console, said: Iterable[str]) -> None:
+    """One sentence a line, and a line after them."""
+    from rich.text import Text
+
     for sentence in said:
         console.print(Text(f"  · {sentence}"))
     console.print()
-    _diagnostics(console, answer["diagnostics"])
-    console.print()
-    _audit(console, answer["audit"])
 
 
-def text_of(answer: Mapping[str, Any], width: int = 100) -> str:
-    """What `show_answer` prints, without colours."""
+def text_of(
+    answer: Mapping[str, Any], show: Callable[[Any, Console], None] | None = None, width: int = 100
+) -> str:
+    """What `show_answer` prints (or another one that shows), without colours."""
     from rich.text import Text
 
     console = terminal.console(width=width)
     with console.capture() as shown:
-        show_answer(answer, console)
+        (show or show_answer)(answer, console)
         columns = answer["audit"]["columns"].items()
         said = ", ".join(f"{role} = {_named(names)}" for role, names in columns)
         console.print(Text(f"columns: {said}", "dim"))
@@ -92,8 +112,22 @@ def _logged(answer: Mapping[str, Any]) -> list[str]:
     found = answer["logged"]
     if found is None or found["value"] is None:
         return []
-    value, low, high = (_fixed(found[name], _places(found)) for name in ("value", "low", "high"))
-    return [f"The policy that made the log is worth {value}, [{low}, {high}]."]
+    value, low, high = (fixed(found[name], places(found)) for name in ("value", "low", "high"))
+    said = [f"The policy that made the log is worth {value}, [{low}, {high}]."]
+    lift = answer.get("lift")
+    if lift and lift["value"] is not None and lift["verdict"] != "cannot answer":
+        said.append(lift_sentence(lift, answer["estimates"][0]["method"]))
+    return said
+
+
+def lift_sentence(lift: Mapping[str, Any], method: str) -> str:
+    """The difference to the policy that made the log, in one sentence."""
+    value, low, high = (fixed(lift[name], places(lift)) for name in ("value", "low", "high"))
+    said = f"The lift over it, from the same episodes, is {value}, [{low}, {high}]"
+    if lift["approximation_error"]:
+        said += f", and ±{_number(lift['approximation_error'], 2)} for the features' own error"
+    own = lift["method"].partition(" ")[0]
+    return f"{said}." if own == method else f"{said}, by {own}."
 
 
 def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
@@ -101,7 +135,7 @@ def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
     best = answer["estimates"][0]
     if answer["verdict"] == "cannot answer" or best["value"] is None:
         return "These logs do not tell what the target policy is worth."
-    value, low, high = (_fixed(best[name], _places(best)) for name in ("value", "low", "high"))
+    value, low, high = (fixed(best[name], places(best)) for name in ("value", "low", "high"))
     said = f"From its start states the target policy is worth {value}, [{low}, {high}]"
     said += f" with {confidence:.0%} confidence"
     if best["approximation_error"]:
@@ -132,20 +166,21 @@ def _table(rows: Sequence[Mapping[str, Any]], confidence: float) -> Any:
     for name in ("value", f"{confidence:.0%} low", "high", "approx. error"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    places = _places(rows[0])
+    shown = places(rows[0])
     for place, row in enumerate(rows):
         verdict = str(row["verdict"])
         numbers = ("value", "low", "high", "approximation_error")
         table.add_row(
             Text(str(row["method"])),
-            *(_fixed(row[name], places) for name in numbers),
-            Text(verdict, _STYLES.get(verdict, "")),
+            *(fixed(row[name], shown) for name in numbers),
+            Text(verdict, STYLES.get(verdict, "")),
             style="bold" if place == 0 else "",
         )
     return table
 
 
-def _diagnostics(console: Any, found: Mapping[str, Any]) -> None:
+def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
+    """What a verdict rests on."""
     from rich.table import Table
     from rich.text import Text
 
@@ -165,7 +200,7 @@ def _diagnostics(console: Any, found: Mapping[str, Any]) -> None:
     console.print(table)
 
 
-def _audit(console: Any, found: Mapping[str, Any]) -> None:
+def show_audit(console: Any, found: Mapping[str, Any]) -> None:
     """Of what, when and how this was computed: a line each."""
     from rich.text import Text
 
@@ -186,7 +221,7 @@ def _named(names: str | Sequence[str]) -> str:
     return several[0] if len(several) == 1 else f"{several[0]} … {several[-1]} ({len(several)})"
 
 
-def _places(best: Mapping[str, Any]) -> int:
+def places(best: Mapping[str, Any]) -> int:
     """Decimals that show the recommended interval's width to three digits."""
     low, high = best["low"], best["high"]
     if low is None or high is None or not high > low:
@@ -194,10 +229,11 @@ def _places(best: Mapping[str, Any]) -> int:
     return min(max(2 - floor(log10(high - low)), 0), 9)
 
 
-def _fixed(value: Any, places: int) -> str:
+def fixed(value: Any, decimals: int) -> str:
+    """A number with so many decimals."""
     if value is None:
         return "–"
-    return f"{value:.{places}f}" if abs(value) < _LARGE else f"{value:.3g}"
+    return f"{value:.{decimals}f}" if abs(value) < _LARGE else f"{value:.3g}"
 
 
 def _number(value: Any, digits: int = 4) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
 ROUNDING = 1e-9  # of a value
+FLAT = 1e-6  # of a value: a smaller standard error is what equations solved in numbers leave
+WIDTH = "width"  # what a doubt is about that the width of the interval decides
 _VETO = 3.0  # standard errors, where the estimates differ by the size of the value
 _ALIKE = 0.2  # of a standard error: what differs by less is the same for whoever asks
 
@@ -33,13 +36,20 @@ class Case:
     faults: float = 0.0  # tests of the log that say it is biased
     reasons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
+    abouts: list[str] = field(default_factory=list)
 
-    def note(self, verdict: str, reason: str) -> None:
+    def note(self, verdict: str, reason: str, about: str = "") -> None:
         """Add a doubt, once."""
         if reason in self.reasons:
             return
         self.verdicts.append(verdict)
         self.reasons.append(reason)
+        self.abouts.append(about)
+
+    @property
+    def notes(self) -> list[tuple[str, str, str]]:
+        """Each doubt: the verdict that it allows, the reason, and what it is about."""
+        return list(zip(self.verdicts, self.reasons, self.abouts, strict=True))
 
     @property
     def method(self) -> str:
@@ -132,8 +142,8 @@ def judge(case: Case, study: Study) -> None:
     if trouble or not np.isfinite(case.value):
         case.note(CANNOT, trouble or "the estimate is not finite")
         return
-    for verdict, reason in estimator.doubts(case, study):
-        case.note(verdict, reason)
+    for doubt in estimator.doubts(case, study):
+        case.note(*doubt)
     width, scale = case.half_width, abs(case.value) + grounds.spread
     if not np.isfinite(width):
         case.note(CANNOT, "no interval: too few episodes")
@@ -308,15 +318,21 @@ def _first_steps(case: Case, study: Study) -> None:
 
 def recommend(cases: list[Case]) -> Case:
     """The most trusted estimate; among equals fits before histories, then the least doubt."""
+    return preferred(cases, lambda case: case.doubt)
+
+
+def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
+    """The same, where the doubt is that about something else than the estimate itself."""
     order = {TRUST: 0, CAUTION: 1, CANNOT: 2}
     able = [case for case in cases if case.estimator.recommendable]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
     def rank(case: Case) -> tuple[int, float, bool, bool, float]:
         # Where weights are doubtful so is the length of a history's interval: fits go first.
-        doubt = case.doubt if np.isfinite(case.doubt) else np.inf
+        width = doubt(case)
+        width = width if np.isfinite(width) else np.inf
         fault = max(case.faults, float(case.contradicted and not case.faults))
-        return order[case.verdict], fault, case.weighs_histories, case.beside, doubt
+        return order[case.verdict], fault, case.weighs_histories, case.beside, width
 
     return min(pool, key=rank)
 

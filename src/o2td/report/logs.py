@@ -32,7 +32,18 @@ from o2td.report.page import (
 )
 from o2td.report.statistics import number
 
-__all__ = ["TONES", "conclusion", "estimate_name", "logs_page"]
+__all__ = [
+    "TONES",
+    "audit_section",
+    "conclusion",
+    "estimate_name",
+    "evidence_sections",
+    "lift_words",
+    "log_section",
+    "logs_page",
+    "sentence",
+    "tests_section",
+]
 
 TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 _SAID = {
@@ -81,9 +92,9 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     """
     best = answer["estimates"][0] if answer["estimates"] else None
     with styled():
-        sections = [_verdict(answer), _estimates(answer), *_evidence(answer, series)]
-    sections[2:2] = _tests(answer)
-    sections += [*_choice(series), _log(answer, series), _audit(answer)]
+        sections = [_verdict(answer), _estimates(answer), *evidence_sections(answer, series)]
+    sections[2:2] = tests_section(answer)
+    sections += [*_choice(series), log_section(answer, series), audit_section(answer)]
     said = "no estimate" if best is None else f"{_value(best)} by {estimate_name(best)}"
     return Page(
         "What would this policy be worth?",
@@ -109,7 +120,7 @@ def _verdict(answer: Answer) -> Section:
     verdict = str(answer["verdict"])
     made = Section("verdict", "Verdict")
     made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
-    sentences = [_sentence(reason) for reason in answer["reasons"]]
+    sentences = [sentence(reason) for reason in answer["reasons"]]
     if answer["estimates"]:
         sentences.insert(0, conclusion(answer))
     if sentences:
@@ -129,7 +140,20 @@ def conclusion(answer: Answer) -> str:
         said = "This log does not tell what the target policy is worth"
     if logged and logged["value"] is not None:
         said += f". The policy that made the log is worth {_value(logged)}"
+        said += lift_words(answer)
     return f"{said}."
+
+
+def lift_words(answer: Answer) -> str:
+    """How far the target is above the policy that made the log, from the same episodes."""
+    lift = answer.get("lift")
+    if not lift or lift["value"] is None or lift["verdict"] == "cannot answer":
+        return ""
+    said = f"; the difference, from the same episodes, is {_value(lift)}"
+    if lift["approximation_error"]:
+        said += f" ± {number(lift['approximation_error'], 2)}"
+    own = str(lift["method"]).partition(" ")[0]
+    return said if own == answer["estimates"][0]["method"] else f"{said} by {own}"
 
 
 def _estimates(answer: Answer) -> Section:
@@ -166,16 +190,17 @@ def _estimates(answer: Answer) -> Section:
 def _how(row: Mapping[str, Any]) -> str:
     """How it was computed, what the interval is, and why it is doubted."""
     parts = [str(row.get("about") or ""), str(row["interval"]), *row.get("reasons", ())]
-    return _sentence("; ".join(part for part in parts if part))
+    return sentence("; ".join(part for part in parts if part))
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """With a capital and a full stop."""
     end = "" if text.endswith((".", "?", "!")) else "."
     return text[:1].upper() + text[1:] + end
 
 
-def _evidence(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
+def evidence_sections(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
+    """What a verdict rests on, in figures and pictures."""
     made = Section("evidence", "What the verdict rests on")
     found = answer["diagnostics"]
     table = [
@@ -201,7 +226,7 @@ def _evidence(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
     return [made]
 
 
-def _tests(answer: Answer) -> list[Section]:
+def tests_section(answer: Answer) -> list[Section]:
     """What was tested about the log, failed tests first."""
     found = sorted(answer.get("tests") or (), key=lambda one: one["verdict"] == "trust")
     if not found:
@@ -213,8 +238,8 @@ def _tests(answer: Answer) -> list[Section]:
             one["name"].replace("_", " "),
             _cell(one["figure"]),
             Badge(one["verdict"], TONES.get(one["verdict"], "plain")),
-            _sentence(one["sentence"]),
-            _sentence(one["remedy"]) if one["remedy"] else "–",
+            sentence(one["sentence"]),
+            sentence(one["remedy"]) if one["remedy"] else "–",
         )
         for one in found
     ]
@@ -273,7 +298,7 @@ def _choice(series: Mapping[str, Any]) -> list[Section]:
     if not choice:
         return []
     made = Section("features", "How the features were chosen")
-    made.add(Text(_sentence(choice["why"])))
+    made.add(Text(sentence(choice["why"])))
     heads = [_CHOICE.get(name, name) for name in choice["columns"]]
     rows = [[_cell(cell) for cell in row] for row in choice["rows"]]
     kept = [row for row in rows if row[-1].startswith("kept")]
@@ -286,7 +311,8 @@ def _choice(series: Mapping[str, Any]) -> list[Section]:
     return [made]
 
 
-def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
+def log_section(answer: Answer, series: Mapping[str, Any]) -> Section:
+    """What was taken for what, and what was dropped."""
     made = Section("log", "How the log was read")
     if answer["diagnostics"].get("verified") is False:
         made.add(Callout(_unverified(answer["diagnostics"]), "mixed"))
@@ -302,7 +328,7 @@ def _log(answer: Answer, series: Mapping[str, Any]) -> Section:
     return made.add(Items(remarks)) if remarks else made
 
 
-def _audit(answer: Answer) -> Section:
+def audit_section(answer: Answer) -> Section:
     """Of what, when and how this was computed."""
     made = Section("audit", "For an audit")
     found = answer.get("audit") or {}

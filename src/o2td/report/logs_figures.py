@@ -34,13 +34,23 @@ def draw_estimates(rows: Sequence[Row]) -> bytes:
     return svg(estimates_figure(rows))
 
 
-def estimates_figure(rows: Sequence[Row]) -> Figure:
-    """One line an estimate: value, interval, and beyond it the approximation error."""
+def estimates_figure(
+    rows: Sequence[Row],
+    x: str = "value of the target policy from the start states",
+    line: float | None = None,
+) -> Figure:
+    """One line an estimate: value, interval, and beyond it the approximation error.
+
+    `line` is what to measure by; None: the first estimate.
+    """
     rows = [row for row in rows if row["value"] is not None]
     made = figure(1.2 * WIDTH, 1.0 + 0.24 * len(rows))
     axes: Axes = made.subplots()
-    tidy(axes, x="value of the target policy from the start states")
+    tidy(axes, x=x)
     low, high = _range(rows)
+    if line is not None:
+        margin = 0.03 * (high - low)
+        low, high = min(low, line - margin), max(high, line + margin)
     for place, row in enumerate(rows):
         colour = _TONES.get(row["verdict"], "#4d4d4d")
         left, right = _ends(row)
@@ -57,7 +67,8 @@ def estimates_figure(rows: Sequence[Row]) -> Figure:
         if any(row["verdict"] == verdict for row in rows):
             mark = _MARKS[verdict]
             axes.plot([], [], color=colour, marker=mark, linestyle="none", label=verdict)
-    axes.axvline(rows[0]["value"], color="#8a939c", linewidth=0.8, zorder=0)
+    by = rows[0]["value"] if line is None else line
+    axes.axvline(by, color="#8a939c", linewidth=0.8, zorder=0)
     axes.set_xlim(low, high)
     axes.set_yticks(range(len(rows)), [plain_title(row) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -7,17 +7,17 @@ colour, and only badges and the picture bring theirs.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from o2td.errors import O2TDError
-from o2td.report.drawing import styled
+from o2td.report.drawing import styled, svg
 from o2td.report.logs import TONES, conclusion, estimate_name
-from o2td.report.logs_figures import draw_estimates
+from o2td.report.logs_figures import draw_estimates, estimates_figure
 from o2td.report.statistics import number
 
-__all__ = ["notebook_html"]
+__all__ = ["badge_html", "notebook_block", "notebook_html", "picture_html", "table_html"]
 
 _COLOURS = {"good": "#0b6b4b", "mixed": "#8a5d00", "bad": "#9c2a10"}
 _HEADS = ("method", "value", "low", "high", "approximation error", "verdict")
@@ -27,13 +27,19 @@ _CELL = "padding:.2em .8em .2em 0;text-align:{};border:none"
 def notebook_html(answer: Mapping[str, Any]) -> str:
     """The answer as a piece of HTML."""
     verdict, rows = str(answer["verdict"]), answer["estimates"]
-    parts = [f"<p>{_badge(verdict)} {escape(conclusion(answer))}</p>"]
+    parts = [f"<p>{badge_html(verdict)} {escape(conclusion(answer))}</p>"]
     if answer["reasons"]:
         items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
         parts.append(f"<ul>{items}</ul>")
-    parts += [_picture(rows), _table(rows)]
-    parts.append(_audit(answer["audit"], answer["logged"]))
-    return f'<div style="max-width:60em">{"".join(parts)}</div>'
+    said = "Estimates with their intervals, one line a method"
+    parts += [picture_html(rows, said), table_html(rows)]
+    return notebook_block(parts, answer)
+
+
+def notebook_block(parts: Sequence[str], answer: Mapping[str, Any]) -> str:
+    """Pieces of HTML, and below them how all was computed."""
+    below = _audit(answer["audit"], answer["logged"])
+    return f'<div style="max-width:60em">{"".join(parts)}{below}</div>'
 
 
 def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
@@ -56,37 +62,47 @@ def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
     return f'<div style="opacity:.7"><p>{escape(said)}</p>{more}</div>'
 
 
-def _badge(verdict: str) -> str:
+def badge_html(verdict: str) -> str:
+    """A verdict on its colour."""
     colour = _COLOURS.get(TONES.get(verdict, ""), "#4d4d4d")
     style = f"background:{colour};color:#fff;border-radius:4px;padding:.1em .5em;white-space:nowrap"
     return f'<span style="{style}">{escape(verdict)}</span>'
 
 
-def _picture(rows: list[Mapping[str, Any]]) -> str:
+def picture_html(
+    rows: Sequence[Mapping[str, Any]], said: str, x: str | None = None, line: float | None = None
+) -> str:
+    """Estimates or differences as a picture; empty where there are none."""
     if not any(row["value"] is not None for row in rows):
         return ""
     try:
         with styled():
-            picture = draw_estimates(rows)
+            picture = (
+                draw_estimates(rows) if x is None else svg(estimates_figure(_able(rows), x, line))
+            )
     except O2TDError:  # matplotlib is not installed: the table says the same
         return ""
     data = base64.b64encode(picture).decode()
     style = "background:#fff;max-width:100%;width:36em;border-radius:6px"
-    said = "Estimates with their intervals, one line a method"
     return f'<img alt="{said}" style="{style}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _table(rows: list[Mapping[str, Any]]) -> str:
+def _able(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["value"] is not None]
+
+
+def table_html(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = _HEADS) -> str:
+    """Estimates or differences as a table."""
     sides = ["left", *["right"] * 4, "left"]
     heads = "".join(
         f'<th style="{_CELL.format(side)}">{head}</th>'
-        for head, side in zip(_HEADS, sides, strict=True)
+        for head, side in zip(names, sides, strict=True)
     )
     body = []
     for row in rows:
         cells = [escape(estimate_name(row))]
         cells += [number(row[name], 4) for name in ("value", "low", "high")]
-        cells += [number(row["approximation_error"], 2), _badge(str(row["verdict"]))]
+        cells += [number(row["approximation_error"], 2), badge_html(str(row["verdict"]))]
         made = zip(cells, sides, strict=True)
         body.append("".join(f'<td style="{_CELL.format(side)}">{cell}</td>' for cell, side in made))
     lines = "".join(f'<tr style="background:none">{cells}</tr>' for cells in body)

@@ -35,7 +35,7 @@ _LOOKS = {
     "O2TD": Look("#0072b2", "-", "D"),
     "O2TD sample": Look("#0072b2", "-", "D"),
     "O2TD printed": Look("#56b4e9", "--", "v"),
-    "O2TD (state)": Look("#332288", "-.", "D"),
+    "O2TD (state)": Look("#332288", "-.", "P"),
     "O2TD state": Look("#332288", "-.", "P"),
     "O2TD moments": Look("#882255", "-", "X"),
     "GTD2": Look("#009e73", "-", "s"),

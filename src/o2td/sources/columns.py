@@ -89,6 +89,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 LISTS = (
     *("observation", "next_observation", "target_probs", "behavior_probs", "next_target_probs"),
 )
+OF_TARGET = ("rho", "target_prob", "target_logprob", "target_probs", "next_target_probs")
 FLAGS = ("terminated", "truncated")
 _NEVER = ("never", "false")
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +18,13 @@ from o2td.arguments import whole
 from o2td.errors import InputError, O2TDError, option
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded, Decoder
-from o2td.sources.mapping import Mapped
+from o2td.sources.mapping import Mapped, Roles, about_target
 from o2td.sources.partition import owned
 from o2td.sources.parts import Part, files_of
 from o2td.sources.places import Where, named
 from o2td.sources.prefetch import prefetch
 from o2td.sources.ratio import Ratio
+from o2td.sources.rows import LogRows
 from o2td.sources.schema import check_schema, kinds_of
 from o2td.sources.sort import PART, ROW, sorted_file
 from o2td.sources.source import Source
@@ -75,18 +76,56 @@ class LogSource(Source):
             for low, high in pairwise(cuts)
         ]
 
+    def _retargeted(self, target: Any, theirs: Roles | None = None) -> LogSource:
+        """The same log for another target: a policy, or (None) what columns say, by role."""
+        old, mapped = self._ratio, about_target(self.mapped, theirs)
+        ratio = Ratio(mapped, target, old.behavior, old.densities, old.actions, old.log)
+        return LogSource(self._parts, ratio, self.discount, self._sort, self._own)
+
+    @property
+    def _first_part(self) -> Part:
+        """The first file or object, whose columns are those of all."""
+        return self._parts[0]
+
     # -- reading -----------------------------------------------------------------------------------
 
+    def _chunks_from(
+        self, batches: Generator[tuple[int, Any, Where]], rows: int
+    ) -> Iterator[LogRows]:
+        """The log's chunks, of batches that `read` of this source or of one like it gave."""
+        return self._pass(self._ratio, rows, self._decode(batches))
+
+    def _share_behavior(self, other: LogSource) -> None:
+        """Take the behaviour that another source of the same log has estimated."""
+        if self._ratio.estimate and other._ratio.estimate:
+            self._ratio.behavior = other._ratio.behavior
+        self._know_behavior()
+
     def _decoded(self, rows: int) -> Iterator[tuple[Where, Decoded]]:
-        low, high = self._own
-        files = len(self._parts)
-        decoder = Decoder(self.mapped, self._ratio.discrete, self._from_flags, middle=low > 0)
-        batches: Any = self._sorted_batches(rows) if self._sort else self._batches(low, files, rows)
+        return self._decode(self._read(rows, [self]))
+
+    def _read(self, rows: int, readers: Sequence[LogSource]) -> Generator[tuple[int, Any, Where]]:
+        """Batches of what any of the `readers` wants, sources of the same files as this one."""
+        kinds = {name: kind for one in readers for name, kind in one._kinds.items()}
+        batches: Any
+        if self._sort:
+            batches = self._sorted_batches(rows, kinds, readers)
+        else:
+            batches = self._batches(self._own[0], len(self._parts), rows, kinds, readers)
         if rows >= _AHEAD and all(part.format.threads for part in self._parts):
             batches = prefetch(batches)
+        with closing(batches):
+            yield from batches
+
+    def _decode(
+        self, batches: Generator[tuple[int, Any, Where]]
+    ) -> Iterator[tuple[Where, Decoded]]:
+        """The columns of batches that were read."""
+        low, high = self._own
+        decoder = Decoder(self.mapped, self._ratio.discrete, self._from_flags, middle=low > 0)
         decoded = ((part, where, decoder.decode(batch, where)) for part, batch, where in batches)
         found = False
-        whole = (low, high) == (0, files)
+        whole = (low, high) == (0, len(self._parts))
         mine = ((where, one) for _, where, one in decoded) if whole else owned(decoded, low, high)
         with closing(batches):  # an error below ends the thread and lets go of the file
             for columns in mine:
@@ -95,15 +134,24 @@ class LogSource(Source):
         if not found and whole:
             raise InputError(f"{self._names[0]}: has no rows; write some, or leave it out")
 
-    def _batches(self, low: int, high: int, rows: int) -> Iterator[tuple[int, Any, Where]]:
+    def _batches(
+        self,
+        low: int,
+        high: int,
+        rows: int,
+        kinds: dict[str, str],
+        readers: Sequence[LogSource],
+    ) -> Iterator[tuple[int, Any, Where]]:
         for part in range(low, high):
-            self._check(part)
             first = 0
-            for batch in self._parts[part].batches(self._kinds, rows):
+            for one in readers:
+                one._check(part)
+            for batch in self._parts[part].batches(kinds, rows):
                 if batch.num_rows:
                     yield part, batch, Where(self._names, part, first)
                 first += batch.num_rows
-            self._rows[part] = first
+            for one in readers:
+                one._rows[part] = first
 
     def _check_some(self, tally: Tally) -> None:
         if self._own == (0, len(self._parts)):  # a part of a log may be empty
@@ -114,16 +162,19 @@ class LogSource(Source):
             check_schema(self._parts[part], self._parts[0], self.mapped, self._kinds)
             self._checked.add(part)
 
-    def _sorted_batches(self, rows: int) -> Iterator[tuple[int, Any, Where]]:
+    def _sorted_batches(
+        self, rows: int, kinds: dict[str, str], readers: Sequence[LogSource]
+    ) -> Iterator[tuple[int, Any, Where]]:
         if self._sorted is None:
             for part in range(len(self._parts)):
-                self._check(part)
+                for one in readers:
+                    one._check(part)
             folder = Path(tempfile.mkdtemp(prefix="o2td-sort-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             order = self.mapped.one("step") or self.mapped.one("time")
             episode = self.mapped.one("episode") or ""
             try:
-                file = sorted_file(self._parts, self._kinds, episode, order, folder)
+                file = sorted_file(self._parts, kinds, episode, order, folder)
             except OSError as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 why = os.strerror(error.errno) if error.errno else str(error)
@@ -132,13 +183,14 @@ class LogSource(Source):
                     " set TMPDIR to a folder on another disk"
                 ) from error
             (self._sorted,) = files_of(file)
-        kinds = {**self._kinds, PART: "int", ROW: "int"}
+        kinds = {**kinds, PART: "int", ROW: "int"}
         counts = np.zeros(len(self._parts), dtype=np.int64)
         for batch in self._sorted.batches(kinds, rows):
             part, row = batch.column(PART).to_numpy(), batch.column(ROW).to_numpy()
             counts += np.bincount(part.astype(np.int64), minlength=len(counts))
             yield 0, batch, Where(self._names, part.astype(np.int64), row)
-        self._rows.update(enumerate(counts.tolist()))
+        for one in readers:
+            one._rows.update(enumerate(counts.tolist()))
 
     # -- account -----------------------------------------------------------------------------------
 

@@ -10,15 +10,17 @@ from typing import NoReturn
 import msgspec
 
 from o2td.errors import InputError
-from o2td.sources.columns import FLAGS, LISTS, SYNONYMS, Columns, says_never
+from o2td.sources.columns import FLAGS, LISTS, OF_TARGET, SYNONYMS, Columns, says_never
 from o2td.sources.places import named
 
-__all__ = ["Mapped", "as_bandit", "called", "find_columns", "named_actions"]
+__all__ = ["Mapped", "about_target", "as_bandit", "called", "find_columns", "named_actions"]
 
 _SINGLE = (
     *("episode", "start", "step", "time", "reward", "terminated", "truncated", "done", "rho"),
     *("behavior_logprob", "target_logprob", "discount", "user"),
 )
+
+Roles = Mapping[str, str | tuple[str, ...]]
 
 
 class Mapped(msgspec.Struct, frozen=True):
@@ -77,6 +79,18 @@ def named_actions(
             order = wanted
             roles[role] = tuple(found[name] for name in order)
     return Mapped(roles, mapped.never, mapped.bandit), order
+
+
+def about_target(mapped: Mapped, theirs: Roles | None) -> Mapped:
+    """The same log with other columns, or none, that speak of the target; None: as it is.
+
+    >>> about_target(Mapped({"reward": "r", "rho": "ratio"}), {"target_prob": "B"}).roles
+    {'reward': 'r', 'target_prob': 'B'}
+    """
+    if theirs is None:
+        return mapped
+    roles = {role: found for role, found in mapped.roles.items() if role not in OF_TARGET}
+    return Mapped({**roles, **theirs}, mapped.never, mapped.bandit)
 
 
 _IN_EPISODES = (

@@ -11,13 +11,13 @@ from o2td.errors import InputError, import_extra
 from o2td.sources.coding import is_text
 from o2td.sources.columns import Columns
 from o2td.sources.logs import LogSource
-from o2td.sources.mapping import as_bandit, find_columns, named_actions
+from o2td.sources.mapping import about_target, as_bandit, find_columns, named_actions
 from o2td.sources.parts import Part, PathLike, parts_of
 from o2td.sources.policies import action_order
 from o2td.sources.ratio import Ratio
 from o2td.sources.schema import drop_unreadable, with_codings
 
-__all__ = ["minari", "open_logs", "rollouts"]
+__all__ = ["minari", "open_logs", "opened", "rollouts"]
 
 
 def open_logs(
@@ -75,10 +75,10 @@ def open_logs(
     """
     chosen = Columns.make(columns)
     parts = parts_of(logs, chosen)
-    return _opened(parts, chosen, discount, target, behavior, sort, densities, actions)
+    return opened(parts, chosen, discount, target, behavior, sort, densities, actions)
 
 
-def _opened(
+def opened(
     parts: list[Part],
     chosen: Columns,
     discount: float | None,
@@ -87,15 +87,20 @@ def _opened(
     sort: bool = False,
     densities: bool = False,
     actions: Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
 ) -> LogSource:
+    """Open parts; `only` are the roles that may speak of the target, None: all that are found."""
     first, name = parts[0].schema(), parts[0].label
     found = find_columns(_unique(first.names, name), chosen, name, parts[0].groups)
     mapped = drop_unreadable(found, first, chosen)
+    theirs = None if only is None else {role: mapped.roles[role] for role in only}
+    mapped = about_target(mapped, theirs)
     if discount is None:
         mapped = as_bandit(mapped)
     order, action = action_order(target, behavior, actions), mapped.one("action")
     if action is not None and is_text(first.field(action).type):
         mapped, named = named_actions(mapped, first.names, parts[0].groups)
+        mapped = about_target(mapped, theirs)
         order = order or named
         if (
             chosen.action is None
@@ -143,7 +148,7 @@ def minari(dataset: Any, *, discount: float, target: Any = None, behavior: Any =
             f"{form.label}: actions are {form.actions}; a target policy needs discrete actions"
         )
     chosen = "behavior" if target is None else target
-    return _opened([Part(form)], Columns(), discount, chosen, behavior)
+    return opened([Part(form)], Columns(), discount, chosen, behavior)
 
 
 def rollouts(
@@ -202,5 +207,5 @@ def rollouts(
     form = Gymnasium(Play(env, policy, amount, steps is not None, seed, target))
     if form.discrete:
         chosen = "behavior" if target is None else target
-        return _opened([Part(form)], Columns(), discount, chosen, None)
-    return _opened([Part(form)], Columns(), discount, None, None, densities=True)
+        return opened([Part(form)], Columns(), discount, chosen, None)
+    return opened([Part(form)], Columns(), discount, None, None, densities=True)

@@ -80,21 +80,27 @@ class Source:
 
     def chunks(self, rows: int = ROWS) -> Iterator[LogRows]:
         """The log in order, in chunks of at most `rows` rows; whatever the size, the same rows."""
+        self._know_behavior()
+        return self._pass(self._ratio, rows)
+
+    def _know_behavior(self) -> None:
+        """Estimate the behaviour from the log, where nobody says what it was."""
         if self._ratio.estimate and self._ratio.behavior is None:
             self._ratio.behavior = fit_behavior_model(self)
-        return self._pass(self._ratio, rows)
 
     def unweighted_chunks(self, rows: int = ROWS) -> Iterator[LogRows]:
         """The same rows with ratio 1, which need no probabilities."""
         return self._pass(Ratio(self.mapped, target="behavior"), rows)
 
-    def _pass(self, ratio: Ratio, rows: int) -> Iterator[LogRows]:
+    def _pass(
+        self, ratio: Ratio, rows: int, decoded: Iterator[tuple[Where, Decoded]] | None = None
+    ) -> Iterator[LogRows]:
         if rows < 1:
             raise InputError(f"rows: {rows}; a chunk has at least 1 row")
         tally = Tally()
         stream = Stream(self.discount, ratio, tally, rows)
         watch = self._watch if ratio is self._ratio else None
-        for chunk in stream.chunks(self._decoded(rows)):
+        for chunk in stream.chunks(self._decoded(rows) if decoded is None else decoded):
             if watch is not None:
                 watch(chunk)
             yield chunk

@@ -98,7 +98,20 @@ class LSTDEstimator(FitEstimator):
             condition=self.lead.condition,
             about=about,
             model=self.lead.model(),
+            variants=self._variants(study),
         )
+
+    def _variants(self, study: Study) -> dict[str, float]:
+        """The value under each of the panel's features, or with one weight a state."""
+        panel = study.choice.panel
+        found = {
+            f"{place}: {system.label}": fit.value
+            for place, system in enumerate(panel)
+            for fit in self.members
+            if fit.system is system
+        }
+        finer = study.choice.finer
+        return found if finer is None else {**found, "states": study.fitting.fit(finer).value}
 
     def _from_states(self, study: Study, value: float) -> float | None:
         """What coarse features cost where the log has states: the way to one weight a state."""

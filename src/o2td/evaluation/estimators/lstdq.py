@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from o2td.evaluation.basis import Actions
+from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import SystemEstimator
 from o2td.evaluation.fitting import AnySystem
 from o2td.evaluation.systems import System
@@ -42,3 +44,22 @@ class LSTDQEstimator(SystemEstimator):
     def hastening(self, grounds: Grounds) -> float:
         """More of a last row is needed than for values of states."""
         return grounds.hastened_actions
+
+    def estimate(self, study: Study) -> Outcome:
+        """The fit; what actions that no row has tried may hide is an error of approximation."""
+        found = super().estimate(study)
+        if found.trouble or found.approximation is None:
+            return found
+        hidden = self._untried(study) * abs(found.value)
+        return replace(found, approximation=max(found.approximation, hidden))
+
+    def unlogged(self, study: Study) -> float:
+        """Actions that no row has tried count as well."""
+        return max(study.unlogged, self._untried(study))
+
+    def _untried(self, study: Study) -> float:
+        """Share of the visits to actions never tried, where each state has weights of its own."""
+        system = getattr(self, "_system", None)
+        if not study.choice.exact or not isinstance(system, System):
+            return 0.0
+        return system.untried(study.survey.ahead())

@@ -1,0 +1,125 @@
+"""`--target`, `--against` and `--require` of `o2td evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from o2td.errors import InputError
+
+if TYPE_CHECKING:
+    from o2td.evaluation import Comparison, Evaluation
+
+__all__ = ["check_requirements", "compare_policies", "finish", "parse_targets", "say_comparison"]
+
+NOT_HELD, NOT_TOLD = 3, 4  # exit codes
+
+
+def parse_targets(
+    given: Sequence[str],
+    against: str | None,
+    on_policy: bool = False,
+    dask: str | None = None,
+    states: Path | None = None,
+) -> dict[str, str]:
+    """Names and columns of `--target NAME=COLUMN`; a column alone is its own name.
+
+    >>> parse_targets(["A=a_prob", "B"], None)
+    {'A': 'a_prob', 'B': 'B'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, column = (part.strip() for part in text.partition("="))
+        column = column if equals else name
+        if not name or not column:
+            raise InputError(f"--target {text}: write NAME=COLUMN, such as B=b_prob")
+        if name in found:
+            raise InputError(
+                f"--target {text}: {name} is there twice; give each policy its own name"
+            )
+        found[name] = column
+    if against is not None and not found:
+        raise InputError(f"--against {against}: name the policies, --target NAME=COLUMN")
+    if found:
+        beside = {"--on-policy": on_policy, "--dask": dask, "--states": states}
+        for option, value in beside.items():
+            if value:
+                raise InputError(f"--target: has no place beside {option}; leave one of them out")
+    return found
+
+
+def check_requirements(given: Sequence[str], policies: dict[str, str]) -> None:
+    """Refuse, before anything is read, what cannot be understood or names what there is not."""
+    from o2td.evaluation.requirements import parse
+
+    known = ["value", "lift", "logged", *policies]
+    for text in given:
+        asked = parse(text)
+        for name in (asked.plus, asked.minus):
+            if name is not None and name not in known:
+                raise InputError(
+                    f"--require {text!r}: {name!r} is not known; there are {', '.join(known)}"
+                )
+
+
+def compare_policies(
+    logs: Sequence[str],
+    discount: float | None,
+    policies: dict[str, str],
+    against: str | None,
+    settings: dict[str, Any],
+) -> Comparison:
+    """Evaluate all policies, with a progress bar."""
+    from o2td.cli.logs_progress import Progress
+    from o2td.evaluation import compare
+
+    baseline = against or "logged"
+    if baseline != "logged" and baseline not in policies:
+        known = ", ".join(["logged", *policies])
+        raise InputError(f"--against {baseline}: no such policy; there are {known}")
+    with Progress() as progress:
+        return compare(list(logs), discount, policies, baseline, **settings, progress=progress.add)
+
+
+def say_comparison(both: Comparison, out: Path | None) -> None:
+    """The log as it was read, then tables and verdict."""
+    from o2td.evaluation.comparison_text import show_comparison
+    from o2td.evaluation.text import show_log
+
+    show_log(both[both.policies[0].name].series["log"])
+    show_comparison(both.as_dict())
+    if out is not None:
+        print(f"\nreport in {out / 'report.html'}")
+
+
+def finish(
+    answer: Evaluation | Comparison,
+    required: Sequence[str],
+    as_json: bool,
+    check: bool,
+    say: Callable[[], None],
+) -> None:
+    """Print the answer and what the requirements come to, and exit with the code that says so."""
+    from o2td.evaluation.result import json_text
+
+    found = [answer.require(text) for text in required]
+    if as_json:
+        document = answer.as_dict()
+        if found:
+            document["requirements"] = [one.as_dict() for one in found]
+        print(json_text(document))
+    else:
+        say()
+        if found:
+            print()
+        for one in found:
+            print(f"requirement {one}")
+    if any(one.holds is False for one in found):
+        raise typer.Exit(NOT_HELD)
+    if any(one.holds is None for one in found):
+        raise typer.Exit(NOT_TOLD)
+    if check and answer.verdict == "cannot answer":
+        raise typer.Exit(1)

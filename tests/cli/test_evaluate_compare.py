@@ -1,0 +1,95 @@
+"""`o2td evaluate --target … --against … --require …`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from o2td.cli.main import main
+
+from .test_evaluate import walk_log
+
+QUICK = ["--discount", "0.9", "--methods", "lstd", "--bootstrap", "50"]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    frame = walk_log()
+    frame = frame.with_columns(
+        frame["target_prob"].alias("B"), (1.0 - frame["target_prob"]).alias("A")
+    )
+    path = tmp_path_factory.mktemp("compare") / "walk.parquet"
+    frame.drop("target_prob").write_parquet(path)
+    return str(path)
+
+
+def test_it_prints_policies_differences_and_a_verdict(
+    log: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", log, *QUICK, "--target", "A", "--target", "new=B"]) == 0
+    said = capsys.readouterr().out
+    for part in ("new - logged", "A - logged", "new - A", "joint interval", "Verdict: trust"):
+        assert part in said
+
+
+def test_json_has_policies_and_differences(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--target", "A=A", "--target", "B=B", "--against", "A", "--json"]
+    assert main(["evaluate", log, *QUICK, *given, "--require", "B > A"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["policies"]] == ["B", "A"]
+    assert (found["differences"][0]["of"], found["differences"][0]["over"]) == ("B", "A")
+    assert found["baseline"] == "A"
+    assert found["requirements"][0]["holds"] is True
+
+
+@pytest.mark.parametrize(
+    ("required", "code"),
+    [
+        (["B > A"], 0),
+        (["A - B > 0"], 3),
+        (["B > 0.58"], 4),
+        (["B > A", "B > 0.58", "A > B"], 3),
+    ],
+)
+def test_exit_codes_of_requirements(
+    log: str, required: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [part for text in required for part in ("--require", text)]
+    assert main(["evaluate", log, *QUICK, "--target", "A", "--target", "B", *given]) == code
+    assert f"requirement {required[0]}:" in capsys.readouterr().out
+
+
+def test_one_policy_has_a_lift_to_require(log: str) -> None:
+    one = ["evaluate", log, *QUICK, "-c", "target_prob=B"]
+    assert main([*one, "--require", "lift > 0"]) == 0
+    assert main([*one, "--require", "lift > 100"]) == 3
+    assert main(["evaluate", log, *QUICK, "--target", "B", "--require", "lift > 0"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--target", "B=nothing"], "--target B=nothing"),
+        (["--target", "=B"], "write NAME=COLUMN"),
+        (["--target", "B=A", "--target", "B"], "there twice"),
+        (["--against", "B"], "name the policies"),
+        (["--target", "B", "--against", "C"], "no such policy"),
+        (["--target", "B", "--on-policy"], "no place beside --on-policy"),
+        (["--target", "B", "--require", "C > 0"], "'C' is not known"),
+        (["--target", "B", "--require", "B >"], "missing at its end"),
+        (["--target", "logged=B"], "cannot be a policy's name"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_computed(
+    log: str, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", log, *QUICK, *given]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_folder_has_page_and_object(log: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["evaluate", log, *QUICK, "--target", "B", "--out", str(out)]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "report.html"]

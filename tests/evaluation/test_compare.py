@@ -1,0 +1,356 @@
+"""Comparison of policies from one log: paired differences, joint intervals, requirements, files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import evaluation, sources
+from o2td.errors import InputError
+from o2td.evaluation.requirements import parse
+from o2td.sources.several import chunks_of_all, open_policies
+
+GAMMA = 0.9
+P = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]]])  # (S, A, S), if it goes on
+R = np.array([[0.0, 1.0], [2.0, -0.5]])
+END = 0.2
+POLICIES = {
+    "A": np.array([[0.6, 0.4], [0.5, 0.5]]),
+    "B": np.array([[0.3, 0.7], [0.8, 0.2]]),
+}
+
+
+def truth(policy):
+    ahead = GAMMA * (1.0 - END) * np.einsum("sa,sat->st", policy, P)
+    return float(np.linalg.solve(np.eye(2) - ahead, (policy * R).sum(axis=1)).mean())
+
+
+def made_log(episodes=200, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for episode in range(episodes):
+        state, step, ends = int(rng.integers(2)), 0, False
+        while not ends:
+            action = int(rng.integers(2))
+            ends = rng.random() < END
+            reward = R[state, action] + 0.5 * rng.standard_normal()
+            chances = [POLICIES[name][state, action] for name in POLICIES]
+            rows.append((episode, step, state, action, reward, ends, 0.5, *chances))
+            state, step = int(rng.random() < P[state, action, 1]), step + 1
+    names = [
+        "episode",
+        "step",
+        "state",
+        "action",
+        "reward",
+        "terminated",
+        "behavior_prob",
+        "A",
+        "B",
+    ]
+    frame = pd.DataFrame(rows, columns=names)
+    for action in (0, 1):
+        frame[f"B_prob_{action}"] = POLICIES["B"][frame.state, action]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def log():
+    return made_log()
+
+
+@pytest.fixture(scope="module")
+def both(log):
+    return evaluation.compare(log, discount=GAMMA, policies=POLICIES)
+
+
+def test_a_difference_is_that_of_two_evaluations_by_the_same_method(both):
+    found = both.difference("B", "A")
+    assert both["A"][both.method].method == both["B"][both.method].method == found.method
+    apart = both["B"][both.method].value - both["A"][both.method].value
+    assert found.value == pytest.approx(apart)
+    assert found.low < found.value < found.high
+
+
+def test_the_standard_error_is_that_of_the_episodes_influences(log, both):
+    kept = {
+        name: evaluation.evaluate(log, GAMMA, target=policy, influence=True).influence
+        for name, policy in POLICIES.items()
+    }
+    apart = kept["B"][both.method].to_numpy() - kept["A"][both.method].to_numpy()
+    by_hand = apart.std(ddof=1) / np.sqrt(len(apart))
+    found = both.difference("B", "A")
+    assert found.standard_error == pytest.approx(by_hand, rel=1e-9)
+    assert found.standard_error < found.unpaired_error
+
+
+def test_the_other_way_round_it_is_the_same_with_another_sign(both):
+    one, two = both.difference("A", "B"), both.difference("B", "A")
+    assert (one.value, one.low, one.high) == (-two.value, -two.high, -two.low)
+    assert one.probability == pytest.approx(1.0 - two.probability)
+    assert (one.joint_low, one.joint_high) == (-two.joint_high, -two.joint_low)
+
+
+def test_an_evaluation_in_a_comparison_is_the_one_made_alone(log, both):
+    alone = evaluation.evaluate(log, GAMMA, target=POLICIES["B"])
+    for one, two in zip(alone.estimates, both["B"].estimates, strict=True):
+        assert one.as_dict() == two.as_dict()
+    assert alone.lift.value == both["B"].lift.value
+
+
+def test_joint_intervals_hold_all_others(both):
+    for one in both.differences:
+        assert one.joint_low <= one.low <= one.high <= one.joint_high
+    assert any(one.joint_high > one.high for one in both.differences)
+
+
+def test_chances_of_being_best_sum_to_one(both):
+    chances = [one.best for one in both.policies]
+    chances.append(both.logged["probability_best"])
+    assert sum(chances) == pytest.approx(1.0)
+    assert both.policies[0].name == both.best == "B"
+
+
+def test_another_baseline_changes_only_what_is_listed_first(log, both):
+    other = evaluation.compare(log, discount=GAMMA, policies=POLICIES, baseline="A")
+    assert (other.differences[0].of, other.differences[0].over) == ("B", "A")
+    assert other.difference("B", "A").value == both.difference("B", "A").value
+    assert other.difference("B").over == "A"
+    assert other.difference("B", "logged").value == both.difference("B", "logged").value
+
+
+def test_policies_by_columns_callables_and_tables_agree(log, both):
+    def b(states):
+        return POLICIES["B"][states]
+
+    named = {"A": "A", "B": "prob:B", "C": "B_prob", "D": b, "E": "B_prob_*"}
+    found = evaluation.compare(log, discount=GAMMA, policies=named, methods="lstd")
+    assert found.difference("B", "A").value == pytest.approx(both.difference("B", "A").value)
+    for other in "CDE":
+        assert found.difference("B", other).value == 0.0
+        assert "alike" in found.difference("B", other).reasons[0]
+
+
+def test_ratios_and_logarithms_say_the_same(log):
+    log = log.assign(r=log.B / log.behavior_prob, l=np.log(log.A))
+    policies = {"R": "rho:r", "B": "B", "L": "logprob:l", "A": "A"}
+    found = evaluation.compare(log, discount=GAMMA, policies=policies, methods="lstd")
+    assert found.difference("R", "B").value == 0.0
+    assert found.difference("L", "A").value == 0.0
+
+
+def test_columns_of_named_actions(log):
+    words = log.assign(
+        action=np.where(log.action == 1, "sell", "buy"),
+        B_prob_buy=log.B_prob_0,
+        B_prob_sell=log.B_prob_1,
+    ).drop(columns=["B_prob_0", "B_prob_1"])
+    found = evaluation.compare(words, discount=GAMMA, policies={"B": "B_prob"}, methods="lstd")
+    plain = evaluation.compare(log, discount=GAMMA, policies={"B": "B"}, methods="lstd")
+    assert found["B"].recommended.value == pytest.approx(plain["B"].recommended.value)
+
+
+def test_a_column_of_lists(log, both):
+    listed = log.assign(p=log[["B_prob_0", "B_prob_1"]].to_numpy().tolist())
+    found = evaluation.compare(listed, discount=GAMMA, policies={"B": "p"}, methods="lstd")
+    assert found["B"]["lstd"].value == pytest.approx(both["B"]["lstd"].value)
+
+
+def test_an_open_source_is_asked_anew_for_each_policy(log, both):
+    source = sources.open_logs(log, discount=GAMMA, target="behavior")
+    found = evaluation.compare(source, policies={"A": POLICIES["A"], "B": "B"}, methods="lstd")
+    assert found["B"]["lstd"].value == pytest.approx(both["B"]["lstd"].value)
+    assert found.difference("B", "A").method == "lstd"
+
+
+def test_the_files_are_read_once_for_all_policies(log, tmp_path):
+    path = tmp_path / "log.parquet"
+    log.to_parquet(path)
+    opened = open_policies(path, {"A": "A", "B": "B"}, discount=GAMMA)
+    read = []
+    part = opened[0]._first_part
+    plain = part.batches
+    part.batches = lambda kinds, rows: (read.append(sorted(kinds)), plain(kinds, rows))[1]
+    streams, reading = chunks_of_all(opened, rows=100)
+    with reading:
+        for one, two in zip(*streams, strict=True):
+            assert (one.reward == two.reward).all()
+            assert (one.rho != two.rho).any()
+    assert len(read) == 1
+    assert {"A", "B"} <= set(read[0])
+
+
+def test_a_log_that_is_not_held_gives_the_same(log, both, monkeypatch):
+    from o2td.evaluation import shared
+
+    monkeypatch.setattr(shared.SharedLog.__init__, "__defaults__", (None, 0))
+    found = evaluation.compare(log, discount=GAMMA, policies=POLICIES)
+    one, two = found.difference("B", "A"), both.difference("B", "A")
+    assert found["A"].diagnostics["passes"] > 1
+    assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high))
+
+
+def test_continuous_observations_share_their_features():
+    rng = np.random.default_rng(1)
+    n, steps = 150, 6
+    x = rng.uniform(-1, 1, (n, steps))
+    action = rng.integers(2, size=(n, steps))
+    frame = pd.DataFrame(
+        {
+            "episode": np.repeat(np.arange(n), steps),
+            "obs_0": x.ravel(),
+            "action": action.ravel(),
+            "reward": (x * action).ravel() + 0.1 * rng.standard_normal(n * steps),
+            "terminated": np.tile(np.arange(steps) == steps - 1, n),
+            "behavior_prob": 0.5,
+        }
+    )
+
+    def policy(sharp):
+        def chances(inputs):
+            up = 1.0 / (1.0 + np.exp(-sharp * inputs[:, 0]))
+            return np.column_stack([1.0 - up, up])
+
+        return chances
+
+    found = evaluation.compare(frame, discount=0.5, policies={"A": policy(0.5), "B": policy(3.0)})
+    assert found["A"].features["picked"] == found["B"].features["picked"]
+    apart = found.difference("B", "A")
+    assert apart.low > 0.0
+    parts = found["A"].recommended, found["B"].recommended
+    assert apart.approximation_error <= sum(one.approximation_error or 0.0 for one in parts) + 1e-12
+
+
+# -- lift and requirements -------------------------------------------------------------------------
+
+
+def test_the_lift_is_paired_and_in_every_form_of_the_answer(log):
+    answer = evaluation.evaluate(log, GAMMA, target=POLICIES["B"])
+    lift = answer.lift
+    assert lift.over == "logged"
+    assert lift.standard_error < lift.unpaired_error
+    assert answer.as_dict()["lift"]["value"] == lift.value
+    assert answer.as_dict()["differences"][0]["of"] == "target"
+    assert answer.as_dict()["policies"][0]["name"] == "target"
+    assert "lift over it" in str(answer)
+    assert "from the same episodes" in answer._page().decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("value > -1", True),
+        ("value > 1e3", False),
+        ("lift >= 0", True),
+        ("0 < lift", True),
+        ("-lift > 0", False),
+        ("value - logged > 0", True),
+        ("logged < 1000", True),
+    ],
+)
+def test_requirements_of_one_policy(log, text, holds):
+    answer = evaluation.evaluate(log, GAMMA, target=POLICIES["B"], methods="lstd")
+    assert answer.require(text).holds is holds
+
+
+def test_a_requirement_inside_the_interval_cannot_be_told(both):
+    found = both.difference("B", "A")
+    middle = both.require(f"B - A > {found.value}")
+    assert middle.holds is None
+    assert "cannot be told" in str(middle)
+    assert both.require(f"B > A + {found.low - 1e-9}").holds is True
+    assert both.require(f"B > A + {found.high + 1e-9}").holds is False
+
+
+def test_the_approximation_error_counts_on_the_deciding_side():
+    from o2td.evaluation.requirements import Quantity, check
+
+    found = Quantity("value", 1.0, 0.8, 1.2, 0.3, "trust")
+    assert check("value > 0.6", lambda _: found).holds is None
+    assert check("value > 0.4", lambda _: found).holds is True
+    assert check("value > 1.4", lambda _: found).holds is None
+    assert check("value > 1.6", lambda _: found).holds is False
+    lost = Quantity("value", 1.0, 0.8, 1.2, 0.0, "cannot answer")
+    assert check("value > 0", lambda _: lost).holds is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "value", "value >", "> 3", "value > 3 4", "value ! 3", "1 > 0", "a - b - c > 0", "a + b > 0",
+     "value > __import__('os')", "value >> 3", "value > 1 > 0"],
+)  # fmt: skip
+def test_what_is_no_requirement_is_refused_in_a_sentence(text):
+    with pytest.raises(InputError, match="requirement"):
+        parse(text)
+
+
+def test_names_that_are_no_words_stand_in_quotes():
+    found = parse("\"new policy\" - 'old-1' > -0.5")
+    assert (found.plus, found.minus, found.bar) == ("new policy", "old-1", -0.5)
+
+
+# -- refusals and files ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"policies": {}}, "names with their policies"),
+        ({"policies": {"logged": "A"}}, "cannot be a policy's name"),
+        ({"policies": {"A": None}}, "None is no policy"),
+        ({"policies": {"A": "Z"}}, "no column 'Z'"),
+        ({"policies": {"A": "rho:Z"}}, "no column 'Z'"),
+        ({"policies": {"A": "A"}, "baseline": "B"}, "baseline"),
+        ({"policies": {"A": "A"}, "wrong": 1}, "no such option"),
+    ],
+)
+def test_mistakes_are_named(log, given, said):
+    with pytest.raises(InputError, match=said):
+        evaluation.compare(log, discount=GAMMA, **given)
+
+
+def test_unknown_names_are_refused(both):
+    with pytest.raises(InputError, match="no policy 'X'"):
+        both.difference("X", "A")
+    with pytest.raises(InputError, match="same"):
+        both.difference("A", "A")
+    with pytest.raises(InputError, match="no 'X'"):
+        both["X"]
+    with pytest.raises(InputError, match="which policy's"):
+        both.require("lift > 0")
+
+
+def test_a_comparison_shows_and_saves_itself(both, tmp_path):
+    from o2td.errors import O2TDError
+
+    folder = both.save(tmp_path / "out")
+    kept = json.loads((folder / "evaluation.json").read_text("utf-8"))
+    assert kept["best"] == "B"
+    assert {"policies", "differences", "logged", "tests", "estimates", "audit"} <= set(kept)
+    page = both.report(tmp_path / "page.html").read_text("utf-8")
+    assert page == (folder / "report.html").read_text("utf-8")
+    assert "B - logged" in page
+    assert "Verdict: trust" in str(both)
+    assert "B - A" in both._repr_html_()
+    assert both.frame().height == 2
+    assert len(both.plot().axes) == 1
+    with pytest.raises(O2TDError):
+        both.save(folder)
+
+
+def test_paired_intervals_cover():
+    """A short run of what `benchmarks/compare_policies.py` does at length."""
+    apart = truth(POLICIES["B"]) - truth(POLICIES["A"])
+    hits, widths = [], []
+    for seed in range(40):
+        log = made_log(60, seed + 500)
+        found = evaluation.compare(
+            log, discount=GAMMA, policies={"A": "A", "B": "B"}, methods="lstd", seed=seed
+        ).difference("B", "A")
+        hits.append(found.covers(apart))
+        widths.append(found.standard_error / found.unpaired_error)
+    assert 34 <= sum(hits) <= 40
+    assert np.mean(widths) < 0.95
