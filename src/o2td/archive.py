@@ -112,7 +112,7 @@ def _as_member(name: str, array: Any) -> npt.NDArray[Any]:
     if array.dtype.kind not in _KINDS:
         raise InputError(f"array {name!r} has dtype {array.dtype}; only numbers are stored")
     little = array.dtype.newbyteorder("<")
-    return np.array(array, dtype=little, order="C", copy=None, subok=False)
+    return np.asarray(array, dtype=little, order="C")
 
 
 # -- writing ---------------------------------------------------------------------------------------
