@@ -15,15 +15,24 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
+# The suite's core: what meets every requirement, in two or three minutes on two cores.
+CORE := tests/test_*.py tests/solvers/test_contract.py tests/sources/test_files.py \
+  tests/sources/test_environments.py tests/sources/test_minari.py tests/evaluation/test_systems.py \
+  tests/cli/test_evaluate.py tests/experiments/test_store.py
+# Which versions test-python installs: highest, or lowest-direct for the lowest that we state.
+RESOLUTION ?= highest
+VERSIONS = build/versions/$(RESOLUTION)
+
 # ray is not locked: it is larger than all the rest, and `pip install o2td[ray]` brings it.
 LOCKED := dask experiments gymnasium minari sklearn docs test
+TESTED := $(filter-out docs, $(LOCKED)) hdf5
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-slow lint bench docs honesty notebooks load fuzz mutation lock
-.PHONY: clean python
+.PHONY: help reproduce test test-slow test-python test-lowest lint bench docs honesty notebooks
+.PHONY: load fuzz mutation lock clean python
 
 help:  ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 reproduce: $(STAMP)  ## Reproduce the paper: figures, claims and a page (PROFILE=quick or full)
 	$(BIN)/o2td reproduce --profile $(PROFILE)
@@ -33,6 +42,24 @@ test: lint  ## Run every check and test but the slow ones
 
 test-slow: $(STAMP)  ## Run the slow tests
 	$(PYTEST) -m slow
+
+# uv reads requirements as pip does, and can choose the lowest. Compiled code is kept apart, since
+# Numba throws away what another version of it has compiled.
+test-python: python  ## Run the suite's core with PYTHON=... and RESOLUTION=highest or lowest-direct
+	$(PYTHON) -m venv --clear $(VERSIONS)
+	$(VERSIONS)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VERSIONS)/bin/uv pip compile pyproject.toml --quiet --python $(VERSIONS)/bin/python \
+	  --resolution $(RESOLUTION) $(TESTED:%=--extra %) --no-header --no-annotate --upgrade \
+	  --output-file $(VERSIONS)/requirements.txt
+	$(VERSIONS)/bin/uv pip install --quiet --python $(VERSIONS)/bin/python --only-binary :all: \
+	  --requirement $(VERSIONS)/requirements.txt
+	$(VERSIONS)/bin/uv pip install --quiet --python $(VERSIONS)/bin/python --no-deps \
+	  --no-build-isolation --editable .
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VERSIONS)/compiled $(VERSIONS)/bin/python -m pytest -n $(WORKERS) \
+	  --dist worksteal -W ignore::DeprecationWarning $(CORE)
+
+test-lowest: RESOLUTION := lowest-direct
+test-lowest: test-python  ## Run the suite's core with the lowest versions that we state
 
 lint: $(STAMP)  ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check .

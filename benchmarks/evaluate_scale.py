@@ -44,15 +44,17 @@ SHORT = 20  # rows of an episode where lanes are measured
 PARTS = ("scan", "features", "product", "lstd", "evaluate", "one", "lanes")
 
 
-def make_logs(folder: Path, rows: int) -> list[Path]:
+def make_logs(
+    folder: Path, rows: int, count: int = FILES, observations: int = OBSERVATIONS
+) -> list[Path]:
     """Episodes of a noisy linear system, in files of equal size, if they are not there yet."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"part-{k}.parquet" for k in range(FILES)]
-    each = rows // FILES // STEPS
+    files = [folder / f"part-{k}.parquet" for k in range(count)]
+    each = rows // count // STEPS
     for k, file in enumerate(files):
         if file.exists():
             continue
@@ -60,17 +62,17 @@ def make_logs(folder: Path, rows: int) -> list[Path]:
         writer = None
         done = 0
         while done < each:
-            count = min(2_500, each - done)  # episodes, 250,000 rows
-            x = np.empty((count, STEPS, OBSERVATIONS))
-            x[:, 0] = rng.normal(size=(count, OBSERVATIONS))
-            action = rng.integers(0, 3, (count, STEPS))
+            some = min(2_500, each - done)  # episodes, 250,000 rows
+            x = np.empty((some, STEPS, observations))
+            x[:, 0] = rng.normal(size=(some, observations))
+            action = rng.integers(0, 3, (some, STEPS))
             for t in range(1, STEPS):
                 push = 0.2 * (action[:, t - 1, None] - 1)
-                x[:, t] = 0.9 * x[:, t - 1] + push + 0.3 * rng.normal(size=(count, OBSERVATIONS))
-            episode = np.repeat(k * each + done + np.arange(count), STEPS)
-            columns: dict[str, Any] = {"episode": episode, "step": np.tile(np.arange(STEPS), count)}
-            flat = x.reshape(-1, OBSERVATIONS)
-            columns |= {f"obs_{j}": flat[:, j] for j in range(OBSERVATIONS)}
+                x[:, t] = 0.9 * x[:, t - 1] + push + 0.3 * rng.normal(size=(some, observations))
+            episode = np.repeat(k * each + done + np.arange(some), STEPS)
+            columns: dict[str, Any] = {"episode": episode, "step": np.tile(np.arange(STEPS), some)}
+            flat = x.reshape(-1, observations)
+            columns |= {f"obs_{j}": flat[:, j] for j in range(observations)}
             columns["action"] = action.ravel()
             columns["reward"] = flat[:, :4].sum(axis=1) * 0.25
             columns["terminated"] = columns["step"] == STEPS - 1
@@ -84,7 +86,7 @@ def make_logs(folder: Path, rows: int) -> list[Path]:
                     temporary, table.schema, compression="zstd", write_page_checksum=True
                 )
             writer.write_table(table)
-            done += count
+            done += some
         if writer is not None:
             writer.close()
             temporary.replace(file)

@@ -133,6 +133,8 @@ TARGETS = {  # in this order, in one clone; what is to be seen afterwards
     "reproduce": "reproduction/report.html",
     "test": "",
     "test-slow": "",
+    "test-python": "build/versions/highest/requirements.txt",
+    "test-lowest": "build/versions/lowest-direct/requirements.txt",
     "lock": "requirements.lock",
     "clean": "",
 }
