@@ -50,12 +50,17 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "o2td"
 
-LEARNING = ["tests/learners", "tests/reliability/test_divergence.py"]
+LEARNING = [
+    f"tests/learners/test_{name}.py"
+    for name in (
+        "against_reference", "axes", "divergence", "edges", "golden", "learn_one", "mean_dynamics",
+        "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
+    )
+]  # fmt: skip
 STEPPING = [
     f"tests/learners/test_{name}.py"
     for name in ("learn_one", "edges", "short_streams", "small_parts", "vectors")
 ]  # others take too long without compilation
-ANY = ["tests/reliability/test_bad_input.py", "tests/reliability/test_hostile.py"]
 
 
 class Group(NamedTuple):
@@ -68,11 +73,10 @@ class Group(NamedTuple):
 
 GROUPS = {
     "learners": Group(
-        ["learners/*.py", "emphasis.py"],
+        ["learners/**/*.py", "emphasis.py"],
         [
             *LEARNING,
-            *ANY,
-            "tests/checks/test_learners.py",
+            "tests/reliability/test_divergence.py",
             "src/o2td/learners",
             "src/o2td/emphasis.py",
         ],
@@ -91,8 +95,18 @@ GROUPS = {
         ["kernels/memory.py", "kernels/vectors.py"],
         ["tests/learners/test_memory.py", "tests/learners/test_vectors.py"],
     ),
+    "evaluation": Group(
+        ["evaluation/**/*.py"],
+        ["tests/evaluation", "tests/cli/test_evaluate.py", "src/o2td/evaluation"],
+        ("o2td.evaluation",),
+    ),
+    "sources": Group(
+        ["sources/**/*.py"],
+        ["tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"],
+        ("o2td.sources",),
+    ),
 }
-LEAST = 30  # mutants of each group, if it has so many
+LEAST = 20  # mutants of each group, if it has so many
 CONTROL = 10  # every so many mutants the same tests run without a change
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from o2td.cli.main import main
+from o2td.evaluation import compare
 from o2td.experiments import Store
 from o2td.experiments.files import Labels, encode
 from o2td.experiments.planning import canonical
@@ -96,6 +97,27 @@ def test_columns_and_files_of_a_log(tmp_path: Path) -> None:
     arguments += ["--features", "fourier:1", "--columns", str(mapping), "--out", str(out)]
     assert main(arguments) == 0
     assert ran(out / "report.html") == [[]]
+
+
+@pytest.mark.browser
+def test_policies_and_categories_of_a_comparison(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    action = rng.integers(0, 2, 300)
+    ways = [f"a {HOSTILE['quotes']}", f"b {HOSTILE['closing']}"]
+    columns: dict[str, Any] = {
+        "episode": np.repeat(np.arange(60), 5), "step": np.tile(np.arange(5), 60),
+        "obs_0": np.array(list(HOSTILE.values()))[rng.integers(0, len(HOSTILE), 300)],
+        "action": action, "reward": rng.normal(size=300) + action,
+        "terminated": np.tile(np.arange(5) == 4, 60), "behavior_prob": np.full(300, 0.5),
+        ways[0]: np.where(action, 0.6, 0.4), ways[1]: np.where(action, 0.4, 0.6),
+    }  # fmt: skip
+    named = {HOSTILE["image"] + HOSTILE["markdown"]: ways[0], HOSTILE["attribute"]: ways[1]}
+    both = compare(pl.DataFrame(columns), 0.9, named, methods="lstd,wis")
+    out = both.save(tmp_path / "answer")
+    (out / "notebook.html").write_text(f"<!doctype html><body>{both._repr_html_()}")
+    text = (out / "report.html").read_text()
+    assert "window.canary" in text  # what is shown of it is text
+    assert ran(out / "report.html", out / "notebook.html") == [[], []]
 
 
 def poison(store: Store, name: str) -> None:

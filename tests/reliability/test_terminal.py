@@ -120,3 +120,54 @@ def test_a_refused_log_is_named_as_text(more: dict[str, Any], tmp_path: Path, ca
     said = capfd.readouterr()
     assert obeyed(said.out + said.err) == []
     assert "canary" in said.out + said.err
+
+
+def comparison(folder: Path) -> Path:
+    """A log with a hostile category, and two policies in columns with hostile names."""
+    rng = np.random.default_rng(0)
+    colour = np.array([f"red {CLEAR}", f"blue {MARKUP}", f"green {TITLE}"])[rng.integers(0, 3, 300)]
+    action = rng.integers(0, 2, 300)
+    columns = {
+        "episode": np.repeat(np.arange(60), 5), "step": np.tile(np.arange(5), 60),
+        "obs_0": colour, "action": action, "reward": rng.normal(size=300) + action,
+        "terminated": np.tile(np.arange(5) == 4, 60), "behavior_prob": np.full(300, 0.5),
+        f"a {CLEAR}": np.where(action, 0.6, 0.4), f"b {MARKUP}": np.where(action, 0.4, 0.6),
+    }  # fmt: skip
+    file = folder / "log.parquet"
+    pl.DataFrame(columns).write_parquet(file)
+    return file
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_comparison_shows_policies_and_categories_as_text(
+    options: list[str], tmp_path: Path, capfd: Any
+) -> None:
+    file = comparison(tmp_path)
+    given = [
+        "--target",
+        f"A {EIGHT_BIT}[red]x[/red]=a {CLEAR}",
+        "--target",
+        f"B {REVERSED}=b {MARKUP}",
+    ]
+    assert (
+        main(
+            ["evaluate", str(file), "--discount", "0.9", "--methods", "lstd,wis", *given, *options]
+        )
+        == 0
+    )
+    said = capfd.readouterr()
+    assert obeyed(said.out + said.err) == []
+    assert "canary" in said.out
+    if options:
+        assert f"A {EIGHT_BIT}[red]x[/red]" in [
+            one["name"] for one in json.loads(said.out)["policies"]
+        ]
+
+
+def test_a_policy_that_is_not_there_is_named_as_text(tmp_path: Path, capfd: Any) -> None:
+    file = comparison(tmp_path)
+    given = ["--target", f"A {CLEAR}=no {TITLE}{MARKUP}", "--discount", "0.9"]
+    assert main(["evaluate", str(file), *given]) == 2
+    said = capfd.readouterr()
+    assert obeyed(said.out + said.err) == []
+    assert "canary" in said.err

@@ -26,6 +26,7 @@ __all__ = [
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
 _WIDE = 8.0  # an interval so many times wider than the narrowest is cut at the edge
+_END = 20  # characters of either end of a long name
 Row = Mapping[str, Any]
 
 
@@ -197,5 +198,11 @@ def draw_calibration(predicted: Sequence[float], observed: Sequence[float], coun
 
 
 def plain_title(row: Row) -> str:
-    """A method's name as readers write it; a dollar sign in it is no mathematics."""
-    return str(row.get("title") or row["method"]).replace("$", r"\$")
+    """A method's name as readers write it; a dollar sign in it is no mathematics.
+
+    Of a long one both ends: it would leave no room for the picture.
+    """
+    name = str(row.get("title") or row["method"])
+    if len(name) > 2 * _END + 3:
+        name = f"{name[:_END]} … {name[-_END:]}"
+    return name.replace("$", r"\$")
