@@ -58,8 +58,8 @@ LEARNING = [
     )
 ]  # fmt: skip
 STEPPING = [
-    f"tests/learners/test_{name}.py"
-    for name in ("learn_one", "edges", "short_streams", "small_parts", "vectors")
+    *(f"tests/learners/test_{name}.py" for name in ("learn_one", "edges", "short_streams")),
+    *("tests/kernels/test_lanes.py", "tests/kernels/test_vectors.py"),
 ]  # others take too long without compilation
 
 
@@ -76,6 +76,7 @@ GROUPS = {
         ["learners/**/*.py", "emphasis.py"],
         [
             *LEARNING,
+            "tests/test_emphasis.py",
             "tests/reliability/test_divergence.py",
             "src/o2td/learners",
             "src/o2td/emphasis.py",
@@ -83,7 +84,7 @@ GROUPS = {
     ),
     "solvers": Group(
         ["solvers/*.py", "linear_algebra/*.py"],
-        ["tests/solvers"],
+        ["tests/solvers", "tests/linear_algebra"],
         ("o2td.solvers", "o2td.linear_algebra"),
     ),
     "exact": Group(
@@ -93,7 +94,7 @@ GROUPS = {
     "kernels": Group(["kernels/[!mv]*.py"], STEPPING, ("o2td.kernels",)),
     "machine code": Group(
         ["kernels/memory.py", "kernels/vectors.py"],
-        ["tests/learners/test_memory.py", "tests/learners/test_vectors.py"],
+        ["tests/kernels/test_memory.py", "tests/kernels/test_vectors.py"],
     ),
     "evaluation": Group(
         ["evaluation/**/*.py"],

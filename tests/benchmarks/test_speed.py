@@ -12,7 +12,7 @@ import pytest
 from benchmarks import speed
 from benchmarks.speed import data, native, plain, timing, updates
 from benchmarks.speed.record import Row, compare, load
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import FormatError, O2TDError
 
 KEYS = {"algorithm", "layout", "d", "lanes", "ns_per_step", "ratio_to_c", "ratio_to_numpy"}
@@ -45,15 +45,6 @@ def test_all_three_compute_the_same(name, layout, updates_in_c):
     updates.agreement(name, batch, updates_in_c)
     learner = updates.METHODS[name][0](step_size=0.01).fit(batch)
     assert np.abs(learner.theta).max() > 0.0
-
-
-def test_an_installed_package_says_where_the_benchmark_is(tmp_path, monkeypatch, capsys):
-    from o2td.cli import bench
-
-    assert bench._find(bench._ROOT) is bench.command
-    monkeypatch.setattr(bench, "command", bench._find(tmp_path))
-    assert main(["bench", "--quick", "--json"]) == 2
-    assert "source tree and run make bench" in capsys.readouterr().err
 
 
 def test_what_differs_is_not_timed(monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.registry import ESTIMATORS, FEATURES, FORMATS, LEARNERS, LOG_TESTS, SOLVERS
 
 KINDS = {

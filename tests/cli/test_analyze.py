@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from o2td import domains, exact
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.registry import LEARNERS, SOLVERS
 
 

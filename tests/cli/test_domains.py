@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from o2td import domains
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import MissingExtraError
 from o2td.registry import DOMAINS
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from o2td import evaluation
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError
 from o2td.evaluation import load_model
 from o2td.sources import open_logs

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from tests.dask_cluster import Cluster
 
 pytest.importorskip("distributed")

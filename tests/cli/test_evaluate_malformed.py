@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from tests.browser import WIDTHS, chromium, stumbles
 
 HOSTILE = ("<script>document.title='taken'</script>`x|$y$", 'a"><img src=x onerror=alert(2)>')

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.evaluation import ValueModel
 from o2td.features import Polynomial
 
@@ -53,7 +53,7 @@ def save(path: Path, *inputs: str, actions: int = 0) -> ValueModel:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [["algorithms", "--json"], ["domains"]])
 def test_a_full_device(arguments: list[str]) -> None:
-    code = f"import sys; from o2td.cli.main import main; sys.exit(main({arguments!r}))"
+    code = f"import sys; from o2td.cli import main; sys.exit(main({arguments!r}))"
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", code],

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.evaluation import ValueModel, load_model
 from o2td.features import Fourier, Tabular
 

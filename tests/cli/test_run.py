@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 
 SPEC = """
 name = "walk"

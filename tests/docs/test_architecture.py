@@ -118,7 +118,7 @@ def log(_: Path) -> None:
 
 
 def spec(folder: Path) -> None:
-    from o2td.cli.main import main
+    from o2td.cli import main
 
     (folder / "walk.toml").write_text(SPEC)
     assert main(["run", str(folder / "walk.toml"), "--out", str(folder), "--workers", "1"]) == 0

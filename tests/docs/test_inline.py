@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 
 from .blocks import ROOT
 

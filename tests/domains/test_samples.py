@@ -111,18 +111,6 @@ def test_seeds_of_different_length_are_different_streams() -> None:
     assert len({tuple(s) for s in streams}) == len(streams)
 
 
-def test_a_domain_and_its_sample_share_no_random_numbers() -> None:
-    """With one stream for both, the first draws of a state would be the ones that made its row."""
-    problem = domains.random_mdp(states=30, actions=2, features=30, seed=9)
-    from o2td.domains.common import generator
-    from o2td.sampling import raw_numbers, streams
-
-    made = generator(9).random(200)
-    drawn = (raw_numbers(streams(9, 1)[0], 200) >> np.uint64(11)) * 2.0**-53
-    assert not np.isin(made, drawn).any()
-    assert problem.n_states == 30
-
-
 @pytest.fixture(scope="module")
 def large() -> Problem:
     return domains.random_mdp()

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from o2td import evaluation
-from o2td.evaluation.episodes import Episodes, Log, whole_episodes
+from o2td.evaluation import Episodes
+from o2td.evaluation.episodes import Log, whole_episodes
 from o2td.features import Aggregation, Fourier, Polynomial
 from o2td.sources import open_logs
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.coverage_common import log_of
-from o2td.evaluation.episodes import Episodes, Log, joined, whole_episodes
+from o2td.evaluation import Episodes
+from o2td.evaluation.episodes import Log, joined, whole_episodes
 from o2td.sources import open_logs
 
 __all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of"]

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from o2td import _version, evaluation
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError
-from o2td.evaluation.model import load_model
+from o2td.evaluation import load_model
 
 from . import golden
 

@@ -18,7 +18,7 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 from o2td import evaluation
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError
 
 

@@ -20,12 +20,13 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 from o2td import evaluation
+from o2td.evaluation import Study
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.score import poisson_chance, strongest
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.plan import run_passes
-from o2td.evaluation.study import Settings, Study
+from o2td.evaluation.study import Settings
 from o2td.registry import LOG_TESTS
 from o2td.sources import open_logs
 

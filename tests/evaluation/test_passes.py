@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2td.evaluation import Histories, Study, histories
 from o2td.evaluation.episodes import Log, joined, whole_episodes
 from o2td.evaluation.estimators import dr, make, wdr
 from o2td.evaluation.estimators.lstd import Correction
-from o2td.evaluation.histories import HORIZON, Horizon, histories
-from o2td.evaluation.influence import Histories
-from o2td.evaluation.study import Settings, Study
+from o2td.evaluation.histories import HORIZON, Horizon
+from o2td.evaluation.study import Settings
 from o2td.evaluation.survey import FEWEST, Sample, Survey
 from o2td.sources import open_logs
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from o2td import evaluation
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError
 from o2td.registry import ESTIMATORS
 

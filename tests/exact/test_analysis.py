@@ -105,3 +105,15 @@ def test_methods_of_others_join_by_registration(monkeypatch: pytest.MonkeyPatch)
     rows = {row.method: row for row in exact.analyze(problem)}
     assert rows["Mine"].rmse == pytest.approx(exact.fixed_point(problem, o2td.TD()).rmse)
     assert rows["Silent"].reason == "it gives no mean dynamics"
+
+
+def test_each_direction_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    original = analysis.amplification
+    monkeypatch.setattr(
+        analysis, "amplification", lambda p, X: made.append(X.sum()) or original(p, X)
+    )
+    problem = make_problem(seed=2)
+    exact.analyze(problem, (0.0, 0.9))
+    names = {*exact.directions(problem, 0.0), *exact.directions(problem, 0.9)}
+    assert len(made) == len(names) - 1  # the best one is known without being made

@@ -163,3 +163,31 @@ def test_dynamics_without_a_fixed_point() -> None:
     assert landed.theta is None
     assert not landed.stable
     assert landed.rmse == landed.suboptimality == np.inf
+
+
+@pytest.mark.parametrize("k", [1e-8, 1e-6, 1e6, 1e8])
+def test_unstable_by_the_small_eigenvalue_alone(k: float) -> None:
+    """`D [[1, 2], [2, 1]] D` has a negative determinant, so one negative eigenvalue."""
+    scale = np.array([1.0, k])
+    dynamics = LinearDynamics(np.array([[1.0, 2.0], [2.0, 1.0]]) * scale * scale[:, None], scale)
+    assert not dynamics.stable
+    small, large = np.sort(np.abs(dynamics.eigenvalues.real))
+    assert dynamics.eigenvalues.real.min() == pytest.approx(-small)
+    assert small * large == pytest.approx(3.0 * k**2, rel=1e-12)
+
+
+def test_what_only_drifts_is_not_stable_in_any_unit() -> None:
+    for k in (1e-8, 1.0, 1e8):
+        scale = np.array([1.0, k])
+        for A in ([[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]):
+            dynamics = LinearDynamics(np.array(A) * scale * scale[:, None], scale)
+            assert not dynamics.stable
+            assert dynamics.max_step_size == 0.0
+
+
+def test_rounding_is_not_taken_for_a_feature() -> None:
+    """A row of A that cancels to rounding is none, though as a small unit it would be one."""
+    dynamics = LinearDynamics(np.array([[1.0, 0.5], [1e-17, 3e-17]]), np.ones(2))
+    x = dynamics.limit(np.array([1.0, 0.0]), np.array([5.0, 4.0]))
+    np.testing.assert_allclose(x, [-1.0, 4.0], atol=1e-12)
+    assert dynamics.stable

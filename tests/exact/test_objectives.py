@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse import csr_array
 
 from o2td import Problem, exact
 from o2td.errors import InputError
+from o2td.exact.objectives import quadratic
 
 from .conftest import make_problem
 
@@ -117,3 +121,23 @@ def _summary(problem: Problem) -> dict[str, object]:
         found[name] = exact.oblique_fixed_point(problem, X)
         found[f"amplification {name}"] = exact.amplification(problem, X)
     return found
+
+
+@pytest.mark.parametrize("objective", ["mse", "msbe", "mspbe"])
+@pytest.mark.parametrize("form", ["target", "dann"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_objectives_are_quadratics(objective: str, form: str, sparse: bool) -> None:
+    features = np.random.default_rng(1).standard_normal((12, 4))
+    problem = make_problem(seed=3, features=csr_array(features) if sparse else features)
+    found = quadratic(problem, objective, form)
+    options: dict[str, Any] = {} if objective == "mse" else {"form": form}
+    for theta in (np.zeros(4), np.arange(4.0), found.center):
+        expected = getattr(exact, objective)(problem, theta, **options)
+        value = np.sum((found.R @ (theta - found.center)) ** 2) + found.constant
+        assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    np.testing.assert_array_equal(found.R, np.triu(found.R))
+
+
+def test_a_form_that_is_not_known_is_refused() -> None:
+    with pytest.raises(InputError, match="form must be one of 'target', 'dann'"):
+        quadratic(make_problem(), "msbe", "other")

@@ -10,7 +10,7 @@ import pytest
 
 import o2td
 from o2td import chain, exact
-from o2td.exact import analysis, shared
+from o2td.exact import shared
 from o2td.exact.shared import SharedModel
 
 from .conftest import make_problem
@@ -81,15 +81,3 @@ def test_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch, solves: list[Any
     assert len(solves) == 3
     kept.traced(two, 0.5 * kept.discount)
     assert len(solves) == 4
-
-
-def test_each_direction_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    original = analysis.amplification
-    monkeypatch.setattr(
-        analysis, "amplification", lambda p, X: made.append(X.sum()) or original(p, X)
-    )
-    problem = make_problem(seed=2)
-    exact.analyze(problem, (0.0, 0.9))
-    names = {*exact.directions(problem, 0.0), *exact.directions(problem, 0.9)}
-    assert len(made) == len(names) - 1  # the best one is known without being made

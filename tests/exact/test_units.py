@@ -15,12 +15,9 @@ import numpy as np
 import pytest
 
 import o2td
-from o2td import Problem, domains, exact
+from o2td import Problem, domains, exact, metrics
 from o2td.errors import InputError
-from o2td.exact.dynamics import LinearDynamics
-from o2td.exact.objectives import quadratic
 from o2td.linear_algebra import orthonormalizer
-from o2td.linear_algebra.scaled_spectrum import spectrum
 
 from .conftest import make_problem
 
@@ -142,17 +139,6 @@ def test_the_limit_of_gtd(k: float, second: float) -> None:
     assert point.rmse == pytest.approx(expected.rmse, rel=1e-9)
 
 
-@pytest.mark.parametrize("k", [1e-8, 1e-6, 1e6, 1e8])
-def test_unstable_by_the_small_eigenvalue_alone(k: float) -> None:
-    """`D [[1, 2], [2, 1]] D` has a negative determinant, so one negative eigenvalue."""
-    scale = np.array([1.0, k])
-    dynamics = LinearDynamics(np.array([[1.0, 2.0], [2.0, 1.0]]) * scale * scale[:, None], scale)
-    assert not dynamics.stable
-    small, large = np.sort(np.abs(dynamics.eigenvalues.real))
-    assert dynamics.eigenvalues.real.min() == pytest.approx(-small)
-    assert small * large == pytest.approx(3.0 * k**2, rel=1e-12)
-
-
 FEATURES = np.random.default_rng(0).standard_normal((12, 3))
 DEPENDENT = {
     "twice": lambda k: np.column_stack([FEATURES, k * FEATURES[:, 0]]),
@@ -189,42 +175,6 @@ def test_dependent_features_in_other_units(build: Any, kind: str, k: float) -> N
         assert direction @ point.theta == pytest.approx(direction @ start, abs=1e-7 * size)
 
 
-def test_what_only_drifts_is_not_stable_in_any_unit() -> None:
-    for k in (1e-8, 1.0, 1e8):
-        scale = np.array([1.0, k])
-        for A in ([[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]):
-            dynamics = LinearDynamics(np.array(A) * scale * scale[:, None], scale)
-            assert not dynamics.stable
-            assert dynamics.max_step_size == 0.0
-
-
-def test_rounding_is_not_taken_for_a_feature() -> None:
-    """A row of A that cancels to rounding is none, though as a small unit it would be one."""
-    dynamics = LinearDynamics(np.array([[1.0, 0.5], [1e-17, 3e-17]]), np.ones(2))
-    x = dynamics.limit(np.array([1.0, 0.0]), np.array([5.0, 4.0]))
-    np.testing.assert_allclose(x, [-1.0, 4.0], atol=1e-12)
-    assert dynamics.stable
-
-
-def test_a_leading_part_that_is_singular() -> None:
-    """The eigenvalues of a graded matrix need not follow its sizes."""
-    s = np.array([1e4, 1.0])
-    M = np.array([[0.0, 1.0], [1.0, 0.0]])
-    (found,) = spectrum(M, s)
-    np.testing.assert_allclose(np.sort(found.real), [-1e4, 1e4], rtol=1e-12)
-
-
-def test_groups_of_eigenvalues() -> None:
-    """Triangular up to a similarity by the grading: `S M S` with M lower triangular."""
-    s = np.array([1e-6, 1e6, 1.0, 1e3])
-    M = np.tril(np.random.default_rng(0).standard_normal((4, 4))) + 3.0 * np.eye(4)
-    order = np.argsort(s)
-    graded = np.empty((4, 4))
-    graded[np.ix_(order, order)] = M
-    found = np.sort(np.concatenate(spectrum(graded, s)).real)
-    np.testing.assert_allclose(found, np.sort(M.diagonal() * s[order] ** 2), rtol=1e-12)
-
-
 @pytest.mark.parametrize("k", [1e-8, 1e-4, 1e4, 1e8])
 def test_projections_and_errors_in_other_units(k: float) -> None:
     unit = np.array([1.0, k, 1.0 / k])
@@ -242,7 +192,7 @@ def test_projections_and_errors_in_other_units(k: float) -> None:
         expected = exact.amplification(plain, one[name])
         assert exact.amplification(other, two[name]) == pytest.approx(expected, rel=1e-9)
     for objective in ("mse", "msbe", "mspbe"):
-        centers = [quadratic(p, objective).center for p in (plain, other)]
+        centers = [getattr(metrics, f"r{objective}")(p).center for p in (plain, other)]
         np.testing.assert_allclose(centers[1] * unit, centers[0], rtol=1e-8)
 
 

@@ -13,7 +13,6 @@ from scipy import stats
 from o2td import TD, domains, metrics
 from o2td.errors import InputError
 from o2td.experiments import Store, load_spec, results, run, scores, sensitivity, summary, tune
-from o2td.experiments.tuning import tuning_cells
 
 COLUMNS = [
     *("experiment", "series", "domain", "scheme", "algorithm", "parameters"),
@@ -212,12 +211,6 @@ score = "SCORE"
 step_size = [1e-6, 0.1, 1e200]
 second_step_size = [{ ratio = 1.0 }, { ratio = 2.0 }]
 """
-
-
-def test_the_grid_is_one_for_all_that_have_the_parameter() -> None:
-    cells = tuning_cells(load_spec(TUNED.replace("SCORE", "final")))
-    count = {label: sum(c.label == label for c in cells) for label in ("TD", "GTD2", "TDRC")}
-    assert count == {"TD": 3, "GTD2": 6, "TDRC": 3}
 
 
 @pytest.mark.parametrize("score", ["final", "area"])

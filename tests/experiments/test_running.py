@@ -17,7 +17,6 @@ import pytest
 
 from o2td.errors import InputError
 from o2td.experiments import Store, load, load_spec, plan, results, run, running
-from o2td.experiments.pool import TaskOutcome, compute
 
 KILLING = Path(__file__).with_name("killing.py")
 Contents = Callable[[Path], dict[str, bytes]]
@@ -82,9 +81,7 @@ def test_any_number_of_workers_and_any_order_give_the_same_bytes(
     # Another order: the last shards first, then the rest.
     store = Store(tmp_path / "other").create()
     for shard in reversed(plan(spec)[2:]):
-        for outcome in compute(_execute, {shard.id: shard.key}, workers=1):
-            assert outcome.data is not None
-            store.write(outcome.name, outcome.data)
+        store.write(shard.id, (tmp_path / "one" / "runs" / f"{shard.id}.parquet").read_bytes())
     assert run(spec, tmp_path / "other", workers=1).computed == 2
     assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "other")
 
@@ -116,12 +113,6 @@ def test_threads_of_blas_do_not_change_the_bytes(tmp_path: Path, contents: Conte
             check=True,
         )
     assert contents(tmp_path / "1-1") == contents(tmp_path / "4-1") == contents(tmp_path / "4-2")
-
-
-def _execute(key: str) -> bytes:
-    from o2td.experiments.work import execute
-
-    return execute(key)
 
 
 def test_two_processes_on_one_store(
@@ -172,39 +163,6 @@ def test_ctrl_c_leaves_a_store_that_goes_on(
 
 
 # -- tasks that fail -------------------------------------------------------------------------------
-
-
-def _unsteady(argument: str) -> bytes:
-    """Fails, or kills its process, as long as its counter file says so."""
-    name, action, path, limit = argument.split("|")
-    with Path(path).open("a") as file:
-        file.write("x")
-    if len(Path(path).read_text()) <= int(limit):
-        if action == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        raise ValueError(f"{name} is not ready")
-    return name.encode()
-
-
-@pytest.mark.filterwarnings("ignore:A worker stopped while some jobs")
-@pytest.mark.parametrize("action", ["raise", "die"])
-def test_a_task_that_always_fails_is_reported_after_three_tries(
-    action: str, tmp_path: Path
-) -> None:
-    def task(name: str, limit: int) -> str:
-        return f"{name}|{action}|{tmp_path / name}|{limit}"
-
-    tasks = {f"good{k}": task(f"good{k}", 0) for k in range(8)}
-    tasks["late"] = task("late", 1)
-    tasks["bad"] = task("bad", 99)
-    found = {outcome.name: outcome for outcome in compute(_unsteady, tasks, workers=2)}
-    assert found.keys() == tasks.keys()
-    assert {name for name, outcome in found.items() if outcome.data is None} == {"bad"}
-    expected = "ValueError: bad is not ready" if action == "raise" else "its worker died"
-    assert expected in str(found["bad"].error)
-    tried = len((tmp_path / "bad").read_text())
-    assert tried == 3 if action == "raise" else 3 <= tried <= 4
-    assert found["late"] == TaskOutcome("late", b"late")
 
 
 FAILING = """

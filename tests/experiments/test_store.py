@@ -18,8 +18,7 @@ import pytest
 
 from o2td.errors import FormatError, InputError, O2TDError
 from o2td.experiments import Spec, Store, load_spec, results, run
-from o2td.experiments.files import Labels, decode, encode
-from o2td.experiments.planning import canonical, digest
+from tests.experiments.files import Labels, canonical, decode, digest, encode, forged
 
 
 @pytest.fixture
@@ -113,8 +112,8 @@ def test_links_and_odd_names_are_not_results(store: Store, tmp_path: Path) -> No
 
 
 def _forged(key: dict[str, Any], columns: dict[str, Any] | None = None) -> tuple[bytes, str]:
-    text = canonical(key)
-    return encode(text, columns or {"value": np.zeros(3)}), f"{digest(text)}.parquet"
+    name, data = forged(key, columns or {"value": np.zeros(3)})
+    return data, f"{name}.parquet"
 
 
 def test_a_forged_file_is_refused(store: Store) -> None:

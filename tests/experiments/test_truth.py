@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from o2td import Problem, domains, exact, metrics
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.experiments import Spec, Store, load_spec, plan, results, run, scores, summary, tune
-from o2td.experiments.files import COLUMNS, encode
 from o2td.experiments.work import execute
 from o2td.simulated import SimulatedProblem
+from tests.experiments.files import COLUMNS, encode
 
 STATES, ROLLOUTS, SEED = 40, 20, 7
 

@@ -12,9 +12,9 @@ import pytest
 
 import o2td
 from o2td import domains, exact, interactive
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError
-from o2td.paper.studies.geometry import diverging_cycle, three_states
+from o2td.paper.studies import diverging_cycle, three_states
 from tests.browser import SCHEMES, WIDTHS, chromium, stumbles
 
 LEARNERS = {

@@ -12,9 +12,7 @@ import o2td
 from o2td import Problem, Transitions, archive, domains, exact, metrics
 from o2td.emphasis import Omega
 from o2td.errors import FormatError, InputError
-from o2td.learners import PowerDecay
-from o2td.learners.base import Learner
-from o2td.learners.sweeping import sweep
+from o2td.learners import Learner, PowerDecay, sweep
 
 
 @pytest.mark.parametrize(

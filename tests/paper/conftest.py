@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from o2td.experiments import Results, Store
-from o2td.experiments.files import Labels, encode
-from o2td.experiments.planning import FORMAT, canonical, digest
 from o2td.paper import load
+from tests.experiments.files import FORMAT, Labels, forged
 
 
 class Made:
@@ -96,9 +95,9 @@ class Made:
         return found
 
     def _write(self, key: dict[str, Any], columns: dict[str, Any], folder: str) -> str:
-        text = canonical(key)
-        self.store.write(digest(text), encode(text, columns), folder)
-        return digest(text)
+        name, data = forged(key, columns)
+        self.store.write(name, data, folder)
+        return name
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from o2td.paper.claims import CLAIMS, DEPENDS, NOT, REPRODUCED, UNDECIDED, judge_all
-from o2td.paper.claims.base import judge
+from o2td.paper.claims import CLAIMS, DEPENDS, NOT, REPRODUCED, UNDECIDED, judge, judge_all
 
 Maker = Callable[[], Any]
 OMEGAS = ("printed", "sample", "state", "moments")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.paper.claims import DEPENDS, NOT, REPRODUCED, UNDECIDED
 
 

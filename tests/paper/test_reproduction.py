@@ -10,18 +10,12 @@ import pytest
 from o2td.errors import InputError
 from o2td.experiments import Store, Study, run_studies, study
 from o2td.experiments.studies import execute_study
-from o2td.paper import FIGURES, STUDIES, reproduce, specs
-from o2td.paper.catalogue import EXPERIMENTS
+from o2td.paper import STUDIES, reproduce
 
 
 def only(name: str) -> dict[str, Study]:
     """One of the paper's studies."""
     return {name: STUDIES[name]}
-
-
-def test_every_experiment_and_study_belongs_to_a_figure() -> None:
-    assert set(EXPERIMENTS) == set(specs())
-    assert {part for parts in FIGURES.values() for part in parts} == {*EXPERIMENTS, *STUDIES}
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from scipy.sparse import csr_array
 
 import o2td
 from o2td import Transitions
-from o2td.checks.base import fingerprint
+from o2td.checks import fingerprint
 from o2td.errors import O2TDError
 from o2td.learners import Lane
-from o2td.learners.traced import TraceLearner
 from o2td.registry import LEARNERS, SOLVERS
 
 from .inputs import FEATURES, ROWS, Bad, D, fields, row_of
@@ -191,7 +190,7 @@ def settings() -> list[Any]:
 
 def sound(kind: Any, key: str, value: Any) -> bool:
     """Whether a value that most refuse is one that this kind takes: one lambda a state, a default."""
-    by_state = issubclass(kind, TraceLearner) and not kind.one_lambda
+    by_state = not getattr(kind, "one_lambda", True)
     default = inspect.signature(kind).parameters[key].default
     return (key == "trace" and value == [0.5] and by_state) or (value is None and default is None)
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import o2td
 from o2td import Problem, Transitions, exact, features, metrics
-from o2td.checks.base import fingerprint
+from o2td.checks import fingerprint
 from o2td.errors import O2TDError
 from o2td.registry import LEARNERS, SOLVERS
 

@@ -15,14 +15,14 @@ import pytest
 
 import o2td
 from o2td import domains, sources
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import FormatError, O2TDError
 from o2td.evaluation import ValueModel, load_model
 from o2td.experiments import Store, load_spec, run
-from o2td.experiments.files import decode
 from o2td.features import Fourier
 from o2td.learners import Learner
 from o2td.registry import SOLVERS
+from tests.experiments.files import decode
 
 from .test_hostile import rows, use
 from .test_writes import SMALL

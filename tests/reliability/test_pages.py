@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.evaluation import compare
 from o2td.experiments import Store
-from o2td.experiments.files import Labels, encode
-from o2td.experiments.planning import canonical
 from o2td.paper import build, reproduce
 from tests.browser import chromium
+from tests.experiments.files import Labels, forged
 
 RUN = "window.canary=1"
 HOSTILE = {
@@ -138,7 +137,7 @@ def poison(store: Store, name: str) -> None:
         words = list(dict.fromkeys(values))
         place = {word: k for k, word in enumerate(words)}
         columns[column] = Labels(np.array([place[one] for one in values], np.int32), words)
-    store.write(name, encode(canonical(file.key), columns))
+    store.write(*forged(file.key, columns))
 
 
 WORDS = ("experiment", "domain", "scheme", "algorithm", "parameters", "metric")

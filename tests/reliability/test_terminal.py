@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from o2td import terminal
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError, O2TDError
 
 TITLE = "\x1b]0;canary\x07"  # a terminal that obeys has another title

@@ -22,7 +22,7 @@ import pytest
 
 import o2td
 from o2td import domains, sources
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import O2TDError
 from o2td.evaluation.output import write_folder
 

@@ -24,7 +24,7 @@ import numpy as np
 import o2td
 from o2td import domains, sources
 from o2td.atomic import exchange, sweep_temporaries, write_bytes
-from o2td.cli.main import main as command
+from o2td.cli import main as command
 from o2td.evaluation import output
 from o2td.learners import Learner
 from tests.experiments.killing import after, at_call, die, ended, half, in_child

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from o2td import experiments
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import FormatError, InputError
 from o2td.report.cases import cases_of
 from o2td.report.curves import Panel, columns, final_rows

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from o2td import sources
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError, O2TDError
 from tests.sources.log_files import (
     EPISODES,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from o2td import sources
-from o2td.cli.main import main
+from o2td.cli import main
 from o2td.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # minari warns about metadata that is not ours

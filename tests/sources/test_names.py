@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from o2td.errors import InputError
-from o2td.sources.columns import Columns
+from o2td.sources import Columns
 from o2td.sources.mapping import find_columns
 
 BASE = ["episode", "obs_0", "obs_1", "reward", "terminated", "target_prob", "behavior_prob"]

@@ -42,6 +42,7 @@ from o2td.checks.base import (
     Report,
     bound,
     checks_of,
+    fingerprint,
     run,
 )
 from o2td.checks.cases import members
@@ -60,6 +61,7 @@ __all__ = [
     "check_solver",
     "check_source",
     "checks_of",
+    "fingerprint",
 ]
 
 _REGISTRIES = {"learners": LEARNERS, "solvers": SOLVERS, "domains": DOMAINS}

@@ -1,1 +1,7 @@
 """The command line: :mod:`o2td.cli.main` finds a command, one module a command runs it."""
+
+from __future__ import annotations
+
+from o2td.cli.main import COMMANDS, main
+
+__all__ = ["COMMANDS", "main"]

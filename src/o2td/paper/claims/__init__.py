@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from o2td.experiments.loading import Results
 from o2td.paper.claims import experiments, theory
-from o2td.paper.claims.base import CLAIMS, DEPENDS, NOT, REPRODUCED, UNDECIDED, Claim, Verdict
+from o2td.paper.claims.base import (
+    CLAIMS,
+    DEPENDS,
+    NOT,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Verdict,
+    judge,
+)
 
 __all__ = [
     "CLAIMS",
@@ -19,13 +28,14 @@ __all__ = [
     "UNDECIDED",
     "Claim",
     "Verdict",
+    "judge",
     "judge_all",
 ]
 
 _MODULES = (experiments, theory)  # importing them registers the claims
 
 
-def judge_all(results: Results) -> list[tuple[Claim, Verdict]]:
+def judge_all(results: Results) -> list[tuple[Claim, Verdict, judge]]:
     """Every claim whose experiments and studies are there, in the paper's order."""
     return [
         (claim, claim.judge(results))

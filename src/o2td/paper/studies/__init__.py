@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from o2td.experiments.studies import Study
 from o2td.paper.studies.cost import cost
-from o2td.paper.studies.geometry import geometry
+from o2td.paper.studies.geometry import diverging_cycle, geometry, three_states
 from o2td.paper.studies.landing import nearness, stability
 from o2td.paper.studies.near_optimal import near_optimal
 from o2td.paper.studies.published import published
 from o2td.paper.studies.theory import theory
 
-__all__ = ["STUDIES"]
+__all__ = ["STUDIES", "diverging_cycle", "three_states"]
 
 STUDIES: dict[str, Study] = {
     "geometry": Study(geometry, 1, 1, 1, 11),

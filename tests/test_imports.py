@@ -1,0 +1,147 @@
+"""Tests let the code move: they import public names, or the one module that their own path mirrors.
+
+`tests/exact/test_dynamics.py` may look into `o2td.exact.dynamics`. All other tests see of o2td what
+`o2td` itself, its rooms and their packages list in `__all__`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+# Modules within a room that guides tell users to import.
+DOCUMENTED = {"o2td.learners.step_learner"}
+
+# Debts: tests that cannot do their work from outside yet, and what they look into. No new ones.
+ALLOWED = {
+    "docs/test_prose.py": "o2td.report.style",
+    "docs/test_ray.py": "o2td.experiments.pool",
+    "evaluation/golden.py": "o2td.evaluation.episodes",
+    "evaluation/logs.py": "o2td.evaluation.episodes",
+    "evaluation/test_bootstrap.py": "o2td.evaluation.moments o2td.evaluation.pareto",
+    "evaluation/test_doubts.py": (
+        "o2td.evaluation.basis "
+        "o2td.evaluation.coverage "
+        "o2td.evaluation.episodes "
+        "o2td.evaluation.survey"
+    ),
+    "evaluation/test_evaluate.py": (
+        "o2td.evaluation.basis o2td.evaluation.estimators.etd o2td.evaluation.replicated"
+    ),
+    "evaluation/test_log_tests.py": (
+        "o2td.evaluation.episodes "
+        "o2td.evaluation.log_tests.clock "
+        "o2td.evaluation.log_tests.score "
+        "o2td.evaluation.log_tests.seen "
+        "o2td.evaluation.plan "
+        "o2td.evaluation.study"
+    ),
+    "evaluation/test_panel.py": "o2td.evaluation.fitting o2td.evaluation.select",
+    "evaluation/test_passes.py": (
+        "o2td.evaluation.episodes "
+        "o2td.evaluation.estimators.dr "
+        "o2td.evaluation.estimators.lstd "
+        "o2td.evaluation.estimators.wdr "
+        "o2td.evaluation.histories "
+        "o2td.evaluation.study "
+        "o2td.evaluation.survey"
+    ),
+    "evaluation/test_systems.py": (
+        "o2td.evaluation.basis "
+        "o2td.evaluation.bootstrap "
+        "o2td.evaluation.cells "
+        "o2td.evaluation.survey"
+    ),
+    "evaluation/test_users.py": "o2td.evaluation.moments",
+    "experiments/files.py": "o2td.experiments.planning",
+    "experiments/killing.py": "o2td.experiments.work",
+    "experiments/test_dask.py": "o2td.experiments.pool",
+    "experiments/test_truth.py": "o2td.experiments.work",
+    "kernels/test_ring_buffer.py": "o2td.kernels.errors o2td.kernels.vectors",
+    "kernels/test_vectors.py": "o2td.learners.family o2td.learners.sweeping",
+    "learners/test_axes.py": "o2td.learners.cuts",
+    "learners/test_metrics_thread.py": "o2td.learners.sweeping",
+    "learners/test_short_streams.py": "o2td.learners.family",
+    "learners/test_sweep.py": "o2td.kernels.errors",
+    "paper/test_reproduction.py": "o2td.experiments.studies",
+    "paper/test_specs.py": "o2td.experiments.planning o2td.experiments.tuning",
+    "paper/test_truth.py": (
+        "o2td.paper.board "
+        "o2td.paper.comparisons "
+        "o2td.paper.sections "
+        "o2td.report.curves "
+        "o2td.report.drawing "
+        "o2td.report.truth"
+    ),
+    "reliability/test_clusters.py": "o2td.experiments.pool",
+    "reliability/test_hostile.py": "o2td.checks.data",
+    "reliability/test_writes.py": "o2td.evaluation.output",
+    "reliability/writing.py": "o2td.evaluation.output",
+    "report/test_experiment.py": (
+        "o2td.report.cases "
+        "o2td.report.curves "
+        "o2td.report.drawing "
+        "o2td.report.ranking "
+        "o2td.report.sensitivity "
+        "o2td.report.style"
+    ),
+    "solvers/test_choice.py": "o2td.solvers.directions",
+    "sources/test_behavior.py": "o2td.sources.places",
+    "sources/test_damage.py": "o2td.sources.prefetch",
+    "sources/test_meaning.py": "o2td.cli.logs_columns",
+    "sources/test_memory.py": "o2td.sources.seen",
+    "sources/test_names.py": "o2td.sources.mapping",
+    "sources/test_refusals.py": "o2td.sources.formats.frames",
+}
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """Modules of o2td that a file imports, each with the name taken from it, or "" for itself."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((one.name, "") for one in node.names if one.name.startswith("o2td"))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "o2td":
+            for one in node.names:
+                inner = f"{node.module}.{one.name}"
+                yield (inner, "") if _is_module(inner) else (str(node.module), one.name)
+
+
+def _is_module(name: str) -> bool:
+    room, _, last = name.rpartition(".")
+    found = import_module(room)
+    listed = last in getattr(found, "__all__", ())
+    return not listed and hasattr(found, "__path__") and find_spec(name) is not None
+
+
+def public(module: str, name: str) -> bool:
+    """Whether a module, or a name of it, is for everybody."""
+    found = import_module(module)
+    if module in DOCUMENTED:
+        return not name.startswith("_")
+    room = module.count(".") < 2 or hasattr(found, "__path__")
+    return room and (not name or name in getattr(found, "__all__", (name.lstrip("_"),)))
+
+
+def looked_into(path: Path) -> set[str]:
+    """Modules that are neither public nor mirrored by this test, and that it imports from."""
+    place = path.relative_to(TESTS)
+    own = ".".join(("o2td", *place.parent.parts, path.stem.removeprefix("test_")))
+    return {m for m, name in imported(path) if m != own and not public(m, name)}
+
+
+def test_tests_import_what_is_public_or_their_own_module() -> None:
+    for path in sorted(TESTS.rglob("*.py")):
+        place = path.relative_to(TESTS).as_posix()
+        extra = looked_into(path) - set(ALLOWED.get(place, "").split())
+        assert not extra, f"{place} imports from {extra}: take a public name, or move the test"
+
+
+def test_debts_that_are_paid_are_struck_off() -> None:
+    for place, modules in ALLOWED.items():
+        assert (TESTS / place).is_file(), place
+        assert looked_into(TESTS / place) == set(modules.split()), place
