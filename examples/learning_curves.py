@@ -31,7 +31,7 @@ def main() -> None:
     problem = shown.problem(given.domain)
     start = {"initial_theta": problem.initial_theta}
     lanes = [make(a, **start) for make in LEARNERS.values() for a in SIZES]
-    metric = {"rmse": o2td.metrics.rmse(problem)}
+    metric = {"rmse": o2td.metrics.RMSE(problem)}
     every = max(1, given.steps // 100)
     runs = np.array(
         [

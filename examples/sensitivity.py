@@ -29,7 +29,7 @@ def main() -> None:
         for name, make in LEARNERS.items()
     }
     lanes = [make(a) for make in makers.values() for a in SIZES]
-    metric = {"rmse": o2td.metrics.rmse(problem)}
+    metric = {"rmse": o2td.metrics.RMSE(problem)}
     every = max(1, given.steps // 100)
     error = np.zeros(len(lanes))
     for k in range(given.runs):

@@ -76,7 +76,7 @@ ALLOWED = {
         "o2td.paper.sections "
         "o2td.report.curves "
         "o2td.report.drawing "
-        "o2td.report.truth"
+        "o2td.report.truth_error"
     ),
     "reliability/test_clusters.py": "o2td.experiments.pool",
     "reliability/test_hostile.py": "o2td.checks.data",

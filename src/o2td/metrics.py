@@ -1,8 +1,11 @@
 """Errors of many `theta`, cheaply: every metric is `sqrt(|R (theta - center)|^2 + constant)`.
 
 RMSE, RMSPBE and RMSBE are quadratic in `theta`, so a problem of any size (or any number of held-out
-rows) is compressed once to a triangle `R` (d, d), and an evaluation costs d^2 / 2 multiplications.
+rows) is compressed once to a triangle `R` (d, d), and an error costs d^2 / 2 multiplications.
 Finite problems give them exactly; for simulated ones they come from an independent sample.
+
+`metrics.RMSE(problem)` is an object that knows the error of every `theta`; the error of one is the
+number `exact.rmse(problem, theta)`.
 """
 
 from __future__ import annotations
@@ -11,26 +14,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from o2td.arguments import instance, number
-from o2td.arrays import Floats, as_numbers, as_rows, check_finite, vector
-from o2td.compiled import njit
+from o2td.arguments import instance
+from o2td.arrays import Floats, as_numbers, as_rows, check_finite
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.linear_algebra import Compressed, check_width, compress, dense, orthonormalizer
-from o2td.mdp import numbers
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
-__all__ = ["Quadratic", "evaluate", "held_out", "held_out_rmspbe", "rmsbe", "rmse", "rmspbe"]
+__all__ = ["RMSBE", "RMSE", "RMSPBE", "Quadratic", "held_out", "held_out_rmspbe"]
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
     """`value(theta) = sqrt(|R (theta - center)|^2 + constant)`, R upper triangular.
 
-    `R`, `center` and `constant` are plain arrays, for compiled code: see `evaluate`.
+    `R`, `center` and `constant` are plain arrays, which compiled code reads.
 
     Parameters
     ----------
@@ -61,37 +61,37 @@ class Quadratic:
         return float(total) if theta.ndim == 1 else total
 
 
-def rmse(problem: Problem) -> Quadratic:
+def RMSE(problem: Problem) -> Quadratic:  # noqa: N802
     """`|Phi theta - V|_xi`, exact.
 
     >>> import numpy as np
     >>> from o2td import Problem
     >>> one = np.ones((2, 1))
     >>> P = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
-    >>> metric = rmse(Problem(P, np.array([0.0, 1.0]), 0.5, one, one, np.ones((2, 1))))
+    >>> metric = RMSE(Problem(P, np.array([0.0, 1.0]), 0.5, one, one, np.ones((2, 1))))
     >>> metric.center.round(12), round(metric.value([1.0]), 6)
     (array([1.]), 0.333333)
     """
     return _named("rmse", quadratic(problem, "mse"))
 
 
-def rmspbe(problem: Problem, form: str = "target") -> Quadratic:
+def RMSPBE(problem: Problem, form: str = "target") -> Quadratic:  # noqa: N802
     """`|Pi (T Phi theta - Phi theta)|_xi`, exact; `form` as in `exact.mspbe`.
 
     >>> from o2td import domains
     >>> baird = domains.baird()
-    >>> round(rmspbe(baird).value(baird.initial_theta), 6)
+    >>> round(RMSPBE(baird).value(baird.initial_theta), 6)
     8.221408
     """
     return _named("rmspbe", quadratic(problem, "mspbe", form))
 
 
-def rmsbe(problem: Problem, form: str = "target") -> Quadratic:
+def RMSBE(problem: Problem, form: str = "target") -> Quadratic:  # noqa: N802
     """`|T Phi theta - Phi theta|_xi`, exact; `form` as in `exact.msbe`.
 
     >>> from o2td import domains
     >>> baird = domains.baird()
-    >>> round(rmsbe(baird).value(baird.initial_theta), 6)
+    >>> round(RMSBE(baird).value(baird.initial_theta), 6)
     8.221408
     """
     return _named("rmsbe", quadratic(problem, "msbe", form))
@@ -122,7 +122,7 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
 
     `A = mean rho phi (phi - gamma phi')^T`, `b = mean rho r phi`, `C = mean phi phi^T`. Its error
     falls as one over the square root of the number of rows: use many more than are learned from. Rows
-    of states in which the target is not followed count here; in `rmspbe` such states do not.
+    of states in which the target is not followed count here; in `RMSPBE` such states do not.
 
     >>> import numpy as np
     >>> batch = Transitions(np.ones((2, 1)), [0.0, 1.0], np.ones((2, 1)), 0.5)
@@ -145,34 +145,7 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     return _named("rmspbe", compress(basis.T @ A, basis.T @ b))
 
 
-def evaluate(R: Any, center: Any, constant: float, theta: Any) -> float:
-    """`Quadratic.value` of one `theta` (d,); it can be called from compiled code, too.
-
-    >>> import numpy as np
-    >>> evaluate(np.eye(2), np.ones(2), 2.0, np.zeros(2))
-    2.0
-    """
-    middle = vector("center", center, len(as_rows("R", R)))
-    triangle = np.triu(numbers("R", R, (len(middle), len(middle))))
-    point = numbers("theta", theta, (len(middle),))
-    return float(_evaluate(triangle, middle, number("constant", constant), point))
-
-
-@overload(evaluate)
-def _compiled(R: Any, center: Any, constant: Any, theta: Any) -> Any:
-    return lambda R, center, constant, theta: _evaluate(R, center, constant, theta)
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _evaluate(R: Any, center: Any, constant: float, theta: Any) -> float:
-    d = len(center)
-    total = constant
-    for i in range(d):
-        error = 0.0
-        for j in range(i, d):
-            error += R[i, j] * (theta[j] - center[j])
-        total += error * error
-    return np.sqrt(total)  # type: ignore[no-any-return]
+rmse, rmspbe, rmsbe = RMSE, RMSPBE, RMSBE  # as version 0.1 called them
 
 
 def _named(name: str, parts: Compressed) -> Quadratic:

@@ -16,7 +16,7 @@ from o2td.paper.sections import learning
 from o2td.report import Page, Section
 from o2td.report.curves import Panel, final_rows
 from o2td.report.drawing import Folder, styled
-from o2td.report.truth import noise, sentence
+from o2td.report.truth_error import noise, sentence
 
 SHADED = "#f2f2f2"
 

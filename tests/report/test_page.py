@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from o2td.report import Page, Section
-from o2td.report.page import Badge, Callout, Columns, Details, Heading, Items, Picture, Table, Text
+from o2td.report.page import (
+    Badge,
+    Callout,
+    Details,
+    Heading,
+    Items,
+    Picture,
+    SideBySide,
+    Table,
+    Text,
+)
 from tests.browser import WIDTHS, chromium, stumbles
 
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
@@ -42,7 +52,7 @@ def page(text: str = "plain") -> Page:
                 Callout(text, "bad"),
                 Table(wide, [[text] * 14], text, wide[1:]),
                 Table(["a", "b"], [[text, Badge(text, "good")]], text, stack=True),
-                Columns(
+                SideBySide(
                     [Picture(PIXEL, text, text, [f"figures/{text}.csv"]), Text("`code` " + text)]
                 ),
                 Details(text, [Text(text)]),

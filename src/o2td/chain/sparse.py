@@ -51,7 +51,7 @@ class SparseInverse:
 
     def _together(self, A: Any, columns: Floats, X: Floats) -> int:
         """Blocks of columns in as many threads as there are processors; how many are solved for."""
-        from o2td.chain.kernels import WIDTH
+        from o2td.chain.bicgstab_passes import WIDTH
 
         whole = columns.shape[1] - columns.shape[1] % WIDTH
         if self._method > 0 or whole <= WIDTH:
@@ -76,7 +76,7 @@ class SparseInverse:
         """How many of the columns that are `left` to solve for next."""
         if self._method == 1 or left <= _FEW:
             return 1
-        from o2td.chain.kernels import WIDTH
+        from o2td.chain.bicgstab_passes import WIDTH
 
         return min(WIDTH, left)
 
@@ -166,15 +166,15 @@ def _side_by_side(A: Any, B: Floats) -> Floats | None:
 
     None where some have not converged. What broke down is left to the next correction.
     """
-    from o2td.chain import kernels
+    from o2td.chain import bicgstab_passes as passes
 
     n, k = B.shape
-    R = np.zeros((n, kernels.WIDTH))
+    R = np.zeros((n, passes.WIDTH))
     R[:, :k] = B
     X, P, V, T = (np.zeros_like(R) for _ in range(4))
     shadow = R.copy()
-    rho, alpha, omega, turned, own, size = (np.zeros(kernels.WIDTH) for _ in range(6))
-    beta = np.zeros(kernels.WIDTH)
+    rho, alpha, omega, turned, own, size = (np.zeros(passes.WIDTH) for _ in range(6))
+    beta = np.zeros(passes.WIDTH)
     rho[:k] = _lengths(B) ** 2
     goal = _RESIDUAL**2 * rho
     moving = rho > 0.0
@@ -182,14 +182,14 @@ def _side_by_side(A: Any, B: Floats) -> Floats | None:
     for _ in range(_ITERATIONS):
         if not moving.any():
             return np.ascontiguousarray(X[:, :k])
-        kernels.turn(P, R, V, beta, omega)
-        kernels.multiply(*matrix, P, shadow, V, turned, own)
+        passes.turn(P, R, V, beta, omega)
+        passes.multiply(*matrix, P, shadow, V, turned, own)
         alpha = _quotient(rho, turned, moving)
-        kernels.shorten(R, V, alpha, size)
-        kernels.multiply(*matrix, R, R, T, turned, own)
+        passes.shorten(R, V, alpha, size)
+        passes.multiply(*matrix, R, R, T, turned, own)
         omega = _quotient(turned, own, moving)
         before = rho.copy()
-        kernels.step(X, P, R, T, shadow, alpha, omega, rho, size)
+        passes.step(X, P, R, T, shadow, alpha, omega, rho, size)
         # Where a product that is divided by vanishes the recurrence ends.
         moving &= (size > goal) & (alpha != 0.0) & (omega != 0.0)
         beta = _quotient(rho * alpha, before * omega, moving)

@@ -45,7 +45,7 @@ from o2td.checks.base import (
     fingerprint,
     run,
 )
-from o2td.checks.cases import members
+from o2td.checks.settings import members
 from o2td.errors import InputError
 from o2td.registry import DOMAINS, LEARNERS, SOLVERS
 
@@ -76,7 +76,7 @@ def all_checks(kind: str, *subjects: Any) -> list[BoundCheck]:
         What the subjects are.
     *subjects : classes, instances or registered names; for domains functions, problems or names
         None given: all that are registered, those of other packages included. A class stands for
-        all its settings (`o2td.checks.cases`). Sources are not registered: pass some.
+        all its settings (`o2td.checks.settings`). Sources are not registered: pass some.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from o2td.arrays import Floats, Ints
 from o2td.evaluation.candidates import median_distance
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.histories import effective
-from o2td.solvers.kernels import returns
+from o2td.solvers.row_loops import returns
 
 PAIRS = 2000  # rows whose pairs make the kernel loss
 _NEGLIGIBLE = 0.05  # share of a return that may lie beyond a truncation

@@ -19,11 +19,11 @@ from o2td.arguments import function, listed, unit
 from o2td.arrays import Floats
 from o2td.emphasis import READINGS
 from o2td.errors import O2TDError
+from o2td.exact.bellman_system import system
 from o2td.exact.dynamics import LinearDynamics, land
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
 from o2td.exact.oblique import amplification, recipes, solve_direction
 from o2td.exact.shared import SharedModel
-from o2td.exact.system import system
 from o2td.exact.truth import model
 from o2td.linear_algebra import compress, dense
 from o2td.problem import Problem

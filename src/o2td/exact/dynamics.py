@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.exact.bellman_system import finite_problem, system
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
-from o2td.exact.system import finite_problem, system
 from o2td.exact.truth import model
 from o2td.learners.parameters import initial
 from o2td.linear_algebra import check_width, shortest

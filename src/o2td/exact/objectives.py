@@ -20,7 +20,7 @@ from o2td import chain
 from o2td.arguments import choice
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import finite_problem, system
+from o2td.exact.bellman_system import finite_problem, system
 from o2td.linear_algebra import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
 

@@ -16,7 +16,7 @@ from o2td import chain
 from o2td.arguments import unit
 from o2td.arrays import Floats, as_rows, check_finite
 from o2td.errors import InputError, NoAnswerError
-from o2td.exact.system import BellmanSystem, finite_problem, system
+from o2td.exact.bellman_system import BellmanSystem, finite_problem, system
 from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.arrays import Floats
-from o2td.exact.system import finite_problem, system
+from o2td.exact.bellman_system import finite_problem, system
 from o2td.model import Model
 from o2td.problem import Problem
 

@@ -276,11 +276,11 @@ def _measured(problem: Any, names: list[str], truth: dict[str, Any]) -> Setup:
 
 
 _EXACT: dict[str, Callable[[Problem], Any]] = {
-    "rmse": metrics.rmse,
-    "rmspbe": metrics.rmspbe,
-    "rmsbe": metrics.rmsbe,
-    "rmspbe_dann": lambda problem: metrics.rmspbe(problem, "dann"),
-    "rmsbe_dann": lambda problem: metrics.rmsbe(problem, "dann"),
+    "rmse": metrics.RMSE,
+    "rmspbe": metrics.RMSPBE,
+    "rmsbe": metrics.RMSBE,
+    "rmspbe_dann": lambda problem: metrics.RMSPBE(problem, "dann"),
+    "rmsbe_dann": lambda problem: metrics.RMSBE(problem, "dann"),
     "theta_norm": lambda problem: _distance(problem),
     "theta_max": lambda problem: LargestDifference(exact.best_approximation(problem)),
 }

@@ -150,14 +150,14 @@ class Fourier(Dense):
         return total
 
     def _map(self, u: Floats, out: Floats) -> None:
-        from o2td.features import kernels
+        from o2td.features import feature_loops
 
         if self._product:
-            kernels.fourier_product(u, int(self.order), out)
+            feature_loops.fourier_product(u, int(self.order), out)
         else:
-            phases: Any = kernels.phases if self.coupled else kernels.phases_uncoupled
+            phases: Any = feature_loops.phases if self.coupled else feature_loops.phases_uncoupled
             phases(u, *self._waves, out)
-            kernels.cos_pi(out.reshape(-1))
+            feature_loops.cos_pi(out.reshape(-1))
         if self._weights is not None:
             out *= self._weights
 

@@ -74,7 +74,7 @@ class Polynomial(Dense):
         return d
 
     def _map(self, u: Floats, out: Floats) -> None:
-        from o2td.features.kernels import polynomial
+        from o2td.features.feature_loops import polynomial
 
         polynomial(u, self._parent, self._variable, out)
 

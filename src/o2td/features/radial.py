@@ -104,10 +104,10 @@ class Radial(Dense):
             self._scaled_centers = (self._centers - low) / self._width
 
     def _map(self, u: Floats, out: Floats) -> None:
-        from o2td.features import kernels
+        from o2td.features import feature_loops
 
         if self.bins is None:
             centers = self._scaled_centers
-            kernels.radial(u, centers, self._widths, bool(self.normalize), out)
+            feature_loops.radial(u, centers, self._widths, bool(self.normalize), out)
         else:
-            kernels.radial_grid(u, self._bins, self._widths, bool(self.normalize), out)
+            feature_loops.radial_grid(u, self._bins, self._widths, bool(self.normalize), out)

@@ -115,7 +115,7 @@ class Bounded(Transformer):
 
     def _scaled(self, array: npt.NDArray[Any], width: int) -> Iterator[tuple[int, int, Floats]]:
         """Blocks `(a, b, rows a to b scaled)`, small enough to stay in cache."""
-        from o2td.features.kernels import scale
+        from o2td.features.feature_loops import scale
 
         k = array.shape[1]
         size = max(16, min(4096, _BLOCK // max(k, width)))

@@ -234,7 +234,7 @@ class GridAggregation(Bounded, OneHot):
 
     def state_of(self, X: Any) -> Ints:
         """Return the cell of each row, int64; the last variable changes fastest."""
-        from o2td.features.kernels import cells
+        from o2td.features.feature_loops import cells
 
         array = self._observations(X)
         state = np.empty(len(array), dtype=np.int64)

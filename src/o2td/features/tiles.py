@@ -128,20 +128,20 @@ class Tiles(Bounded):
         return self._hashed(array)
 
     def _columns(self, u: Floats, out: npt.NDArray[Any]) -> None:
-        from o2td.features import kernels
+        from o2td.features import feature_loops
 
         if self.bias:
             out[:, -1] = self.n_features_out_ - 1
         if self.hashed is None:
-            kernels.tiles(u, self._bins, self._shifts, self._strides, self._per_tiling, out)
+            feature_loops.tiles(u, self._bins, self._shifts, self._strides, self._per_tiling, out)
             return
         if not self.clip and np.abs(u * (self._bins * self.tilings)).max(initial=0.0) > _FAR:
             raise InputError("X: a value lies too far out of bounds to be placed; pass clip=True")
         seed, size = np.uint64(self.seed), int(self.hashed)
-        kernels.hashed_tiles(u, self._bins, self._shifts, seed, size, bool(self.clip), out)
+        feature_loops.hashed_tiles(u, self._bins, self._shifts, seed, size, bool(self.clip), out)
 
     def _dense(self, array: npt.NDArray[Any], out: Floats | None) -> Floats:
-        from o2td.features.kernels import add_ones
+        from o2td.features.feature_loops import add_ones
 
         result = dense_output(len(array), self.n_features_out_, out)
         result.fill(0.0)
@@ -161,7 +161,7 @@ class Tiles(Bounded):
         return self._csr(np.ones(indices.size), indices.reshape(-1), indptr)
 
     def _hashed(self, array: npt.NDArray[Any]) -> Any:
-        from o2td.features.kernels import sum_duplicates
+        from o2td.features.feature_loops import sum_duplicates
 
         ones = self.tilings + bool(self.bias)
         data = np.empty(len(array) * ones)

@@ -127,7 +127,7 @@ def sweep(
     >>> problem = o2td.domains.random_walk()
     >>> lanes = [o2td.TD(step_size=a) for a in (0.01, 0.1)]
     >>> result = o2td.sweep(lanes, problem.sample(1000, seed=0), every=500,
-    ...                     metrics={"rmse": o2td.metrics.rmse(problem)})
+    ...                     metrics={"rmse": o2td.metrics.RMSE(problem)})
     >>> result.values["rmse"].shape, result.steps.tolist()
     ((2, 2), [500, 1000])
     """

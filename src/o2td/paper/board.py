@@ -10,10 +10,10 @@ from o2td.paper.charts import draw_dots
 from o2td.paper.sections import PRINTED
 from o2td.report.drawing import Folder
 from o2td.report.experiment import SENSITIVITY, sensitivity_picture
-from o2td.report.page import Block, Columns, Details, Picture, Section, Table, Text
+from o2td.report.page import Block, Details, Picture, Section, SideBySide, Table, Text
 from o2td.report.statistics import Interval, median, number, percent
 from o2td.report.style import pretty, settings
-from o2td.report.truth import noise
+from o2td.report.truth_error import noise
 
 __all__ = ["DOMAINS", "leaderboard", "standings"]
 
@@ -158,7 +158,7 @@ def _sensitivity(results: Results, folder: Folder) -> list[Block]:
         for name, words in ((f"board-{domain}", words) for domain, words in DOMAINS.items())
         if results.has(name, way="sensitivity")
     ]
-    return [Text(SENSITIVITY), Columns(pictures)] if pictures else []
+    return [Text(SENSITIVITY), SideBySide(pictures)] if pictures else []
 
 
 def _chosen(found: dict[str, dict[str, Standing]], order: list[str]) -> Table:

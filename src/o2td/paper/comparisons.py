@@ -8,11 +8,11 @@ from o2td.errors import import_extra
 from o2td.experiments.loading import Results
 from o2td.report.curves import METRICS, Panel, draw_columns, final_rows
 from o2td.report.drawing import Folder
-from o2td.report.page import Badge, Cell, Columns, Details, Picture, Section, Table, Text
+from o2td.report.page import Badge, Cell, Details, Picture, Section, SideBySide, Table, Text
 from o2td.report.ranking import without
 from o2td.report.statistics import Interval, mean, median, number, percent
 from o2td.report.style import pretty
-from o2td.report.truth import sentence
+from o2td.report.truth_error import sentence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,7 +65,7 @@ def variance(results: Results, folder: Folder) -> Section:
             " the end. Curves are medians over runs with 95 % intervals, because one bad run can"
             " dominate a mean; the numbers below are means, and include ETD(β = 0.5)."
         ),
-        Columns(
+        SideBySide(
             [
                 Picture(
                     data,

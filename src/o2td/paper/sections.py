@@ -13,7 +13,7 @@ from o2td.paper.claims.experiments import SIZES, SOURCE, sotd_ratios
 from o2td.report.curves import METRICS, Panel, draw_columns
 from o2td.report.drawing import Folder
 from o2td.report.experiment import Wording, how, section
-from o2td.report.page import Block, Columns, Details, Picture, Section, Table, Text
+from o2td.report.page import Block, Details, Picture, Section, SideBySide, Table, Text
 from o2td.report.statistics import mean, number
 from o2td.report.style import pretty
 
@@ -51,7 +51,7 @@ def oblique(results: Results, folder: Folder) -> Section:
             " where it projects the true value V onto the plane of the features; the best point v*"
             " is V's weighted orthogonal projection, the others are oblique ones."
         ),
-        Columns(
+        SideBySide(
             [
                 Picture(
                     pictures[0], "V above the plane of the features, and its projections", "", files
@@ -88,7 +88,7 @@ def sotd(results: Results, folder: Folder) -> Section:
         files = folder.files("fig-sotd", "png", "svg", "csv")
         pictures = _sotd_pictures(folder, squared)
         made.add(
-            Columns(
+            SideBySide(
                 [
                     Picture(data, f"{panel.title} against rows, log axes", "", files)
                     for data, panel in zip(pictures, panels, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 from o2td.report.drawing import WIDTH, Folder, figure, log_ticks, svg, tidy
 from o2td.report.statistics import number, percent
 from o2td.report.style import Look, looks, pretty, settings
-from o2td.report.truth import noise
+from o2td.report.truth_error import noise
 
 if TYPE_CHECKING:
     import polars as pl

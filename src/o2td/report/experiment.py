@@ -18,20 +18,20 @@ from o2td.report.curves import METRICS, Panel, columns, draw_columns, final_rows
 from o2td.report.drawing import Folder, styled
 from o2td.report.page import (
     Block,
-    Columns,
     Details,
     Heading,
     Items,
     Page,
     Picture,
     Section,
+    SideBySide,
     Table,
     Text,
 )
 from o2td.report.ranking import CROWDED, best, ends, ranked, several, shares, without
 from o2td.report.sensitivity import at_the_edge, sensitivity_figure, varied
 from o2td.report.style import pretty
-from o2td.report.truth import sentence
+from o2td.report.truth_error import sentence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,7 +174,7 @@ def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str
         rows = [*pictures.values()]
         if all(len(row) == 1 for row in rows):
             rows = [[picture for row in rows for picture in row]]
-        parts["Error against the settings"] = [Text(text), *(Columns(row) for row in rows)]
+        parts["Error against the settings"] = [Text(text), *(SideBySide(row) for row in rows)]
     notes = [f"{pretty(label)}: {note}" for label, note in experiment.about["notes"].items()]
     if notes:
         parts[wording.notes] = [
@@ -284,7 +284,7 @@ def _side_by_side(
             tables.append(_last_errors(table, case, way, experiment, wording))
     folder.table(polars.concat(frames), group.label)
     if not wording.best_first:
-        return [Columns(shown), Details(f"Numbers, {group.label}", tables)]
+        return [SideBySide(shown), Details(f"Numbers, {group.label}", tables)]
     every = sum(len(table.rows) for table in tables)
     first = [
         _last_errors(ranked(best(own)), case, way, experiment, wording, best=several(own))
@@ -293,7 +293,7 @@ def _side_by_side(
         for own in [case.of(curves)]
     ]
     more = [] if every == sum(len(table.rows) for table in first) else tables
-    return [Columns(shown), *first, *([Details("All settings", more)] if more else [])]
+    return [SideBySide(shown), *first, *([Details("All settings", more)] if more else [])]
 
 
 def _last_errors(

@@ -21,12 +21,12 @@ from o2td.report.page import (
     Badge,
     Block,
     Callout,
-    Columns,
     Details,
     Items,
     Page,
     Picture,
     Section,
+    SideBySide,
     Table,
     Text,
 )
@@ -211,7 +211,7 @@ def evidence_sections(answer: Answer, series: Mapping[str, Any]) -> list[Section
     made.add(Table(["diagnostic", "value", "meaning"], table, numbers=["value"], stack=True))
     pictures = _pictures(answer, series)
     for k in range(0, len(pictures), 2):
-        made.add(Columns(pictures[k : k + 2]))
+        made.add(SideBySide(pictures[k : k + 2]))
     rest = [
         (name.replace("_", " "), _cell(value))
         for name, value in found.items()

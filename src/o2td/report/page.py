@@ -18,13 +18,13 @@ __all__ = [
     "Badge",
     "Block",
     "Callout",
-    "Columns",
     "Details",
     "Heading",
     "Items",
     "Page",
     "Picture",
     "Section",
+    "SideBySide",
     "Table",
     "Text",
 ]
@@ -170,7 +170,7 @@ class Picture(Block):
 
 
 @dataclass(frozen=True)
-class Columns(Block):
+class SideBySide(Block):
     """Blocks side by side where there is room, one below the other where there is not."""
 
     blocks: Sequence[Block]

@@ -16,7 +16,7 @@ import numpy as np
 from o2td.arrays import Floats, Ints, freeze
 from o2td.errors import InputError
 from o2td.linear_algebra import top
-from o2td.solvers import kernels
+from o2td.solvers import row_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.solvers.groups import by_group, distinct, grouping
 from o2td.solvers.system import scale_rows
@@ -307,7 +307,7 @@ def _added(batch: Transitions, where: Ints, weight: Floats, size: int) -> Any:
     if not batch.sparse:
         out = np.zeros((size, batch.d))
         vectors = (freeze(where), freeze(weight), batch.discount)
-        kernels.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, out)
+        row_loops.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, out)
         return out
     ahead = scale_rows(batch.next_phi, weight * batch.discount)
     return _canonical(
@@ -323,7 +323,7 @@ def _means(batch: Transitions, where: Ints, weight: Floats, first: Ints, visits:
         return _canonical(own + divide_rows(change, visits))
     out, phi = np.zeros((size, batch.d)), batch.rows("phi")
     vectors = (freeze(where), freeze(weight), freeze(np.ones(batch.n)))
-    kernels.aggregate(*phi, freeze(own), freeze(where), *vectors, out)
+    row_loops.aggregate(*phi, freeze(own), freeze(where), *vectors, out)
     return own + out / visits[:, None]
 
 

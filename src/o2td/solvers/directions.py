@@ -24,7 +24,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from o2td.arrays import Floats, freeze
-from o2td.solvers import kernels
+from o2td.solvers import row_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
 from o2td.solvers.system import dense_rows, refuse_wide
 from o2td.transitions import DenseRows, Transitions
@@ -157,8 +157,8 @@ def _add(sums: Directions, part: Transitions, off: Floats) -> None:
     d, n = part.d, part.n
     rows, later, ones = dense_rows(part, "phi"), dense_rows(part, "next_phi"), np.ones(part.n)
     phi, right = np.empty((n, d)), np.empty((n, d + 1))
-    kernels.combine(*rows, *rows, ones, ones, np.zeros(n), phi)
-    kernels.combine(*rows, *later, ones, ones, part.discount, right)
+    row_loops.combine(*rows, *rows, ones, ones, np.zeros(n), phi)
+    row_loops.combine(*rows, *later, ones, ones, part.discount, right)
     right[:, d] = part.reward
     sums.gram += phi.T @ phi
     uneven = bool(off.any())
@@ -183,7 +183,7 @@ def _fill(
         (part.rho, part.discount, part.start),
         (sums.carry[k], sums.through[k : k + 1]),
     )
-    kernels.directions(*rows, *vectors, *TRACES[k], *carried, left, noise)
+    row_loops.directions(*rows, *vectors, *TRACES[k], *carried, left, noise)
 
 
 def _by_group(left: Floats, right: Floats, out: Floats) -> None:
@@ -201,7 +201,7 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     sums.gram += (visits[:, None] * table).T @ table
     ahead = np.zeros((S, d + 1))
     vectors = (batch.state, freeze(off * batch.rho), batch.discount)
-    kernels.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, ahead[:, :d])
+    row_loops.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, ahead[:, :d])
     ahead[:, d] = np.bincount(state, off * batch.rho * batch.reward, minlength=S)
     sums.spread[:, :d] += (squares[:, None] * table).T @ table
     sums.spread[:, d:] += table.T @ ahead
@@ -216,9 +216,9 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
             n = part.n
             _fill(sums, k, part, dense_rows(part, "phi"), left[:n], other[: n * noisy])
             ends = (part.reward, part.discount, part.state, part.next_state)
-            kernels.scatter_groups(left[:n], *ends, system, rewards)
+            row_loops.scatter_groups(left[:n], *ends, system, rewards)
             if noisy:
-                kernels.scatter_noise(other[:n], part.state, noise)
+                row_loops.scatter_noise(other[:n], part.state, noise)
         sums.system[:, k, :, :d] += np.swapaxes(system, 1, 2) @ table
         sums.system[:, k, :, d] += rewards
         if noisy:

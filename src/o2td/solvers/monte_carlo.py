@@ -26,7 +26,7 @@ from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.model import Model
-from o2td.solvers import kernels
+from o2td.solvers import row_loops
 from o2td.solvers.base import (
     Arrays,
     Solver,
@@ -189,7 +189,7 @@ class MonteCarlo(Solver):
             raise InputError(f"phi has {d} sparse features; MonteCarlo takes at most 4096")
         y, w, kind = np.zeros((n, 3)), np.zeros((n, 2)), np.zeros(n, dtype=np.int64)
         vectors = (batch.reward, batch.discount, batch.rho, batch.start)
-        kernels.returns(*vectors, self.ratios == "trajectory", y, w, kind)
+        row_loops.returns(*vectors, self.ratios == "trajectory", y, w, kind)
         head_w = np.array([*w[0], float(kind[0] == 1)]) if n else np.zeros(3)
         head_y = y[0].copy() if n else np.zeros(3)
         if not self.weighted:

@@ -20,7 +20,7 @@ import numpy as np
 from o2td.arrays import Floats, freeze
 from o2td.errors import InputError
 from o2td.model import Model
-from o2td.solvers import kernels
+from o2td.solvers import row_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.transitions import DenseRows, Transitions
 
@@ -162,13 +162,13 @@ def traced(
         part = batch[low : low + size]
         phi, m = dense_rows(part, "phi"), part.n
         vectors = (part.rho, part.discount, part.start, interest[low : low + m])
-        kernels.traces(*phi, *vectors, trace, beta, emphatic, carry, slope, scalars, Z[:m])
+        row_loops.traces(*phi, *vectors, trace, beta, emphatic, carry, slope, scalars, Z[:m])
         if spread is not None:
-            kernels.scatter(Z[:m], part.state, part.next_state, part.discount, spread)
+            row_loops.scatter(Z[:m], part.state, part.next_state, part.discount, spread)
             sums[:, d] += part.reward @ Z[:m]
         else:
             later, ones = dense_rows(part, "next_phi"), freeze(np.ones(m))
-            kernels.combine(*phi, *later, ones, ones, part.discount, D[:m])
+            row_loops.combine(*phi, *later, ones, ones, part.discount, D[:m])
             D[:m, d] = part.reward
             sums += Z[:m].T @ D[:m]
     if spread is not None:
@@ -222,7 +222,7 @@ def dense_rows(part: Transitions, which: str) -> DenseRows:
     block = np.empty((part.n, part.d))
     needed = np.flatnonzero(part.discount > 0.0) if which == "next_phi" else np.arange(part.n)
     held = np.zeros((len(needed), part.d))
-    kernels.gather_csr(rows.data, rows.indices, rows.indptr, rows.at[needed], held)
+    row_loops.gather_csr(rows.data, rows.indices, rows.indptr, rows.at[needed], held)
     block[:] = 0.0
     block[needed] = held
     return DenseRows(freeze(block), freeze(np.arange(part.n)))
@@ -252,7 +252,7 @@ def _fill(part: Transitions, side: Side, low: int, out: Floats) -> None:
     later = phi if side.step is None else part.rows(side.which)
     step = np.zeros(m) if side.step is None else side.step[low : low + m]
     vectors = (side.weight[low : low + m], np.full(m, side.own), step)
-    kernels.combine(*phi, *later, *(freeze(vector) for vector in vectors), out)
+    row_loops.combine(*phi, *later, *(freeze(vector) for vector in vectors), out)
 
 
 def _by_products(batch: Transitions, left: Side, right: Side, reward: Floats) -> tuple[Any, Floats]:

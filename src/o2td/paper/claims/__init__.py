@@ -35,7 +35,7 @@ __all__ = [
 _MODULES = (experiments, theory)  # importing them registers the claims
 
 
-def judge_all(results: Results) -> list[tuple[Claim, Verdict, judge]]:
+def judge_all(results: Results) -> list[tuple[Claim, Verdict]]:
     """Every claim whose experiments and studies are there, in the paper's order."""
     return [
         (claim, claim.judge(results))

@@ -107,7 +107,7 @@ def near_optimal(first: int, last: int, seed: int) -> Iterator[Measurement]:
 
 def _error(problem: AnyProblem) -> metrics.Quadratic:
     if isinstance(problem, Problem):
-        return metrics.rmse(problem)
+        return metrics.RMSE(problem)
     seen = problem.observations(2000, seed=99_991, every=25)
     return metrics.held_out(problem.phi(seen), problem.rollout_value(seen, seed=5).mean)
 
