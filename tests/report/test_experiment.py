@@ -62,6 +62,15 @@ def test_the_frame_holds_every_value(folder: Path) -> None:
     assert frame.equals(experiments.results(folder, "walk", spec=experiments.load_spec(SPEC)))
 
 
+def test_the_page_says_what_was_run_and_no_error_is_negative(folder: Path, tmp_path: Path) -> None:
+    found = experiments.load(folder)
+    assert found.totals("walk").filter(diverged_share=0.0)["low"].min() < 0.0  # of some setting
+    text = found.report(tmp_path / "page.html").read_text("utf-8")
+    assert "random_walk(form=tabular), random_walk(form=dependent)" in text
+    assert "Sensitivity to λ" in text or "against λ" in text
+    assert "[−" not in text
+
+
 def test_the_page_shows_the_best_settings_and_says_so(folder: Path, tmp_path: Path) -> None:
     page = experiments.load(folder).report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert list(tmp_path.iterdir()) == [tmp_path / "page.html"]

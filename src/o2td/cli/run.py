@@ -173,7 +173,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
 
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     table = Table(title=f"{title}, final error", caption=_truth(rows))
-    table.add_column("algorithm")
+    table.add_column("algorithm", overflow="fold")
     for name in (*metrics, "diverged"):
         table.add_column(name, justify="right")
     for _, cells in _grouped(rows, "algorithm", "parameters"):
@@ -194,7 +194,9 @@ def _truth(rows: list[dict[str, Any]]) -> str | None:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    mean, low, high = ("∞" if row[k] is None else f"{row[k]:.3g}" for k in ("mean", "low", "high"))
+    """Mean and interval of an error, which is never below 0; None is infinite."""
+    mean, high = ("∞" if row[k] is None else f"{row[k]:.3g}" for k in ("mean", "high"))
+    low = mean if row["mean"] is None else f"{max(row['low'] or 0.0, 0.0):.3g}"
     return f"{mean} [{low}, {high}]"
 
 

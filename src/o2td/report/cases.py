@@ -59,7 +59,9 @@ def _parameters(domain: str) -> list[str]:
 
 def _words(parameter: str) -> str:
     name, _, value = parameter.partition("=")
-    return f"{value} form" if name == "form" else f"{name.replace('_', ' ')} {value}"
+    words = name.replace("_", " ")
+    counted = name == "form" or (value.isdigit() and words.endswith("s"))
+    return f"{value} {words}" if counted else f"{words} {value}"
 
 
 def _plain(text: str) -> str:

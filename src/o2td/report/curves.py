@@ -159,6 +159,8 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
         axes.set_yscale("log")
         if log_x:
             axes.set_xscale("log")
+        else:
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         for position, line in enumerate(panel.lines()):
             _line(axes, panel, metric, line, position, styles[line[0]], limits[metric][1])
         low, high = limits[metric]
@@ -278,7 +280,8 @@ def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
         cells = [pretty(algorithm), (settings(parameters, panel.every) or "–") + edge_of]
         for metric in panel.metrics:
             last = own.filter(metric=metric).sort("step").row(-1, named=True)
-            cells.append(f"{number(last['mean'])} [{number(last['low'])}, {number(last['high'])}]")
+            low = max(last["low"], 0.0)  # no error is below, whatever the interval says
+            cells.append(f"{number(last['mean'])} [{number(low)}, {number(last['high'])}]")
         runs = own["runs"][0]
         gone = own["diverged_runs"][0] if "diverged_runs" in own.columns else 0
         when = f", first at step {own['first_diverged'][0]}" if gone else ""

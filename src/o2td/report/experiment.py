@@ -30,7 +30,7 @@ from o2td.report.page import (
 )
 from o2td.report.ranking import CROWDED, best, ends, ranked, several, shares, without
 from o2td.report.sensitivity import at_the_edge, sensitivity_figure, varied
-from o2td.report.style import pretty
+from o2td.report.style import pretty, symbol
 from o2td.report.truth_error import sentence
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ SENSITIVITY = (
 )
 _OWN_GRID = (
     "How the error at the end depends on the settings. A setting of which a run diverged has no"
-    " error below, but its share of diverged runs above."
+    " error below, but its share of diverged runs above; a curve that leaves the picture goes on"
+    " above it."
 )
 _CHOSEN = (
     "Where a method was run with several settings, the curve is that of the least error at the end"
@@ -110,7 +111,8 @@ def write_page(path: Path, experiments: Sequence[Experiment], figures: Path | No
         (first.about["title"] or first.name) if len(experiments) == 1 else "Results",
         _lead(first) if len(experiments) == 1 else f"{len(experiments)} experiments.",
         [*sections, _made(experiments)],
-        "Numbers in brackets are 95 % intervals over runs."
+        "Numbers in brackets are 95 % intervals over runs. A run has diverged once a weight exceeds"
+        " 10¹⁵⁰; until then its error counts, however large."
         + (f" The figures' numbers are in {figures.name}/*.csv." if figures is not None else ""),
     )
     write_bytes(path, page.html().encode())
@@ -187,7 +189,7 @@ def how(about: dict[str, Any]) -> str:
     """How many runs of how many steps, and from which seeds."""
     tuned = f", tuned on seed {about['tuning_seed']}" if about["sensitivity"] else ""
     return (
-        f"{about['runs']} runs of {about['steps']} steps, seed {about['seed']}{tuned}; bands and"
+        f"{about['runs']:,} runs of {about['steps']:,} steps, seed {about['seed']}{tuned}; bands and"
         " brackets are 95 % intervals over runs, bands mirrored at the mean where they would reach"
         " zero."
     )
@@ -206,7 +208,7 @@ def sensitivity_picture(
     tried_shown = without(tried, wording.leave_out) if crowded else tried
     plain = parameter == "step_size"
     name = f"{label}-sensitivity" if plain else f"{label}-sensitivity-{parameter}"
-    what = "the step size" if plain else parameter.replace("_", " ")
+    what = "the step size" if plain else symbol(parameter)
     title = f"Sensitivity to {what}{words}"
     data = folder.save(sensitivity_figure([(title, tried_shown, parameter)]), name)
     folder.table(tried, name)
@@ -343,17 +345,17 @@ def _sensitivities(
 
 
 def _made(experiments: Sequence[Experiment]) -> Section:
-    names = ["experiment", "runs", "steps", "seed", "seed of tuning"]
-    rows = [
-        [
-            one.name,
-            *(str(one.about[key]) for key in ("runs", "steps", "seed")),
-            str(one.about["tuning_seed"]) if one.about["sensitivity"] else "–",
-        ]
-        for one in experiments
-    ]
+    names = ["experiment", "domain", "runs", "steps", "seed", "seed of tuning"]
+    rows = []
+    for one in experiments:
+        domains = next(iter(one.curves.values()))["domain"].unique(maintain_order=True)
+        seeds = [str(one.about["tuning_seed"]) if one.about["sensitivity"] else "–"]
+        counts = (f"{one.about[key]:,}" for key in ("runs", "steps"))
+        rows.append([one.name, ", ".join(domains), *counts, str(one.about["seed"]), *seeds])
     return Section("made", "How this was made").add(
-        Table(names, rows, "Seeds: equal seeds and versions give equal bytes", names[1:])
+        Table(
+            names, rows, "Seeds: equal seeds and versions give equal bytes", names[2:], stack=True
+        )
     )
 
 
