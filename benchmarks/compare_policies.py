@@ -1,6 +1,6 @@
 """Do intervals of paired differences cover, and is the probability of being best what it says?
 
-    python benchmarks/compare_policies.py --sets 200 --purpose report
+    python -m benchmarks.compare_policies --sets 200 --purpose report
 
 Four problems with a table: a random one, and three of Gymnasium's, the last one deterministic. In
 each data set three target policies are drawn around the behaviour, the log is drawn, and all

@@ -24,6 +24,9 @@ ALLOWED = {
     "evaluation/golden.py": "o2td.evaluation.episodes",
     "evaluation/logs.py": "o2td.evaluation.episodes",
     "evaluation/test_bootstrap.py": "o2td.evaluation.moments o2td.evaluation.pareto",
+    "evaluation/test_compare.py": (
+        "o2td.evaluation.requirements o2td.evaluation.shared o2td.sources.several"
+    ),
     "evaluation/test_doubts.py": (
         "o2td.evaluation.basis "
         "o2td.evaluation.coverage "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from o2td.cli.main import main
+from o2td.cli import main
 
 from .test_evaluate import walk_log
 
