@@ -69,6 +69,7 @@ ALLOWED = {
     "kernels/test_vectors.py": "o2td.learners.family o2td.learners.sweeping",
     "learners/test_axes.py": "o2td.learners.cuts",
     "learners/test_metrics_thread.py": "o2td.learners.sweeping",
+    "learners/test_replicates.py": "o2td.kernels.resampling o2td.kernels.weighted",
     "learners/test_short_streams.py": "o2td.learners.family",
     "learners/test_sweep.py": "o2td.kernels.errors",
     "paper/test_reproduction.py": "o2td.experiments.studies",
