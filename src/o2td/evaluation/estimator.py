@@ -101,7 +101,8 @@ class Estimator(ABC):
     "history" (weighted histories), "hybrid" (histories that correct a fit) or "learner" (one pass
     over the rows, never a reason to doubt others). `needs` are the arrays of `sources.LogRows` without
     which there is no estimate. What is not `recommendable` is computed only when asked for.
-    `uses_ratios` says whether rows count by their ratios.
+    `uses_ratios` says whether rows count by their ratios. A fit that `mends` is one that histories
+    correct: it is recommended where the others are doubted.
 
     Examples
     --------
@@ -116,6 +117,7 @@ class Estimator(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     recommendable: ClassVar[bool] = True
     uses_ratios: ClassVar[bool] = True
+    mends: ClassVar[bool] = False
 
     def missing(self, study: Study) -> str:
         """What this log lacks, in words; empty where there is all that is needed."""

@@ -259,7 +259,8 @@ class Study:
     def _case(self, estimator: Estimator) -> Case:
         outcome = estimator.estimate(self)
         case = Case(estimator, outcome, self._interval(outcome), estimator.unlogged(self))
-        case.beside = self.choice.average and not isinstance(estimator, REFERENCE)
+        alone = isinstance(estimator, REFERENCE) or not self.choice.average
+        case.beside = estimator.mends or not alone
         keep_in_range(case, *self.survey.bounds(self.settings.horizon))
         return case
 

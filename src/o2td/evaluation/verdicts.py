@@ -294,7 +294,8 @@ def doubt_fits(cases: list[Case], study: Study) -> None:
             if _apart(case, best) > bounds.agreement_caution:
                 case.contradicted = True
                 _disagree(case, best, _apart(case, best))
-        if case.arrives and "clock" not in case.estimator.spared(study):
+        known = case.estimator.mends or "clock" in case.estimator.spared(study)
+        if case.arrives and not known:
             _first_steps(case, study)
 
 

@@ -14,6 +14,7 @@ from o2td.evaluation.estimators.is_ import TrajectoryIS
 from o2td.evaluation.estimators.lsetd import LSETDEstimator
 from o2td.evaluation.estimators.lstd import LSTDEstimator
 from o2td.evaluation.estimators.lstdq import LSTDQEstimator
+from o2td.evaluation.estimators.magic import MagicEstimator
 from o2td.evaluation.estimators.o2td import O2TDEstimator
 from o2td.evaluation.estimators.pdis import PerDecisionIS
 from o2td.evaluation.estimators.plugin import PluginEstimator
@@ -35,6 +36,7 @@ _OWN: tuple[type[Estimator], ...] = (
     LSTDQEstimator,
     TStepEstimator,
     StackedEstimator,
+    MagicEstimator,
     LSETDEstimator,
     SOTDEstimator,
     O2TDEstimator,

@@ -1,0 +1,167 @@
+"""A blend of a fit and of histories in the manner of MAGIC (Thomas and Brunskill 2016).
+
+`g_j` is the weighted doubly robust estimate whose histories are followed for j steps and go on with
+the fit's values: j = 0 is the fit, the largest j is as far as weights reach. Of all blends `x·g` on the
+simplex that with the least `x·(C + b b^T) x` is taken: C is the covariance of the `g_j` over episodes,
+that of the fit included by the discount that is left to it, and `b_j` how far `g_j` is from the last one
+beyond what chance does to half of such differences. The fit is that of action values where there is
+one, else of states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from o2td.arrays import Floats
+from o2td.evaluation.estimator import Doubt, Outcome
+from o2td.evaluation.estimators.wdr import Part
+from o2td.evaluation.families import FitEstimator, fit_doubts
+from o2td.evaluation.fitting import Fit
+from o2td.evaluation.moments import Spread
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.thresholds import CANNOT, CAUTION
+
+if TYPE_CHECKING:
+    from o2td.evaluation.study import Study
+    from o2td.evaluation.verdicts import Case
+
+_LEAST = 10.0  # effective episodes down to which histories are followed
+_HALF = 0.674  # standard errors that half of all differences by chance stay within
+_MOST = 10  # lengths of histories
+_HEARD = 0.05  # weight in the blend above which histories of a length count
+
+
+class MagicEstimator(FitEstimator):
+    """From a fit to weighted histories, as far as their estimated errors say."""
+
+    name = "magic"
+    title = "blend of fit and histories"
+    mends = True
+
+    def collect(self, study: Study) -> Passes:
+        """Fit what is corrected, then trace histories of several lengths."""
+        study.fitting.want(study.corrected)
+        yield [study.fitting]
+        weighed, influences = study.weighed, study.influences
+        self.fit: Fit = study.fitting.fit(study.corrected)
+        self.own = influences.blend([(1.0, self.fit)])
+        self.lengths = _lengths(weighed.horizon.effective_size)
+        number, base = influences.correct(study.baseline), study.baseline.mean
+        start, inverse = weighed.units / max(weighed.totals.opened, 1.0), weighed.horizon.inverse
+        steps = np.arange(len(inverse))
+        self.columns = [
+            influences.want(Part(number, base, start, weighed.units, inverse * (steps < length)))
+            for length in self.lengths
+        ]
+        yield [influences]
+
+    def estimate(self, study: Study) -> Outcome:
+        """The blend; its approximation error is that of the fit, by what is left to it."""
+        self.parts = [study.influences.spread(column) for column in self.columns]
+        fit, bare = study.influences.spread(self.own), self.parts[0]
+        self.left = self._left(study)
+        # What rows do to the fit counts by the discount that is left to it; starts are in all parts.
+        lanes = np.stack(
+            [
+                part.lanes + left * (fit.lanes - bare.lanes)
+                for part, left in zip(self.parts, self.left, strict=True)
+            ]
+        )
+        means = np.array([part.mean for part in self.parts])
+        self.weights, bias = _blend(means, lanes, self.parts)
+        mean, left = float(self.weights @ means), float(self.weights @ self.left)
+        value, base = study.baseline.mean + mean, study.reference
+        approximation = abs(float(self.weights @ bias))
+        if base.approximation is not None:
+            approximation = max(approximation, left * base.approximation)
+        return Outcome(
+            value,
+            self._spread(mean, self.weights @ lanes, fit),
+            approximation=None if base.approximation is None else approximation,
+            condition=self.fit.condition,
+            about=f"histories followed for {self._followed:.3g} steps on average, then"
+            f" {self.fit.system.label}",
+        )
+
+    @cached_property
+    def _followed(self) -> float:
+        return float(self.weights @ np.array(self.lengths))
+
+    def _left(self, study: Study) -> Floats:
+        """Share of the discount that histories of each length leave to the fit."""
+        horizon, gamma = study.weighed.horizon, study.survey.largest_discount
+        alive = np.append(horizon.weight * horizon.inverse, 0.0)
+        at = np.array(self.lengths)
+        beyond = study.survey.left() * (at == len(horizon.weight))
+        return np.asarray(np.maximum(alive[at] * gamma**at, beyond))
+
+    def _spread(self, mean: float, lanes: Floats, fit: Spread) -> Spread:
+        """Moments of the blend, by those of its heaviest part."""
+        most = max([*self.parts[1:], fit], key=lambda part: part.error, default=fit)
+        heavy = self.parts[int(self.weights.argmax())] if self.weights[0] < 0.5 else fit
+        error = float(np.std(lanes)) if len(lanes) else most.error
+        values = None
+        if fit.values is not None:
+            share = float(self.weights @ self.left)
+            parts = [part.values for part in self.parts if part.values is not None]
+            values = self.weights @ np.stack(parts) + share * (fit.values - parts[0])
+        heard = [
+            part for part, x in zip(self.parts[1:], self.weights[1:], strict=True) if x > _HEARD
+        ]
+        few = min(part.carrying for part in (*heard, fit))
+        return replace(heavy, mean=mean, error=error, carrying=few, lanes=lanes, values=values)
+
+    def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
+        """About the fit by what is left to it, and about weights as far as they are followed."""
+        left, bounds = float(self.weights @ self.left), study.grounds.thresholds
+        if left > bounds.cut_caution:
+            yield from fit_doubts(case, study)
+            base = study.reference
+            if base.verdict == CANNOT:
+                verdict = CANNOT if left > bounds.approximation_none else CAUTION
+                yield verdict, f"{left:.0%} of it is {base.method}'s, which cannot be told"
+        heard = np.flatnonzero(self.weights > _HEARD)
+        size = study.weighed.horizon.effective_size
+        length = self.lengths[int(heard[-1])] if len(heard) else 0
+        if length and size[length - 1] < bounds.ess_caution:
+            yield CAUTION, f"weights leave {size[length - 1]:.0f} effective episodes"
+
+    def fault(self, test: str) -> float:
+        """Histories take away a part of the bias."""
+        return 0.75
+
+
+def _lengths(size: Floats) -> list[int]:
+    """Numbers of steps, doubling, to as far as enough episodes are effective."""
+    enough = size >= _LEAST
+    reach = int(len(size) if enough.all() else np.argmin(enough))
+    doubling = [2**k for k in range(reach.bit_length()) if 2**k < reach]
+    return [0, *doubling[-_MOST + 2 :], reach] if reach else [0]
+
+
+def _blend(means: Floats, lanes: Floats, parts: list[Spread]) -> tuple[Floats, Floats]:
+    """Weights with the least estimated error on the simplex, and the biases they rest on."""
+    from scipy.optimize import nnls
+
+    if lanes.shape[1]:
+        noise = lanes - lanes.mean(axis=1, keepdims=True)
+        noise /= np.sqrt(lanes.shape[1])
+        apart = np.std(lanes - lanes[-1], axis=1)
+    else:
+        noise = np.diag([part.error for part in parts])
+        apart = np.array([float(np.hypot(part.error, parts[-1].error)) for part in parts])
+    gap = means - means[-1]
+    bias = np.sign(gap) * np.maximum(np.abs(gap) - _HALF * apart, 0.0)
+    rows = np.vstack([noise.T, bias[None]])
+    scale = float(np.abs(rows).max())
+    if not np.isfinite(scale) or scale == 0.0:
+        return np.eye(len(means))[0], bias
+    # Non-negative least squares with a heavy row for the sum of the weights.
+    heavy = np.vstack([rows / scale, np.full(len(means), 1e4)])
+    found, _ = nnls(heavy, np.append(np.zeros(len(rows)), 1e4))
+    return np.asarray(found / max(found.sum(), 1e-300)), bias
