@@ -85,3 +85,28 @@ def test_an_episode_of_two_users_is_refused():
     log["user"] = log.user.astype(float).where(log.index != 8)
     with pytest.raises(InputError, match=r"column user, row 8 .* missing"):
         open_logs(log.drop(index=5), discount=1.0, sort=False).scan()
+
+
+def test_errors_of_sums_of_columns_are_those_of_the_numbers():
+    rng = np.random.default_rng(4)
+    user, values = (
+        rng.integers(0, 30, 300).astype(np.uint64),
+        rng.normal(size=(300, 3))
+        @ [
+            [1.0, 0.8, 0.0],
+            [0.0, 0.2, 1e6],
+            [0.0, 0.0, 1e3],
+        ],
+    )
+    alone, users = Moments(3, 0, 20), Moments(3, 0, 20, users=True)
+    for part in (slice(0, 100), slice(100, 300)):
+        for moments in (alone, users):
+            moments.add(values[part], user[part])
+    both = values @ [0.5, -2.0, 1e-5]
+    weights = {0: 0.5, 1: -2.0, 2: 1e-5}
+    assert alone.error(weights) == pytest.approx(both.std(ddof=1) / np.sqrt(300))
+    sums = np.bincount(user.astype(int), both - both.mean())
+    assert users.error(weights) == pytest.approx(np.sqrt(30 / 29 * (sums**2).sum()) / 300)
+    one, two = alone.spread(0), alone.spread(1)
+    assert one.apart(two) == pytest.approx((values[:, 0] - values[:, 1]).std(ddof=1) / np.sqrt(300))
+    assert one.apart(alone.spread(0)) == 0.0

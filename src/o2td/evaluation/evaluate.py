@@ -61,8 +61,8 @@ def evaluate(
         as "fourier:3", a transformer, or an (S, d) table.
     methods
         Some of lstd, plugin, lstdq, tstep, stacked, magic, lsetd, sotd, o2td, etd, tdrc, is, wis,
-        pdis, wpdis, dr, wdr and what other packages add. None: those that fit the log and can be recommended. "all": those
-        that fit the log.
+        pdis, wpdis, dr, wdr and what other packages add. None: those that fit the log and can be
+        recommended. "all": those that fit the log.
     target
         A policy, for `open_logs`.
     confidence

@@ -27,7 +27,8 @@ class Spread:
     is `sum I^3 / (sum I^2)^(3/2)`, `carrying` the number of episodes `(sum I^2)^2 / sum I^4` that the
     variation rests on (all about the mean), `lanes` the mean in each bootstrap lane and `deviation`
     that of single values. Where episodes have users, `count`, `error`, `skew` and `carrying` are about
-    sums by user. `values` are the numbers themselves about their mean, where they were kept.
+    sums by user. `values` are the numbers themselves about their mean, where they were kept; `among`
+    others it is a `column`, by which covariances are known.
 
     >>> found = Spread.of(np.array([1.0, -1.0]))
     >>> found.count, round(found.error, 3), found.skew, found.carrying
@@ -42,6 +43,8 @@ class Spread:
     lanes: Floats
     deviation: float
     values: Floats | None = None
+    among: Moments | None = None
+    column: int = -1
 
     @classmethod
     def of(cls, values: Floats, key: Keys | None = None, seed: int = 0, lanes: int = 0) -> Spread:
@@ -51,15 +54,19 @@ class Spread:
         return moments.spread(0)
 
     def apart(self, other: Spread) -> float:
-        """Standard error of the difference to another number of the same episodes, by their lanes.
+        """Standard error of the difference to another number of the same episodes.
 
-        Without lanes the two count as independent.
+        By their covariance, or else by their lanes; without either the two count as independent.
 
         >>> key = np.arange(50, dtype=np.uint64)
         >>> one, shifted = (Spread.of(key % 5.0 + by, key, 0, 100) for by in (0.0, 3.0))
         >>> round(one.apart(shifted), 12)
         0.0
         """
+        if self.among is not None and self.among is other.among:
+            if self.column == other.column:
+                return 0.0
+            return self.among.error({self.column: 1.0, other.column: -1.0})
         if not len(self.lanes) or len(self.lanes) != len(other.lanes):
             return float(np.hypot(self.error, other.error))
         return float(np.std(self.lanes - other.lanes))
@@ -102,6 +109,7 @@ class Moments:
         self.exponent = np.full(columns, -1000)
         self.mean = np.zeros(columns)
         self.powers = np.zeros((3, columns))
+        self.products = np.zeros((columns, columns))  # of two columns, about their means
         self.drawn = np.zeros(lanes)
         self.lanes = np.zeros((lanes, columns))
 
@@ -121,7 +129,7 @@ class Moments:
         powers = np.stack(
             [square.sum(axis=0), (square * apart).sum(axis=0), (square**2).sum(axis=0)]
         )
-        self._join(len(values), mean, powers)
+        self._join(len(values), mean, powers, apart.T @ apart)
         if self.users is not None:
             self.users.add(key, np.column_stack([np.ones(len(values)), values]))
         lanes = len(self.drawn)
@@ -135,7 +143,7 @@ class Moments:
         """Take in what another one holds."""
         self._scale(more.exponent)
         more._scale(self.exponent)
-        self._join(more.count, more.mean, more.powers)
+        self._join(more.count, more.mean, more.powers, more.products)
         self.drawn += more.drawn
         self.lanes += more.lanes
         if self.users is not None and more.users is not None:
@@ -147,6 +155,7 @@ class Moments:
         self.exponent = exponent
         self.mean = np.ldexp(self.mean, by)
         self.powers = np.ldexp(self.powers, by * np.array([[2], [3], [4]]))
+        self.products = np.ldexp(self.products, by[:, None] + by)
         self.lanes = np.ldexp(self.lanes, by)
         if self.users is not None:
             self.users.sums[:, 1:] = np.ldexp(self.users.sums[:, 1:], by)
@@ -156,7 +165,7 @@ class Moments:
         """Number of episodes, or of users where these are known."""
         return self.count if self.users is None else len(self.users.key)
 
-    def _join(self, nb: int, mean: Floats, powers: Floats) -> None:
+    def _join(self, nb: int, mean: Floats, powers: Floats, products: Floats) -> None:
         na, n = self.count, self.count + nb
         if not nb:
             return
@@ -167,8 +176,25 @@ class Moments:
         fourth += 6.0 * d**2 * (na**2 * b2 + nb**2 * a2) / n**2 + 4.0 * d * (na * b3 - nb * a3) / n
         third = a3 + b3 + d**3 * both * (na - nb) / n + 3.0 * d * (na * b2 - nb * a2) / n
         self.powers = np.stack([a2 + b2 + d**2 * both, third, fourth])
+        self.products = self.products + products + both * np.outer(d, d)
         self.mean = self.mean + d * share
         self.count = n
+
+    def error(self, weights: dict[int, float]) -> float:
+        """Standard error of a weighted sum of columns."""
+        at = np.array(list(weights))
+        exponent = self.exponent[at]
+        top = int(exponent.max())
+        each = np.array(list(weights.values())) * np.ldexp(1.0, exponent - top)
+        count, n = self.units, self.count
+        if count < 2:
+            return float("inf")
+        if self.users is None:
+            square = float(each @ self.products[np.ix_(at, at)] @ each)
+        else:
+            sums = sum(x * self.users.about(self.mean[k], k) for x, k in zip(each, at, strict=True))
+            square = float(np.square(sums).sum())
+        return float(np.ldexp(sqrt(max(square, 0.0) * count / (count - 1)) / n, top))
 
     def spread(self, column: int) -> Spread:
         """What is known of one column."""
@@ -188,4 +214,6 @@ class Moments:
             second**2 / fourth if fourth > 0.0 else float("inf"),
             unit * np.where(self.drawn > 0.0, lanes, mean),  # a lane may have drawn nothing
             deviation,
+            among=self,
+            column=column,
         )

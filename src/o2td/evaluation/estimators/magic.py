@@ -102,9 +102,8 @@ class MagicEstimator(FitEstimator):
 
     def _spread(self, mean: float, lanes: Floats, fit: Spread) -> Spread:
         """Moments of the blend, by those of its heaviest part."""
-        most = max([*self.parts[1:], fit], key=lambda part: part.error, default=fit)
         heavy = self.parts[int(self.weights.argmax())] if self.weights[0] < 0.5 else fit
-        error = float(np.std(lanes)) if len(lanes) else most.error
+        error = self._error(fit)
         values = None
         if fit.values is not None:
             share = float(self.weights @ self.left)
@@ -114,7 +113,16 @@ class MagicEstimator(FitEstimator):
             part for part, x in zip(self.parts[1:], self.weights[1:], strict=True) if x > _HEARD
         ]
         few = min(part.carrying for part in (*heard, fit))
-        return replace(heavy, mean=mean, error=error, carrying=few, lanes=lanes, values=values)
+        found = replace(heavy, mean=mean, error=error, carrying=few, lanes=lanes)
+        return replace(found, values=values, among=None)
+
+    def _error(self, fit: Spread) -> float:
+        """Standard error of the blend, by the covariances of its parts and of the fit."""
+        assert fit.among is not None  # noqa: S101
+        share = float(self.weights @ self.left)
+        weights = {part.column: float(x) for part, x in zip(self.parts, self.weights, strict=True)}
+        weights[self.parts[0].column] -= share
+        return fit.among.error({**weights, fit.column: share})
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
         """About the fit by what is left to it, and about weights as far as they are followed."""
