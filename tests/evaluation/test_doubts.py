@@ -415,3 +415,38 @@ def test_a_fit_is_tested_along_the_steps_that_weights_still_reach():
     answer = evaluation.evaluate(log, discount=0.99, methods="lstd,wdr")
     assert answer["wdr"].verdict == "cannot answer"
     assert "over the first" in answer["lstd"].reason
+
+
+def test_histories_that_are_known_to_miss_rewards_do_not_veto() -> None:
+    """Episodes cut after twelve steps: histories lack what follows, which is no disagreement.
+
+    The walk is deterministic given its actions, so the corrections of the first steps are a matter
+    of rounding and must not be read as a contradiction either.
+    """
+    rng, last = np.random.default_rng(7), 4
+    columns: dict[str, list[float]] = {
+        name: [] for name in ("episode", "step", "state", "action", "reward", "truncated")
+    }
+    for episode in range(400):
+        state = 0
+        for step in range(12):
+            action = int(rng.integers(2))
+            following = min(state + 1, last) if action else max(state - 1, 0)
+            reward = float(following == last) + 0.1 * action
+            row = (episode, step, state, action, reward, step == 11)
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+            state = following
+    log = {name: np.asarray(values) for name, values in columns.items()}
+    log["terminated"] = np.zeros(len(log["step"]), bool)
+    log["behavior_prob"] = np.full(len(log["step"]), 0.5)
+    policy = np.tile([0.2, 0.8], (last + 1, 1))
+    found = evaluation.evaluate(log, discount=0.9, target=policy)
+    P, R = np.zeros((last + 1, last + 1)), np.zeros(last + 1)
+    for state in range(last + 1):
+        for action, following in enumerate((max(state - 1, 0), min(state + 1, last))):
+            P[state, following] += policy[state, action]
+            R[state] += policy[state, action] * (float(following == last) + 0.1 * action)
+    truth = np.linalg.solve(np.eye(last + 1) - 0.9 * P, R)[0]
+    assert found.verdict == "trust"
+    assert found.recommended.covers(truth)

@@ -124,7 +124,7 @@ def conclude(
     doubt_fits(cases, study)
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
-    veto(best, cases, bounds)
+    veto(best, cases, study)
     return _answer(study, findings, starts, cases, best, agreed, name), cases
 
 

@@ -305,7 +305,8 @@ def _first_steps(case: Case, study: Study) -> None:
     for steps, correction in study.corrections():
         if influence is None or not np.isfinite(correction.mean):
             continue
-        error = max(correction.apart(influence), _ALIKE * case.interval.standard_error)
+        alike = _ALIKE * max(case.interval.standard_error, case.half_width / 2.0)
+        error = max(correction.apart(influence), alike)
         apart = abs(correction.mean) / max(error, ROUNDING * abs(case.value), 1e-300)
         if apart > study.settings.thresholds.agreement_caution:
             case.contradicted = True
@@ -338,8 +339,13 @@ def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
     return min(pool, key=rank)
 
 
-def veto(case: Case, others: list[Case], bounds: Thresholds) -> None:
-    """Doubt an estimate that a usable one is away from by the size of the value itself."""
+def veto(case: Case, others: list[Case], study: Study) -> None:
+    """Doubt an estimate that a usable one is away from by the size of the value itself.
+
+    Histories miss the rewards beyond a truncation; the share that they are known to miss is no
+    disagreement.
+    """
+    bounds, grounds = study.settings.thresholds, study.grounds
     for other in others:
         if other is case or other.verdict == CANNOT or not other.arrives or other.faults:
             continue
@@ -347,5 +353,7 @@ def veto(case: Case, others: list[Case], bounds: Thresholds) -> None:
         if influence is None or influence.carrying < bounds.rewarded_caution:
             continue
         apart, size = abs(other.value - case.value), max(abs(case.value), abs(other.value))
+        if other.estimator.kind == "history":
+            apart -= grounds.cut * (abs(case.value) + grounds.spread)
         if apart > 0.5 * size and _apart(case, other) > _VETO:
             _disagree(case, other, _apart(case, other))
