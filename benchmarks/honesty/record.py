@@ -91,10 +91,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("answers", type=Path)
     parser.add_argument("--before", type=Path, help="answers of an earlier version, beside them")
+    parser.add_argument("--candidates", type=Path, help="what honesty.candidates wrote")
     given = parser.parse_args()
     reported = [row for row in read(given.answers) if row["purpose"] == PURPOSES[-1]]
-    before = read(given.before) if given.before else []
-    KEPT.write_text(json.dumps(record(reported, before), indent=1) + "\n", encoding="utf-8")
+    kept: dict[str, Any] = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    found = record(reported, read(given.before) if given.before else [])
+    if not given.before:  # those of an earlier version stay as they are
+        found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
+    tried = given.candidates
+    found["candidates"] = json.loads(tried.read_text("utf-8")) if tried else kept.get("candidates")
+    KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty unseen": honesty.unseen,
         "honesty errors": honesty.errors,
         "honesty alarms": honesty.alarms,
+        "honesty candidates": honesty.candidates,
         "mutation figure": mutants.figure,
         "mutation groups": mutants.groups,
         "mutation verdicts": mutants.verdicts,

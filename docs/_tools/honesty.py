@@ -91,3 +91,17 @@ def alarms() -> str:
         f"On {found['logs']} sound logs some test failed {found['any']} times"
         f" ({found['any'] / max(found['logs'], 1):.1%}): {listed}."
     )
+
+
+def candidates() -> str:
+    """Relative errors of estimates that were tried and left out, beside the recommended one's."""
+    from docs._tools.blocks import table
+
+    tried = kept()["candidates"]
+    names = tried["names"]
+    rows = []
+    for group, found in tried["errors"].items():
+        best = min(found, key=lambda name: found[name] if name not in names else float("inf"))
+        shown = [f"{found['recommended']:.2g}", f"{best} {found[best]:.2g}"]
+        rows.append([group, *shown, *(f"{found[name]:.2g}" for name in names)])
+    return table(["group", "recommended", "best of those kept", *names], rows)
