@@ -173,6 +173,17 @@ def _answer() -> Any:
 
 
 @recipe
+def comparison() -> Any:
+    return _comparison()
+
+
+@functools.cache
+def _comparison() -> Any:
+    policies = {"A": "target_prob", "B": "target_prob"}
+    return evaluation.compare(log_file(), 0.9, policies, features="tabular", lanes=20)
+
+
+@recipe
 def value_model() -> Any:
     return answer().model
 

@@ -24,8 +24,8 @@ FOR_USERS = {
     # Asked by a source about rows that it has read.
     "BehaviorModel": set(),
 }  # fmt: skip
-# Bases without an algorithm, abstract but for their name, and what only `evaluate` makes.
-MADE = {"Evaluation", "Learner", "Transformer"}
+# Bases without an algorithm, abstract but for their name, and what `evaluate` and `compare` make.
+MADE = {"Comparison", "Evaluation", "Learner", "Transformer"}
 # Says by its name that nothing is checked; what it is given is.
 UNCHECKED = {"unchecked"}
 # Work for minutes when nothing is wrong, so they get a few seconds, in which what is wrong is said.
@@ -135,7 +135,8 @@ def subjects(kind: Any) -> list[tuple[Callable[[], Any], str]]:
     by_name: dict[str, list[Any]] = {
         "Transitions": [v.batch, v.sparse_batch, v.table_batch], "Problem": [v.problem, v.walk],
         "SimulatedProblem": [v.car], "LogSource": [v.log_source], "LogRows": [v.log_rows],
-        "Evaluation": [v.answer], "ValueModel": [v.value_model], "Spec": [v.spec], "Store": [v.store],
+        "Evaluation": [v.answer], "Comparison": [v.comparison],
+        "ValueModel": [v.value_model], "Spec": [v.spec], "Store": [v.store],
         "Quadratic": [v.quadratic], "ValueRegressor": [v.regressor, v.fitted_regressor],
         "Lane": [v.lane], "BehaviorModel": [v.behavior_model],
     }  # fmt: skip

@@ -62,6 +62,7 @@ GOOD: dict[str, list[Any]] = {
     "module": ["json"], "extra": ["logs"], "algorithm": ["lstd"], "sample_weight": [None],
     "amount": [5], "episodes": [3], "steps": [None], "horizon": [None, 10], "interval": [0.95],
     "name": ["walk"], "count": [2], "dask": [None], "how": ["final"], "env_id": ["FrozenLake-v1"],
+    "of": ["A"], "over": ["B", None], "requirement": ["B - A > 0.1", "value > 0"],
     "policies": [{"A": "target_prob"}], "passes": [1], "bins": [3], "order": [2], "degree": [2],
     "tilings": [2], "groups": [[0, 1, 1]], "alpha": [0.5], "c": [0.1], "p": [0.5], "data": [b"x"],
     "shard_id": ["walk-0"], "experiment": [None], "where": [None], "max_rows": [1000], "folds": [2],
