@@ -208,7 +208,8 @@ class Study:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         kernels = "o2td.kernels" in GROUPS[self.group].plain  # nothing else compiles for long
-        tests = noted(session.items, 2.0 * SLOW if kernels else PATIENCE)
+        lines = {(one.file, one.at.line) for one in self.drawn}
+        tests = noted(session.items, 2.0 * SLOW if kernels else PATIENCE, lines)
         good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):

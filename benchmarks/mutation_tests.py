@@ -16,6 +16,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 2.0  # seconds beyond which a test is left out
 BUDGET = 6.0  # seconds of tests that a mutant meets at most
 PATIENCE = 20.0  # seconds after which that is clear; a first test may have to compile
+NOTING = 240.0  # seconds after which no more tests are looked at
+ENOUGH = 12  # tests that reach a line, of which those that fit into the budget are met
 LINES = 1000  # of one call that are noted
 
 
@@ -114,17 +116,31 @@ def traced(item: Any, limit: float) -> dict[str, Any]:
         sys.settrace(None)
 
 
-def noted(items: list[Any], limit: float) -> dict[str, dict[str, Any]]:
-    """Notes on all tests; what they import and compile is then there for every fork."""
-    found = {}
-    for item in items:
+def noted(
+    items: list[Any], limit: float, wanted: set[tuple[str, int]]
+) -> dict[str, dict[str, Any]]:
+    """Notes on tests until enough reach each of the lines, or time is up, one case of each test first.
+
+    What they import and compile is then there for every fork.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    reached: Counter[tuple[str, int]] = Counter()
+    began = time.process_time()
+    for item in by_turns(items):
+        spent = time.process_time() - began
+        if spent > NOTING or all(reached[line] >= ENOUGH for line in wanted):
+            found[item.nodeid] = {"good": False, "seconds": 0.0, "lines": set()}
+            continue
         entry = traced(item, limit)
+        near = wanted & entry["lines"]
+        entry["good"] &= bool(near)
         if entry["good"]:  # once more: without tracing, and to see that it can be repeated
             entry |= timed(item, SLOW)
             if not entry["good"] and entry["seconds"] < SLOW:
                 print(f"{item.nodeid} passes only once", flush=True)
         if not usable(entry):
             entry["lines"] = set()  # it meets nobody
+        reached.update(near if usable(entry) else ())
         found[item.nodeid] = entry
     return found
 

@@ -51,7 +51,9 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
 
 def _forgiving(dispatcher: Any) -> Any:
     """Let it forget what it cannot read: Numba unpickles old signatures before it sees their age."""
-    cache = dispatcher._cache
+    cache = getattr(dispatcher, "_cache", None)
+    if cache is None:  # compilation is off: NUMBA_DISABLE_JIT, or the study of mutants
+        return dispatcher
     load = cache.load_overload
 
     def load_overload(*arguments: Any) -> Any:
