@@ -6,7 +6,7 @@ smallest and largest value alone, so that checking costs a fraction of reading.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from o2td.errors import InputError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Seed = int | Sequence[int]  # of a stream of random numbers
 
 _CHECK_BLOCK = 1 << 20  # elements tested for finiteness at a time, so that checking needs no memory
 MAX_FEATURES = 2**31 - 1  # columns that 32-bit CSR indices can name

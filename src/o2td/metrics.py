@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td.arguments import instance
 from o2td.arrays import Floats, as_numbers, as_rows, check_finite
@@ -43,7 +44,7 @@ class Quadratic:
     center: Floats
     constant: float
 
-    def value(self, theta: Any) -> Any:
+    def value(self, theta: npt.ArrayLike) -> Any:
         """The error of `theta` (d,), or of each column of (d, lanes).
 
         >>> import numpy as np

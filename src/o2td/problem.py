@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from o2td import chain
 from o2td.arguments import choice, switch, text, whole
-from o2td.arrays import Bools, Floats, as_rows, check_finite, in_memory, own
+from o2td.arrays import Bools, Floats, Seed, as_rows, check_finite, in_memory, own
 from o2td.errors import InputError
 from o2td.mdp import (
     by_pair,
@@ -89,15 +89,15 @@ class Problem:
     def __init__(
         self,
         transition: Any,
-        reward: Any,
-        discount: Any,
+        reward: npt.ArrayLike,
+        discount: npt.ArrayLike,
         behavior: Any,
         target: Any,
         features: Any,
-        start: Any = None,
-        terminal: Any = None,
-        interest: Any = None,
-        initial_theta: Any = None,
+        start: npt.ArrayLike | None = None,
+        terminal: npt.ArrayLike | None = None,
+        interest: npt.ArrayLike | None = None,
+        initial_theta: npt.ArrayLike | None = None,
         name: str = "problem",
         description: str = "",
     ) -> None:
@@ -200,7 +200,7 @@ class Problem:
     # -- sampling ----------------------------------------------------------------------------------
 
     def sample(
-        self, n: int, seed: Any = 0, scheme: str = "sequential", double: bool = False
+        self, n: int, seed: Seed = 0, scheme: str = "sequential", double: bool = False
     ) -> Transitions:
         """`n` transitions of the behaviour; the same seed gives the same rows on any machine.
 
@@ -302,7 +302,11 @@ class Problem:
         return coo_array((weight, (s, t)), shape=(n, n)).tocsr()
 
     def _pairs(
-        self, position: npt.NDArray[np.int64], probability: Floats, reward: Any, discount: Any
+        self,
+        position: npt.NDArray[np.int64],
+        probability: Floats,
+        reward: npt.ArrayLike,
+        discount: npt.ArrayLike,
     ) -> Pairs:
         n, m = self.n_states, self.n_actions
         state, rest = np.divmod(position, n * m)

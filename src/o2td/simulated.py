@@ -18,9 +18,10 @@ from math import ceil, log
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td.arguments import choice, switch, text, unit, whole
-from o2td.arrays import Floats, as_numbers, check_finite, in_memory
+from o2td.arrays import Floats, Seed, as_numbers, check_finite, in_memory
 from o2td.errors import InputError, NoAnswerError
 from o2td.rollouts import Rollout, Simulator, ValueEstimate
 from o2td.transitions import Transitions
@@ -103,8 +104,8 @@ class SimulatedProblem:
         rollout: Callable[..., Any] | None = None,
         returns: Callable[..., Any] | None = None,
         stateful: bool = False,
-        bounds: Any = None,
-        initial_theta: Any = None,
+        bounds: npt.ArrayLike | None = None,
+        initial_theta: npt.ArrayLike | None = None,
         name: str = "simulated",
         description: str = "",
     ) -> None:
@@ -150,7 +151,7 @@ class SimulatedProblem:
         """Number of features."""
         return int(self.phi(self._probe[None, :]).shape[1])
 
-    def phi(self, observations: Any) -> Any:
+    def phi(self, observations: npt.ArrayLike) -> Any:
         """Features (n, d) of observations (n, k)."""
         transform = getattr(self.features, "transform", self.features)
         seen = as_numbers("observations", observations)
@@ -175,18 +176,18 @@ class SimulatedProblem:
 
     # -- sampling ----------------------------------------------------------------------------------
 
-    def rollout(self, n: int, seed: Any = 0) -> Rollout:
+    def rollout(self, n: int, seed: Seed = 0) -> Rollout:
         """`n` consecutive steps of the behaviour, as raw columns."""
         return self._simulate(n, _generators(seed, 1)[0])
 
-    def observations(self, n: int, seed: Any = 0, every: int = 1) -> Floats:
+    def observations(self, n: int, seed: Seed = 0, every: int = 1) -> Floats:
         """`n` observations that the behaviour meets, one `every` so many steps."""
         whole("n", n, 0)
         whole("every", every, 1)
         return np.ascontiguousarray(self.rollout(n * every, seed).observation[::every])
 
     def sample(
-        self, n: int, seed: Any = 0, scheme: str = "sequential", double: bool = False
+        self, n: int, seed: Seed = 0, scheme: str = "sequential", double: bool = False
     ) -> Transitions:
         """`n` transitions of the behaviour; the same seed gives the same rows.
 
@@ -229,7 +230,7 @@ class SimulatedProblem:
     # -- truth, by simulation ----------------------------------------------------------------------
 
     def rollout_value(
-        self, observations: Any, runs: int = 100, seed: Any = 0, steps: int | None = None
+        self, observations: npt.ArrayLike, runs: int = 100, seed: Seed = 0, steps: int | None = None
     ) -> ValueEstimate:
         """Mean and standard error of `runs` returns of the target from each observation.
 
@@ -297,7 +298,7 @@ class SimulatedProblem:
             )
 
 
-def _pairs(bounds: Any) -> Floats:
+def _pairs(bounds: npt.ArrayLike) -> Floats:
     pairs = as_numbers("bounds", bounds)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not (pairs[:, 0] <= pairs[:, 1]).all():
         raise InputError("bounds must be one (low, high) pair an observation variable, low first")
@@ -311,7 +312,7 @@ def _theta(given: Any) -> Floats:
     return theta
 
 
-def _generators(seed: Any, count: int) -> list[np.random.Generator]:
+def _generators(seed: Seed, count: int) -> list[np.random.Generator]:
     from o2td.sampling import streams
 
     return [np.random.Generator(bits) for bits in streams(seed, count)]

@@ -6,8 +6,7 @@ is most of the work. Each pass takes along the inner products that the next one 
 
 from __future__ import annotations
 
-from typing import Any
-
+from o2td.arrays import Floats, Ints
 from o2td.compiled import njit
 
 WIDTH = 8  # columns: a line of the cache
@@ -17,7 +16,14 @@ _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
 
 @njit(**_OPTIONS)
 def multiply(
-    indptr: Any, indices: Any, data: Any, V: Any, along: Any, out: Any, dots: Any, own: Any
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    V: Floats,
+    along: Floats,
+    out: Floats,
+    dots: Floats,
+    own: Floats,
 ) -> None:
     """`out = A V`, `dots = sum_i along_i out_i` and `own = sum_i out_i^2`, by column."""
     dots[:] = 0.0
@@ -43,7 +49,7 @@ def multiply(
 
 
 @njit(**_OPTIONS)
-def turn(P: Any, R: Any, V: Any, beta: Any, omega: Any) -> None:
+def turn(P: Floats, R: Floats, V: Floats, beta: Floats, omega: Floats) -> None:
     """`P = R + beta (P - omega V)`."""
     for i in range(len(P)):
         for j in range(WIDTH):
@@ -51,7 +57,7 @@ def turn(P: Any, R: Any, V: Any, beta: Any, omega: Any) -> None:
 
 
 @njit(**_OPTIONS)
-def shorten(R: Any, V: Any, alpha: Any, square: Any) -> None:
+def shorten(R: Floats, V: Floats, alpha: Floats, square: Floats) -> None:
     """`R -= alpha V`, `square = sum_i R_i^2`."""
     square[:] = 0.0
     for i in range(len(R)):
@@ -62,7 +68,15 @@ def shorten(R: Any, V: Any, alpha: Any, square: Any) -> None:
 
 @njit(**_OPTIONS)
 def step(
-    X: Any, P: Any, R: Any, T: Any, along: Any, alpha: Any, omega: Any, dots: Any, square: Any
+    X: Floats,
+    P: Floats,
+    R: Floats,
+    T: Floats,
+    along: Floats,
+    alpha: Floats,
+    omega: Floats,
+    dots: Floats,
+    square: Floats,
 ) -> None:
     """`X += alpha P + omega R`, `R -= omega T`, `dots = sum_i along_i R_i`, `square` of R."""
     dots[:] = 0.0

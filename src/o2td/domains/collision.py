@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2td.arguments import unit, whole
+from o2td.arrays import Seed
 from o2td.domains.common import fitting, generator
 from o2td.errors import InputError
 from o2td.problem import Problem
@@ -14,7 +13,7 @@ from o2td.problem import Problem
 STATES = 8
 
 
-def collision(seed: Any = 0, features: int = 6, ones: int = 3, discount: float = 0.9) -> Problem:
+def collision(seed: Seed = 0, features: int = 6, ones: int = 3, discount: float = 0.9) -> Problem:
     """Drive on or turn away, eight states: how near a collision is if the car drives on.
 
     Episodes start in one of states 0-3, evenly. Action 0 (forward) moves on and from state 7 gives

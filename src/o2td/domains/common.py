@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from o2td.arrays import Floats
+from o2td.arrays import Floats, Seed
 from o2td.errors import InputError
 
 MAX_NUMBERS = 1 << 31  # of one table: 16 GiB
 _DOMAIN = 0xD0  # keeps what a domain draws apart from what `sample` draws with the same seed
 
 
-def generator(seed: Any) -> np.random.Generator:
+def generator(seed: Seed) -> np.random.Generator:
     """The random numbers that a domain is made from; use only its `random()`.
 
     >>> generator(0).random() == generator(0).random()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from o2td.arguments import choice, unit, whole
-from o2td.arrays import Bools, Floats, Ints
+from o2td.arrays import Bools, Floats, Ints, Seed
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
@@ -134,7 +134,7 @@ class FourRoomsLanes:
 
 def four_rooms_lanes(
     n: int,
-    seed: Any = 0,
+    seed: Seed = 0,
     variance: str = "low",
     discount: float = 0.9,
     scheme: str = "sequential",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from o2td.arguments import switch, unit, whole
-from o2td.arrays import Floats, Ints
+from o2td.arrays import Floats, Ints, Seed
 from o2td.domains.common import fitting, generator, shares
 from o2td.errors import InputError
 from o2td.problem import Problem
@@ -21,7 +21,7 @@ def garnet(
     actions: int = 4,
     features: int = 8,
     branching: int = 3,
-    seed: Any = 0,
+    seed: Seed = 0,
     discount: float = 0.95,
     peak: int = 3,
     least: float = 0.02,

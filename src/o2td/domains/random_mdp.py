@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2td import chain
 from o2td.arguments import choice, unit, whole
-from o2td.arrays import Floats
+from o2td.arrays import Floats, Seed
 from o2td.domains.common import fitting, generator, shares
 from o2td.problem import Problem
 
@@ -20,7 +18,7 @@ def random_mdp(
     actions: int = 10,
     features: int = 201,
     discount: float = 0.95,
-    seed: Any = 0,
+    seed: Seed = 0,
     reward: str = "state_action",
 ) -> Problem:
     """Dense random MDP: `P(s'|s,a)`, both policies and the start proportional to `U[0,1] + 1e-5`.

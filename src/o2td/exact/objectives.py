@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td import chain
 from o2td.arguments import choice
@@ -30,7 +31,7 @@ _MOST_POWER = 1023  # of two, as a number
 __all__ = ["msbe", "mse", "mspbe", "rmsbe", "rmse", "rmspbe", "suboptimality"]
 
 
-def mse(problem: Problem, theta: Any) -> Any:
+def mse(problem: Problem, theta: npt.ArrayLike) -> Any:
     """`|Phi theta - V|^2_xi`. A `theta` of shape (d, k) gives k figures.
 
     >>> import numpy as np
@@ -45,7 +46,7 @@ def mse(problem: Problem, theta: Any) -> Any:
     return _square(_value_error(problem, theta), s.weight)
 
 
-def msbe(problem: Problem, theta: Any, form: str = "target") -> Any:
+def msbe(problem: Problem, theta: npt.ArrayLike, form: str = "target") -> Any:
     """`|R - L Phi theta|^2_xi`, the mean squared Bellman error.
 
     >>> import numpy as np
@@ -59,7 +60,7 @@ def msbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     return _square(_bellman_error(problem, theta, form), system(problem).weight)
 
 
-def mspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
+def mspbe(problem: Problem, theta: npt.ArrayLike, form: str = "target") -> Any:
     """`|Pi (R - L Phi theta)|^2_xi`, Pi the `xi`-weighted projection onto span Phi; at most MSBE.
 
     >>> import numpy as np
@@ -73,7 +74,7 @@ def mspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     return _square(*_projected_error(problem, theta, form))
 
 
-def rmse(problem: Problem, theta: Any) -> Any:
+def rmse(problem: Problem, theta: npt.ArrayLike) -> Any:
     """`sqrt(mse)`.
 
     >>> from o2td import domains, exact
@@ -84,7 +85,7 @@ def rmse(problem: Problem, theta: Any) -> Any:
     return _root(_value_error(problem, theta), system(problem).weight)
 
 
-def rmsbe(problem: Problem, theta: Any, form: str = "target") -> Any:
+def rmsbe(problem: Problem, theta: npt.ArrayLike, form: str = "target") -> Any:
     """`sqrt(msbe)`.
 
     >>> from o2td import domains, exact
@@ -95,7 +96,7 @@ def rmsbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     return _root(_bellman_error(problem, theta, form), system(problem).weight)
 
 
-def rmspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
+def rmspbe(problem: Problem, theta: npt.ArrayLike, form: str = "target") -> Any:
     """`sqrt(mspbe)`.
 
     >>> from o2td import domains, exact
@@ -106,7 +107,7 @@ def rmspbe(problem: Problem, theta: Any, form: str = "target") -> Any:
     return _root(*_projected_error(problem, theta, form))
 
 
-def suboptimality(problem: Problem, theta: Any) -> float:
+def suboptimality(problem: Problem, theta: npt.ArrayLike) -> float:
     """`RMSE(theta) / RMSE(theta*)`, at least 1.
 
     Where the features can express V the best error is 0: the ratio is then 1 for a `theta` that
@@ -178,7 +179,7 @@ def _scaled(rows: Any, weight: Floats) -> Any:
     return diags_array(weight) @ rows
 
 
-def _checked(problem: Problem, theta: Any) -> Floats:
+def _checked(problem: Problem, theta: npt.ArrayLike) -> Floats:
     checked = as_numbers("theta", theta)
     d = finite_problem(problem).d
     if checked.ndim not in (1, 2) or len(checked) != d:
@@ -188,20 +189,20 @@ def _checked(problem: Problem, theta: Any) -> Floats:
     return checked
 
 
-def _value_error(problem: Problem, theta: Any) -> Floats:
+def _value_error(problem: Problem, theta: npt.ArrayLike) -> Floats:
     """`Phi theta - V`, (S,) or (k, S)."""
     s = system(problem)
     return np.asarray((s.phi @ _checked(problem, theta)).T - s.value)
 
 
-def _bellman_error(problem: Problem, theta: Any, form: str) -> Floats:
+def _bellman_error(problem: Problem, theta: npt.ArrayLike, form: str) -> Floats:
     """`L Phi theta - R`, (S,) or (k, S)."""
     theta = _checked(problem, theta)
     rows, value = _bellman(problem, form)
     return np.asarray((rows @ theta).T - value)
 
 
-def _projected_error(problem: Problem, theta: Any, form: str) -> tuple[Floats, Floats]:
+def _projected_error(problem: Problem, theta: npt.ArrayLike, form: str) -> tuple[Floats, Floats]:
     """The projected Bellman error in coordinates whose squares, so weighted, add up to MSPBE."""
     s = system(problem)
     error = _bellman_error(problem, theta, form)

@@ -326,27 +326,15 @@ def _value(value: Any) -> Any:
     return PowerDecay(*value["power"]) if isinstance(value, dict) else value
 
 
+_COLUMNS = (
+    *("reward", "discount", "rho", "target_prob", "behavior_prob", "interest"),
+    *("discount_2", "rho_2"),
+)
+
+
 def _without_starts(batch: Transitions) -> Transitions:
     """The same rows as one unbroken trajectory, so that traces run on across them."""
-    common = {
-        name: getattr(batch, name)
-        for name in ("rho", "target_prob", "behavior_prob", "interest", "discount_2", "rho_2")
-    }
-    if batch.layout == "table":
-        return Transitions.from_table(
-            batch.table,
-            batch.state,
-            batch.reward,
-            batch.next_state,
-            batch.discount,
-            **common,
-            next_state_2=batch.next_state_2,
-        )
-    return Transitions(
-        batch.phi,
-        batch.reward,
-        batch.next_phi,
-        batch.discount,
-        **common,
-        next_phi_2=batch.next_phi_2,
-    )
+    own = ("table", "state", "next_state", "next_state_2")
+    names = own if batch.layout == "table" else ("phi", "next_phi", "next_phi_2")
+    columns = {name: getattr(batch, name) for name in (*names, *_COLUMNS)}
+    return Transitions.from_table(**columns) if names is own else Transitions(**columns)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arrays import Floats, Ints
 from o2td.compiled import njit
 
 # Taylor coefficients of sin(pi h) / h and cos(pi h) in h^2: for |h| <= 1/2 the first term left out
@@ -27,7 +28,9 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def scale(x: Any, low: Any, high: Any, width: Any, gain: Any, shift: Any, clip: bool) -> Any:
+def scale(
+    x: Any, low: Floats, high: Floats, width: Floats, gain: Floats, shift: Floats, clip: bool
+) -> Any:
     """Scale the rows of `x` in place; return the flat place of the first bad value, else -1."""
     n, k = x.shape
     for i in range(n):
@@ -81,7 +84,7 @@ def _cos_pi(h: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def cos_pi(phase: Any) -> None:
+def cos_pi(phase: Floats) -> None:
     """`cos(pi v)` in place, free of branches so that it runs in vector registers."""
     for i in range(phase.size):
         v = phase[i]
@@ -90,7 +93,7 @@ def cos_pi(phase: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def phases(u: Any, coefficients: Any, out: Any) -> None:
+def phases(u: Any, coefficients: Floats, out: Any) -> None:
     """`out = u @ coefficients`, for few variables."""
     n, k = u.shape
     d = out.shape[1]
@@ -106,7 +109,7 @@ def phases(u: Any, coefficients: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def phases_uncoupled(u: Any, frequency: Any, variable: Any, out: Any) -> None:
+def phases_uncoupled(u: Any, frequency: Floats, variable: Ints, out: Any) -> None:
     """`frequency[f] u_variable[f]` for each feature f."""
     for i in range(u.shape[0]):
         row, x = out[i], u[i]
@@ -115,7 +118,7 @@ def phases_uncoupled(u: Any, frequency: Any, variable: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _circle(u: Any, re: Any, im: Any) -> None:
+def _circle(u: Any, re: Floats, im: Floats) -> None:
     """`exp(i pi u)`."""
     for i in range(u.size):
         t = u[i] - 2.0 * np.floor(0.5 * u[i] + 0.5)
@@ -126,14 +129,16 @@ def _circle(u: Any, re: Any, im: Any) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath={"reassoc", "contract"})
-def _turn(from_re: Any, from_im: Any, x: float, y: float, re: Any, im: Any, size: int) -> None:
+def _turn(
+    from_re: Floats, from_im: Floats, x: float, y: float, re: Floats, im: Floats, size: int
+) -> None:
     for p in range(size):
         re[p] = from_re[p] * x - from_im[p] * y
         im[p] = from_re[p] * y + from_im[p] * x
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath={"reassoc", "contract"})
-def _real_turn(from_re: Any, from_im: Any, x: float, y: float, out: Any, size: int) -> None:
+def _real_turn(from_re: Floats, from_im: Floats, x: float, y: float, out: Any, size: int) -> None:
     for p in range(size):
         out[p] = from_re[p] * x - from_im[p] * y
 
@@ -173,7 +178,7 @@ def fourier_product(u: Any, order: int, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def cells(u: Any, bins: Any, strides: Any, out: Any) -> None:
+def cells(u: Any, bins: Ints, strides: Ints, out: Any) -> None:
     """Number of the grid cell that each row lies in; the top edge belongs to the last cell."""
     n, k = u.shape
     for i in range(n):
@@ -185,7 +190,7 @@ def cells(u: Any, bins: Any, strides: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _place(u: Any, bins: Any, tilings: Any, clip: bool) -> Any:
+def _place(u: Any, bins: Ints, tilings: Any, clip: bool) -> Any:
     """Tile and rest of the undisplaced tiling, in steps of 1/tilings of a tile."""
     q: Any = np.int64(np.floor(u * (bins * tilings)))
     if clip:
@@ -194,7 +199,7 @@ def _place(u: Any, bins: Any, tilings: Any, clip: bool) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def tiles(u: Any, bins: Any, shifts: Any, strides: Any, per_tiling: int, out: Any) -> None:
+def tiles(u: Any, bins: Ints, shifts: Any, strides: Ints, per_tiling: int, out: Any) -> None:
     """Column of the active tile of each tiling."""
     n, k = u.shape
     tilings = shifts.shape[0]
@@ -223,7 +228,7 @@ def _mix(x: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def hashed_tiles(
-    u: Any, bins: Any, shifts: Any, seed: Any, size: int, clip: bool, out: Any
+    u: Any, bins: Ints, shifts: Any, seed: Any, size: int, clip: bool, out: Any
 ) -> None:
     """Column of the active tile of each tiling, by its hash."""
     n, k = u.shape
@@ -244,7 +249,7 @@ def hashed_tiles(
 
 
 @njit(cache=True, nogil=True)
-def sum_duplicates(columns: Any, filled: int, data: Any, indices: Any, indptr: Any) -> int:
+def sum_duplicates(columns: Ints, filled: int, data: Floats, indices: Ints, indptr: Ints) -> int:
     """Append rows of ones at `columns` to CSR arrays, sorted, equal columns summed."""
     n, m = columns.shape
     row = np.empty(m, columns.dtype)
@@ -269,7 +274,7 @@ def sum_duplicates(columns: Any, filled: int, data: Any, indices: Any, indptr: A
 
 
 @njit(cache=True, nogil=True)
-def add_ones(columns: Any, out: Any) -> None:
+def add_ones(columns: Ints, out: Any) -> None:
     """Dense rows with ones added at `columns`."""
     n, m = columns.shape
     for i in range(n):
@@ -281,7 +286,7 @@ def add_ones(columns: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def radial_grid(u: Any, bins: Any, width: Any, normalize: bool, out: Any) -> None:
+def radial_grid(u: Any, bins: Ints, width: Floats, normalize: bool, out: Any) -> None:
     """Gaussians on a grid, which are products of one-dimensional ones, as are their sums."""
     n, k = u.shape
     bump = np.empty(bins.max())
@@ -309,7 +314,7 @@ def radial_grid(u: Any, bins: Any, width: Any, normalize: bool, out: Any) -> Non
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def radial(u: Any, centers: Any, width: Any, normalize: bool, out: Any) -> None:
+def radial(u: Any, centers: Floats, width: Floats, normalize: bool, out: Any) -> None:
     """Gaussians at any centres."""
     n, k = u.shape
     m = centers.shape[0]
@@ -333,7 +338,7 @@ def radial(u: Any, centers: Any, width: Any, normalize: bool, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def polynomial(u: Any, parent: Any, variable: Any, out: Any) -> None:
+def polynomial(u: Any, parent: Ints, variable: Ints, out: Any) -> None:
     """Each monomial is an earlier one times one variable."""
     for i in range(u.shape[0]):
         row = out[i]

@@ -6,8 +6,7 @@ share each loop. Rows of the successor with discount 0 are never read: they may 
 
 from __future__ import annotations
 
-from typing import Any
-
+from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
@@ -15,14 +14,14 @@ _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
 
 @njit(**_OPTIONS)
 def combine(
-    matrix: Any,
-    index: Any,
-    later: Any,
-    later_index: Any,
-    weight: Any,
-    own: Any,
-    step: Any,
-    out: Any,
+    matrix: Floats,
+    index: Ints,
+    later: Floats,
+    later_index: Ints,
+    weight: Floats,
+    own: Floats,
+    step: Floats,
+    out: Floats,
 ) -> None:
     """`out_t = weight_t (own_t phi_t - step_t phi'_t)` into the first d columns."""
     d = matrix.shape[1]
@@ -43,14 +42,14 @@ def combine(
 
 @njit(**_OPTIONS)
 def aggregate(
-    matrix: Any,
-    index: Any,
-    later: Any,
-    later_index: Any,
-    where: Any,
-    weight: Any,
-    step: Any,
-    out: Any,
+    matrix: Floats,
+    index: Ints,
+    later: Floats,
+    later_index: Ints,
+    where: Ints,
+    weight: Floats,
+    step: Floats,
+    out: Floats,
 ) -> None:
     """`out[where_t] += weight_t (phi_t - step_t phi'_t)`."""
     d = matrix.shape[1]
@@ -69,19 +68,19 @@ def aggregate(
 
 @njit(**_OPTIONS)
 def traces(
-    matrix: Any,
-    index: Any,
-    rho: Any,
-    discount: Any,
-    start: Any,
-    interest: Any,
+    matrix: Floats,
+    index: Ints,
+    rho: Floats,
+    discount: Floats,
+    start: Bools,
+    interest: Floats,
     trace: float,
     decay: float,
     emphatic: bool,
-    carry: Any,
-    slope: Any,
-    scalars: Any,
-    out: Any,
+    carry: Floats,
+    slope: Floats,
+    scalars: Floats,
+    out: Floats,
 ) -> None:
     """Rows `z_t`, `dz_t/dc` (scalar) and, if emphatic, `dz_t/df` of the traces, side by side.
 
@@ -128,17 +127,17 @@ def traces(
 
 @njit(**_OPTIONS)
 def directions(
-    matrix: Any,
-    index: Any,
-    rho: Any,
-    discount: Any,
-    start: Any,
+    matrix: Floats,
+    index: Ints,
+    rho: Floats,
+    discount: Floats,
+    start: Bools,
     trace: float,
     clip: float,
-    carry: Any,
-    through: Any,
-    out: Any,
-    noise: Any,
+    carry: Floats,
+    through: Floats,
+    out: Floats,
+    noise: Floats,
 ) -> None:
     """`rho_t e_t` and `(rho_t - 1) e_t`, each followed by its slope in what came in.
 
@@ -175,7 +174,13 @@ def directions(
 
 @njit(**_OPTIONS)
 def scatter_groups(
-    rows: Any, reward: Any, discount: Any, index: Any, later_index: Any, system: Any, rewards: Any
+    rows: Floats,
+    reward: Floats,
+    discount: Floats,
+    index: Ints,
+    later_index: Ints,
+    system: Floats,
+    rewards: Floats,
 ) -> None:
     """What `scatter` does, by group, round and round; and `rewards_group += r_t z_t`."""
     groups, p, group = system.shape[0], rows.shape[1], 0
@@ -193,7 +198,7 @@ def scatter_groups(
 
 
 @njit(**_OPTIONS)
-def scatter_noise(rows: Any, index: Any, out: Any) -> None:
+def scatter_noise(rows: Floats, index: Ints, out: Floats) -> None:
     """`out[group, s_t] += rows_t`, round and round."""
     groups, p, group = out.shape[0], rows.shape[1], 0
     for t in range(len(index)):
@@ -204,7 +209,7 @@ def scatter_noise(rows: Any, index: Any, out: Any) -> None:
 
 
 @njit(**_OPTIONS)
-def scatter(rows: Any, index: Any, later_index: Any, discount: Any, out: Any) -> None:
+def scatter(rows: Floats, index: Ints, later_index: Ints, discount: Floats, out: Floats) -> None:
     """`out[s_t] += z_t` and `out[s'_t] -= gamma_t z_t`: then `Z^T (Phi - gamma Phi') = out^T table`."""
     p = rows.shape[1]
     for t in range(len(index)):
@@ -219,7 +224,14 @@ def scatter(rows: Any, index: Any, later_index: Any, discount: Any, out: Any) ->
 
 @njit(**_OPTIONS)
 def returns(
-    reward: Any, discount: Any, rho: Any, start: Any, whole: bool, y: Any, w: Any, kind: Any
+    reward: Floats,
+    discount: Floats,
+    rho: Floats,
+    start: Bools,
+    whole: bool,
+    y: Floats,
+    w: Floats,
+    kind: Ints,
 ) -> None:
     """Importance-weighted returns backwards: `y[t] = (1, Y, W)` coefficients, and so `w[t]`.
 
@@ -249,7 +261,7 @@ def returns(
 
 
 @njit(**_OPTIONS)
-def gather_csr(data: Any, indices: Any, indptr: Any, index: Any, out: Any) -> None:
+def gather_csr(data: Floats, indices: Ints, indptr: Ints, index: Ints, out: Floats) -> None:
     """Rows `index` of a CSR triple into a dense block."""
     out[:] = 0.0
     for t in range(len(index)):

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td.arguments import choice, whole
 from o2td.arrays import (
@@ -44,6 +45,8 @@ _VECTORS = (
     *("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2"),
 )
 _ROWS = ("phi", "next_phi", "next_phi_2")
+
+Given = npt.ArrayLike | None  # a column that may be left out
 
 
 class Transitions:
@@ -110,19 +113,19 @@ class Transitions:
     def __init__(
         self,
         phi: Any,
-        reward: Any,
+        reward: npt.ArrayLike,
         next_phi: Any,
-        discount: Any,
-        rho: Any = None,
-        start: Any = None,
-        state: Any = None,
-        next_state: Any = None,
-        target_prob: Any = None,
-        behavior_prob: Any = None,
-        interest: Any = None,
+        discount: npt.ArrayLike,
+        rho: Given = None,
+        start: Given = None,
+        state: Given = None,
+        next_state: Given = None,
+        target_prob: Given = None,
+        behavior_prob: Given = None,
+        interest: Given = None,
         next_phi_2: Any = None,
-        discount_2: Any = None,
-        rho_2: Any = None,
+        discount_2: Given = None,
+        rho_2: Given = None,
     ) -> None:
         rows = as_rows("phi", phi)
         n, self.d = rows.shape
@@ -147,18 +150,18 @@ class Transitions:
     def from_table(
         cls,
         table: Any,
-        state: Any,
-        reward: Any,
-        next_state: Any,
-        discount: Any,
-        rho: Any = None,
-        start: Any = None,
-        target_prob: Any = None,
-        behavior_prob: Any = None,
-        interest: Any = None,
-        next_state_2: Any = None,
-        discount_2: Any = None,
-        rho_2: Any = None,
+        state: npt.ArrayLike,
+        reward: npt.ArrayLike,
+        next_state: npt.ArrayLike,
+        discount: npt.ArrayLike,
+        rho: Given = None,
+        start: Given = None,
+        target_prob: Given = None,
+        behavior_prob: Given = None,
+        interest: Given = None,
+        next_state_2: Given = None,
+        discount_2: Given = None,
+        rho_2: Given = None,
     ) -> Transitions:
         """Transitions whose features are rows of `table`: `phi_t = table[state_t]`.
 
@@ -261,7 +264,12 @@ class Transitions:
         other.n = len(other.reward)
         return other
 
-    def retargeted(self, rho: Any = None, reward: Any = None, discount: Any = None) -> Transitions:
+    def retargeted(
+        self,
+        rho: Given = None,
+        reward: Given = None,
+        discount: Given = None,
+    ) -> Transitions:
         """The same stream under another target: its own ratios, rewards or discounts.
 
         With `rho` the target's probabilities become `rho behavior_prob`, and are left out where that is
@@ -339,13 +347,13 @@ class Transitions:
     def _set_vectors(
         self,
         n: int,
-        reward: Any,
-        discount: Any,
-        rho: Any,
-        start: Any,
-        target_prob: Any,
-        behavior_prob: Any,
-        interest: Any,
+        reward: npt.ArrayLike,
+        discount: npt.ArrayLike,
+        rho: Given,
+        start: Given,
+        target_prob: Given,
+        behavior_prob: Given,
+        interest: Given,
     ) -> None:
         self.n = n
         self.reward = vector("reward", reward, n)
@@ -376,7 +384,7 @@ class Transitions:
         self.largest = max(self.largest, check_finite(name, rows, discount != 0.0))
         return rows
 
-    def _set_second(self, given: bool, discount_2: Any, rho_2: Any) -> None:
+    def _set_second(self, given: bool, discount_2: Given, rho_2: Given) -> None:
         self.discount_2 = self.rho_2 = None
         if given:
             second = self.discount if discount_2 is None else discount_2
