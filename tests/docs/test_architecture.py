@@ -1,4 +1,4 @@
-"""The page on architecture: its picture and its three paths of the data are those of the source."""
+"""The page on architecture: its picture and its paths of the data are those of the source."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_picture_is_that_of_the_source() -> None:
 
 
 def test_every_room_of_the_table_exists() -> None:
-    text = PAGE.read_text(encoding="utf-8").partition("## Three paths")[0]
+    text = PAGE.read_text(encoding="utf-8").partition("## Four paths")[0]
     named = {
         n for row in re.findall(r"^\| (`.*?) \|", text, re.M) for n in re.findall(r"`(\w+)`", row)
     }
@@ -96,13 +96,11 @@ def batch(_: Path) -> None:
     o2td.TD(step_size=0.01).partial_fit(rows)
 
 
-def log(_: Path) -> None:
+def logged() -> Any:
     import polars as pl
 
-    from o2td.evaluation import evaluate
-
     rng = np.random.default_rng(0)
-    frame = pl.DataFrame(
+    return pl.DataFrame(
         {
             "episode": np.repeat(np.arange(60), 4),
             "step": np.tile(np.arange(4), 60),
@@ -114,7 +112,20 @@ def log(_: Path) -> None:
             "rho": rng.choice([0.5, 1.5], 240),
         }
     )
-    evaluate(frame, discount=0.9)
+
+
+def log(_: Path) -> None:
+    from o2td.evaluation import evaluate
+
+    evaluate(logged(), discount=0.9)
+
+
+def policies(_: Path) -> None:
+    from o2td.evaluation import compare
+
+    even, other = np.full((3, 2), 0.5), np.tile([0.4, 0.6], (3, 1))
+    frame = logged().drop("rho").with_columns(behavior_prob=0.5)
+    compare(frame, discount=0.9, policies={"even": even, "other": other})
 
 
 def spec(folder: Path) -> None:
@@ -126,7 +137,12 @@ def spec(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("heading", "way"),
-    [("A batch through a learner", batch), ("A log to a verdict", log), ("A spec to a page", spec)],
+    [
+        ("A batch through a learner", batch),
+        ("A log to a verdict", log),
+        ("Several policies to a comparison", policies),
+        ("A spec to a page", spec),
+    ],
 )
 def test_the_data_goes_the_way_of_the_map(
     heading: str, way: Callable[[Path], None], tmp_path: Path
