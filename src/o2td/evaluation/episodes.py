@@ -18,7 +18,7 @@ import numpy.typing as npt
 from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import InputError
 from o2td.sources import LogRows, Source, open_logs
-from o2td.sources.rows import ARRAYS, LoneStarts
+from o2td.sources.rows import LoneStarts
 
 Keys = npt.NDArray[np.uint64]
 
@@ -61,11 +61,7 @@ class Episodes:
     @cached_property
     def elsewhere(self) -> Ints:
         """Rows that go on where the next row is not."""
-        rows = self.rows
-        equal = rows.next_input[:-1] == rows.input[1:]
-        same = np.zeros(len(rows), dtype=np.bool_)
-        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
-        return np.flatnonzero(~same & ~rows.terminated)
+        return self.rows.elsewhere()
 
     @property
     def begin(self) -> Bools:
@@ -152,7 +148,7 @@ class Log:
         for block in whole_episodes(self.source.chunks(), alone=alone):
             if kept is not None:
                 kept.append(block)
-                size += nbytes(block.rows)
+                size += block.rows.nbytes
                 kept = kept if size <= self._budget else None
             yield block
         self._held = kept
@@ -209,7 +205,7 @@ def whole_episodes(
         if not len(chunk):
             continue
         lone = LoneStarts.joined([lone, chunk.lone])
-        rows = chunk if rest is None else join(rest, chunk)
+        rows = chunk if rest is None else LogRows.joined([rest, chunk])
         starts = np.flatnonzero(rows.start)
         stop = int(starts[-1]) if len(starts) else 0
         if len(rows) - stop >= longest and stop == 0:
@@ -237,29 +233,11 @@ def _block(rows: LogRows, opens: bool, piece: int, lone: LoneStarts | None) -> E
     return Episodes(rows, first, seen, key, lone=lone)
 
 
-def join(one: LogRows, two: LogRows) -> LogRows:
-    """Two chunks as one."""
-    arrays: dict[str, Any] = {}
-    for name in ARRAYS:
-        a, b = getattr(one, name), getattr(two, name)
-        arrays[name] = None if a is None or b is None else np.concatenate([a, b])
-    return LogRows(**arrays)
-
-
-def nbytes(rows: LogRows) -> int:
-    """Bytes of all arrays."""
-    return sum(a.nbytes for name in ARRAYS if (a := getattr(rows, name)) is not None)
-
-
 def joined(blocks: list[Episodes]) -> Episodes:
     """Several blocks as one."""
-    arrays: dict[str, Any] = {}
-    for name in ARRAYS:
-        parts = [getattr(block.rows, name) for block in blocks]
-        arrays[name] = None if any(p is None for p in parts) else np.concatenate(parts)
     lengths = np.concatenate([np.diff(block.first) for block in blocks])
     return Episodes(
-        LogRows(**arrays),
+        LogRows.joined([block.rows for block in blocks]),
         np.concatenate([[0], np.cumsum(lengths)]),
         np.concatenate([block.opens for block in blocks]),
         np.concatenate([block.key for block in blocks]),

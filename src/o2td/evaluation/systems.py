@@ -65,32 +65,6 @@ def _traces(
         held[j] = trace * discount[-1] * out[-1, j]
 
 
-@njit(cache=True, nogil=True)
-def _scalar_traces(
-    here: Any,
-    rho: Any,
-    discount: Any,
-    first: Any,
-    trace: float,
-    emphatic: bool,
-    held: Any,
-    out: Any,
-) -> None:
-    """The same recursion for one number a row."""
-    for e in range(len(first) - 1):
-        before, follow = (held[0], held[1]) if e == 0 else (0.0, 0.0)
-        for t in range(first[e], first[e + 1]):
-            emphasis = 1.0
-            if emphatic:
-                follow += 1.0
-                emphasis = trace + (1.0 - trace) * follow
-            out[t] = rho[t] * (before + emphasis * here[t])
-            before = trace * discount[t] * out[t]
-            follow *= rho[t] * discount[t]
-        if e == len(first) - 2:
-            held[0], held[1] = before, follow
-
-
 class System:
     """Sums of `[A, b]` and of start features by fold, and by lane where they fit in memory."""
 
@@ -152,18 +126,18 @@ class System:
         """The rows `z_t`."""
         if not self.uses_ratios:
             return rows.here if rows.keep is None else rows.here * rows.keep[:, None]
+        return self._traced(block, rows.here)
+
+    def _traced(self, block: Episodes, here: Floats) -> Floats:
+        """`z_t` of any numbers a row in place of features."""
         rho, discount = block.rows.rho, block.rows.discount
         if self.trace == 0.0 and not self.emphatic:
-            return np.asarray(rows.here * rho[:, None])
-        out = np.empty_like(rows.here)
-        held = self._behind(block, out.shape[1] + 1)
-        _traces(rows.here, rho, discount, block.first, self.trace, self.emphatic, held, out)
-        return out
-
-    def _behind(self, block: Episodes, size: int) -> Floats:
+            return here * rho[:, None]
+        out = np.empty_like(here)
         if not block.within:
-            self._held = np.zeros(size)
-        return self._held
+            self._held = np.zeros(here.shape[1] + 1)
+        _traces(here, rho, discount, block.first, self.trace, self.emphatic, self._held, out)
+        return out
 
     def add(self, block: Episodes, rows: FeatureRows, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` and `counts` belong to its episodes."""
@@ -301,11 +275,7 @@ class System:
     def moved(self, block: Episodes, along: Floats, delta: Floats) -> Floats:
         """`u·sum_t z_t delta_t` of each episode, from `along = here @ u` and `delta` of each row."""
         if self.uses_ratios:
-            out = np.empty(len(along))
-            rho, discount = block.rows.rho, block.rows.discount
-            held = self._behind(block, 2)
-            _scalar_traces(along, rho, discount, block.first, self.trace, self.emphatic, held, out)
-            along = out
+            along = self._traced(block, along[:, None])[:, 0]
         return block.sums(along * delta)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Bools, Floats, Ints
-from o2td.errors import import_extra
+from o2td.sources.arrow import pa, pc
 from o2td.sources.places import Where
 
 LARGEST = 1e75  # of numbers: the square of a product of two of them is still a number
@@ -21,20 +21,17 @@ MISSING = "fill it in, or leave the episode out"
 
 def nulls(column: Any) -> Bools:
     """Missing cells: null, or NaN among numbers."""
-    pc = import_extra("pyarrow.compute", "logs")
     missing: Bools = pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
     return missing
 
 
 def pa_bool(column: Any) -> bool:
     """Whether an Arrow column holds booleans and nothing is missing."""
-    pa = import_extra("pyarrow", "logs")
     return bool(pa.types.is_boolean(column.type)) and not column.null_count
 
 
 def as_floats(column: Any) -> Floats:
     """An Arrow column of numbers or booleans as float64, null as NaN; not copied if it can be."""
-    pa = import_extra("pyarrow", "logs")
     if column.type != pa.float64():
         column = column.cast(pa.float64(), safe=False)  # beyond 2**53 the caller refuses
     values: Floats = column.to_numpy(zero_copy_only=False)
@@ -66,11 +63,10 @@ def check_finite(
 
 def whole_numbers(column: Any, name: str, where: Where) -> Ints:
     """A column of whole numbers (as integers, or as floats without a fraction) as int64."""
-    if not isinstance(column, np.ndarray) and not column.null_count:
-        pa = import_extra("pyarrow", "logs")
-        if pa.types.is_integer(column.type):
-            return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
-    values = column if isinstance(column, np.ndarray) else as_floats(column)
+    made = isinstance(column, np.ndarray)
+    if not made and not column.null_count and pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+    values = column if made else as_floats(column)
     bad = np.isfinite(values) & (np.abs(values) > 2.0**53)
     if bad.any():
         row = int(np.argmax(bad))

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
+from o2td.sources.arrow import pa, pc
 from o2td.sources.places import ROWS, named
 
 _LEVELS = 50  # different texts of an observation at most
@@ -46,7 +47,6 @@ class Coding:
 
     def arrays(self, column: Any, label: str, first: int) -> list[Any]:
         """The numbers of a column of a batch; a value that is not known is refused."""
-        pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
         if self.kind == "seconds":
             return [_seconds(column)]
         column = plain(column)
@@ -71,7 +71,6 @@ Codings = Mapping[str, Coding]
 
 def coded_schema(schema: Any, codings: Codings) -> Any:
     """The types of the columns once they are coded."""
-    pa = import_extra("pyarrow", "logs")
     fields = []
     for field in schema:
         coding = codings.get(field.name)
@@ -82,7 +81,6 @@ def coded_schema(schema: Any, codings: Codings) -> Any:
 
 def coded(batch: Any, names: Sequence[str], codings: Codings, label: str, first: int) -> Any:
     """A batch with these columns, coded."""
-    pa = import_extra("pyarrow", "logs")
     found: dict[str, Any] = {}
     for name in batch.schema.names:
         coding, column = codings.get(name), batch.column(name)
@@ -95,7 +93,6 @@ def coded(batch: Any, names: Sequence[str], codings: Codings, label: str, first:
 
 def plain(column: Any) -> Any:
     """A column with categories replaced by what they stand for."""
-    pa = import_extra("pyarrow", "logs")
     if pa.types.is_dictionary(column.type):
         return column.dictionary_decode()
     return column
@@ -103,7 +100,7 @@ def plain(column: Any) -> Any:
 
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type is text, or categories of text."""
-    types = import_extra("pyarrow", "logs").types
+    types = pa.types
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
@@ -111,7 +108,7 @@ def is_text(kind: Any) -> bool:
 
 def is_time(kind: Any) -> bool:
     """Whether an Arrow type is a time, a date or a duration."""
-    return bool(import_extra("pyarrow", "logs").types.is_temporal(kind))
+    return bool(pa.types.is_temporal(kind))
 
 
 def levels_of(parts: Iterable[Any], column: str, others: Sequence[str]) -> tuple[Any, ...]:
@@ -145,7 +142,6 @@ def mostly_numbers(part: Any, column: str) -> bool:
 
 def large_ids(part: Any, column: str) -> bool:
     """Whether the first rows hold whole numbers that are too large to count from 0 to them."""
-    pc = import_extra("pyarrow.compute", "logs")
     batch = next(iter(part.batches({column: "any"}, 65_536)), None)
     most = None if batch is None else pc.max(batch.column(column)).as_py()
     return most is not None and most >= _IDS
@@ -172,7 +168,6 @@ def _is_number(text: str) -> bool:
 
 
 def _seconds(column: Any) -> Any:
-    pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
     kind = column.type
     if pa.types.is_time(kind) or pa.types.is_duration(kind):
         column = column.cast(pa.duration("us") if pa.types.is_duration(kind) else pa.time64("us"))

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Bools, Floats, Ints
-from o2td.errors import import_extra, option
+from o2td.errors import option
+from o2td.sources.arrow import pa, pc
 from o2td.sources.cells import (
     LARGEST,
     MISSING,
@@ -173,7 +174,6 @@ class Decoder:
         return new, key
 
     def _named_episodes(self, column: Any, name: str, where: Where) -> tuple[Bools, Keys]:
-        pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count:
@@ -329,7 +329,6 @@ class Decoder:
         names = self.mapped.many("action")
         if not names:
             return None
-        pa = import_extra("pyarrow", "logs")
         real = pa.types.is_floating(batch.column(names[0]).type) and not self.discrete
         if len(names) > 1 or (real and isinstance(self.mapped.roles["action"], tuple)):
             rows = self._matrix(batch, names, where, bare)
@@ -373,7 +372,7 @@ class Decoder:
 
 def _hashes(column: Any) -> Keys:
     """The names of rows as hashes, those of whole numbers as episodes have them."""
-    if import_extra("pyarrow", "logs").types.is_integer(column.type):
+    if pa.types.is_integer(column.type):
         return mix(column.to_numpy(zero_copy_only=False))
     coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
     known = np.array([_hash(one) for one in coded.dictionary.to_pylist()], dtype=np.uint64)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from o2td.arrays import Ints
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
+from o2td.sources.arrow import pa, pc
 from o2td.sources.columns import Columns
 from o2td.sources.mapping import called
 from o2td.sources.places import ROWS
@@ -27,7 +28,7 @@ START = "start"
 
 def is_list(kind: Any) -> bool:
     """Whether an Arrow type is a list of any sort."""
-    types = import_extra("pyarrow", "logs").types
+    types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
@@ -39,7 +40,6 @@ class Nested:
     """
 
     def __init__(self, schema: Any, first: Any, given: Columns, label: str) -> None:
-        pa = import_extra("pyarrow", "logs")
         self.label = label
         self.groups: dict[str, tuple[str, ...]] = {}
         self._widths: dict[str, int] = {}
@@ -81,7 +81,6 @@ class Nested:
 
     def flat(self, batch: Any, names: list[str], first: int, rows: int) -> Iterator[Any]:
         """Flat batches of these columns with at most `rows` rows where an episode has no more."""
-        pa = import_extra("pyarrow", "logs")
         for piece in self._pieces(batch, rows):
             columns = self._unzipped(piece)
             if self.episodes:
@@ -109,7 +108,7 @@ class Nested:
     @staticmethod
     def _unzipped_names(batch: Any, name: str) -> list[str]:
         kind = batch.schema.field(name).type
-        types = import_extra("pyarrow", "logs").types
+        types = pa.types
         if not (is_list(kind) and types.is_struct(kind.value_type)):
             return [name]
         taken = batch.schema.names
@@ -117,8 +116,6 @@ class Nested:
 
     def _unzipped(self, batch: Any) -> dict[str, Any]:
         """All columns, a list of structs as one list for each field."""
-        pa = import_extra("pyarrow", "logs")
-        pc = import_extra("pyarrow.compute", "logs")
         found: dict[str, Any] = {}
         for name in batch.schema.names:
             column, names = batch.column(name), self._unzipped_names(batch, name)
@@ -135,7 +132,6 @@ class Nested:
 
     def _lengths(self, column: Any, first: int) -> Ints:
         """Entries of each list; -1 where there is none, which the rewards must not lack."""
-        pc = import_extra("pyarrow.compute", "logs")
         lengths: Ints = np.asarray(pc.fill_null(pc.list_value_length(column), -1)).astype(np.int64)
         return lengths
 
@@ -153,7 +149,6 @@ class Nested:
 
     def _exploded(self, columns: dict[str, Any], first: int) -> dict[str, Any]:
         """One row for each step, and one more where a list has a final entry."""
-        pa = import_extra("pyarrow", "logs")
         lengths = {
             name: self._lengths(columns[name], first) for name in self._steps if name in columns
         }
@@ -180,7 +175,6 @@ class Nested:
 
     def _repeated(self, name: str, column: Any, parent: Ints, last: Any) -> Any:
         """A value of the whole row at each step; of a flag, at the last step alone."""
-        pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
         everywhere = column.take(pa.array(parent))
         flags = ("terminated", "truncated", "done")
         if not any(called(name, role, self._given) for role in flags):
@@ -191,7 +185,6 @@ class Nested:
 
     def _spread(self, name: str, column: Any, first: int) -> Iterator[tuple[str, Any]]:
         """The flat columns of one column."""
-        pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
         kind = column.type
         if pa.types.is_struct(kind):
             for field, values in zip(kind, column.flatten(), strict=True):
@@ -218,7 +211,6 @@ class Nested:
 
 def _at(column: Any, lengths: Ints, parent: Ints, position: Ints) -> Any:
     """Each step's entry of a column of lists, null after the last one."""
-    pa, pc = import_extra("pyarrow", "logs"), import_extra("pyarrow.compute", "logs")
     held = np.maximum(lengths, 0)
     values = pc.list_flatten(column)
     if len(values) == len(parent):

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from o2td.errors import FormatError, InputError, import_extra
+from o2td.errors import FormatError, InputError
 from o2td.registry import FORMATS
+from o2td.sources.arrow import pa
 from o2td.sources.coding import Codings, coded, coded_schema
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
@@ -50,7 +51,6 @@ class Part:
         return coded_schema(schema, self.codings) if self.codings else schema
 
     def _flat_schema(self) -> Any:
-        pa = import_extra("pyarrow", "logs")
         if self._nested is not None:
             return self._nested.schema
         self._peeked = True
@@ -110,7 +110,6 @@ class Part:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        pa = import_extra("pyarrow", "logs")
         try:
             yield
         except (

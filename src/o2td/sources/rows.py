@@ -133,6 +133,27 @@ class LogRows:
             ) from None
         return LogRows(**picked)
 
+    @staticmethod
+    def joined(parts: Sequence[LogRows]) -> LogRows:
+        """Several as one; an array that one of them lacks is left out."""
+        arrays: dict[str, Any] = {}
+        for name in ARRAYS:
+            found = [getattr(part, name) for part in parts]
+            arrays[name] = None if any(one is None for one in found) else np.concatenate(found)
+        return LogRows(**arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(a.nbytes for name in ARRAYS if (a := getattr(self, name)) is not None)
+
+    def elsewhere(self) -> Ints:
+        """Rows that go on where the next row is not."""
+        equal = self.next_input[:-1] == self.input[1:]
+        same = np.zeros(len(self), dtype=np.bool_)
+        same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
+        return np.flatnonzero(~same & ~self.terminated)
+
     @property
     def input(self) -> npt.NDArray[Any]:
         """What policies and feature maps see: observations, or states where there are none."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
+from o2td.sources.arrow import pa
 from o2td.sources.coding import (
     Coding,
     is_text,
@@ -38,7 +39,6 @@ def kinds_of(mapped: Mapped) -> dict[str, str]:
 
 def drop_unreadable(mapped: Mapped, schema: Any, given: Columns) -> Mapped:
     """Settle what only types can: a real-valued `obs` is an observation, a text no time."""
-    pa = import_extra("pyarrow", "logs")
     roles = dict(mapped.roles)
     for role, other in (("state", "observation"), ("next_state", "next_observation")):
         name = mapped.one(role)
@@ -100,13 +100,12 @@ def _is_name(part: Part, column: str) -> bool:
 
 
 def _is_id(part: Part, column: str) -> bool:
-    types = import_extra("pyarrow", "logs").types
+    types = pa.types
     return types.is_integer(part.schema().field(column).type) and large_ids(part, column)
 
 
 def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, str]) -> None:
     """Refuse a file that lacks a column or has it in a type that its role cannot use."""
-    pa = import_extra("pyarrow", "logs")
     schema, name = part.schema(), part.label
     first = schema if part is first_part else first_part.schema()
     for column, kind in kinds.items():
@@ -140,18 +139,17 @@ def _check_names(column: str, found: Any, first: Any, name: str, first_name: str
 
 
 def _sort(kind: Any) -> str:
-    pa = import_extra("pyarrow", "logs")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return "number" if _numeric(kind) else "text" if "string" in str(kind) else str(kind)
 
 
 def _numeric(kind: Any) -> bool:
-    types = import_extra("pyarrow", "logs").types
+    types = pa.types
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
 def _ordered(kind: Any) -> bool:
-    types = import_extra("pyarrow", "logs").types
+    types = pa.types
     return _numeric(kind) or bool(types.is_temporal(kind))

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
+from o2td.sources.arrow import pa, pq
 from o2td.sources.parts import Part
 
 PART, ROW = "__o2td_part", "__o2td_row"
@@ -26,7 +27,6 @@ def sorted_file(
     parts: Sequence[Part], kinds: Mapping[str, str], episode: str, order: str | None, folder: Path
 ) -> Path:
     """Write all rows of the parts, sorted by episode, then `order`, then as they were."""
-    pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
     schema = _common_schema(parts[0], kinds)
     bounds = _bounds(parts, episode, kinds[episode], _RANGE_BYTES // (8 * len(schema)))
     target = folder / "sorted.parquet"
@@ -48,7 +48,6 @@ def sorted_file(
 
 def _common_schema(part: Part, kinds: Mapping[str, str]) -> Any:
     """One schema for all parts: numbers widen to float64, names keep the first part's type."""
-    pa = import_extra("pyarrow", "logs")
     first = part.schema()
     fields = []
     for name, kind in kinds.items():
@@ -62,7 +61,6 @@ def _common_schema(part: Part, kinds: Mapping[str, str]) -> Any:
 
 def _placed(parts: Sequence[Part], kinds: Mapping[str, str], schema: Any) -> Iterator[Any]:
     """All batches in the common schema, with the place of each row."""
-    pa = import_extra("pyarrow", "logs")
     for number, part in enumerate(parts):
         first = 0
         for batch in part.batches(kinds, 1 << 16):
@@ -102,7 +100,6 @@ def _bounds(parts: Sequence[Part], episode: str, kind: str, size: int) -> Any:
 
 
 def _names(column: Any) -> Any:
-    pa = import_extra("pyarrow", "logs")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     values = column.to_numpy(zero_copy_only=False)
@@ -122,7 +119,6 @@ def _scatter(
     folder: Path,
 ) -> list[Path]:
     """One file for each range of episodes, rows in the order in which they came."""
-    pa = import_extra("pyarrow", "logs")
     files = [folder / f"range-{k}.arrows" for k in range(len(bounds) + 1)]
     sinks = [pa.OSFile(str(file), "wb") for file in files]
     writers = [pa.ipc.new_stream(sink, schema) for sink in sinks]

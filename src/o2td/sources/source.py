@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from o2td.arguments import function, instance, shown, whole
 from o2td.errors import InputError, option
@@ -256,9 +255,7 @@ def _both(transform: Any, chunk: LogRows) -> tuple[Any, Any]:
     """Features and next features; a successor that is the chunk's next row is not computed again."""
     here, after = chunk.input, chunk.next_input
     n = len(here)
-    same = np.zeros(n, dtype=np.bool_)
-    same[:-1] = _equal_rows(after[:-1], here[1:])
-    other = np.flatnonzero(~same & ~chunk.terminated)
+    other = chunk.elsewhere()
     if here.ndim == 2 and n and not (other < n - 1).any():
         # Every successor but the last one's is the row below: both are views of one matrix.
         rows = transform(np.concatenate([here, after[-1:]]))
@@ -281,8 +278,3 @@ def _both(transform: Any, chunk: LogRows) -> tuple[Any, Any]:
         return phi, phi[index]
     index[other] = n + np.arange(len(other))
     return phi, vstack([phi, transform(after[other])], format="csr")[index]
-
-
-def _equal_rows(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> Any:
-    equal = one == two
-    return equal if equal.ndim == 1 else equal.all(axis=1)

@@ -11,7 +11,8 @@ import numpy as np
 
 from o2td.arguments import file_path, instance, shown
 from o2td.atomic import replacing
-from o2td.errors import InputError, O2TDError, import_extra
+from o2td.errors import InputError, O2TDError
+from o2td.sources.arrow import pa, pq
 from o2td.sources.rows import LogRows
 from o2td.sources.source import Source
 
@@ -33,7 +34,6 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
     >>> again.episodes, again.verified
     (2, True)
     """
-    pq = import_extra("pyarrow.parquet", "logs")
     target = file_path("path", path)
     if target.suffix.lower() not in (".parquet", ".pq"):
         raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
@@ -68,7 +68,6 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
 
 def _table(chunk: LogRows) -> Any:
     instance("chunks", chunk, LogRows, "chunks of a source")
-    pa = import_extra("pyarrow", "logs")
     columns: dict[str, Any] = {"episode": chunk.episode, "step": chunk.step}
     ends = chunk.terminated
     if chunk.observation is not None:
@@ -100,5 +99,4 @@ def _table(chunk: LogRows) -> Any:
 
 def _numbered(name: str, matrix: Any, mask: Any = None) -> dict[str, Any]:
     """One column for each column of the matrix; empty where the mask is set."""
-    pa = import_extra("pyarrow", "logs")
     return {f"{name}_{j}": pa.array(matrix[:, j], mask=mask) for j in range(matrix.shape[1])}

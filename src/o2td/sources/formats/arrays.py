@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import FormatError, InputError, O2TDError, import_extra
+from o2td.sources.arrow import pa
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
 from o2td.sources.mapping import called
@@ -36,14 +37,12 @@ class Arrays(Format):
 
     def schema(self) -> Any:
         """The arrays that are as long as the rewards; others are no columns."""
-        pa = import_extra("pyarrow", "logs")
         with self.opened() as arrays:
             fields = [(name, _arrow(arrays[name][:0]).type) for name in self._columns(arrays)]
         return pa.schema(fields)
 
     def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
         """The same rows of each array."""
-        pa = import_extra("pyarrow", "logs")
         with self.opened() as arrays:
             count = len(arrays[self._columns(arrays)[0]])
             for low in range(0, count, rows):
@@ -209,7 +208,6 @@ def _named(arrays: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
 
 def _arrow(rows: npt.NDArray[Any]) -> Any:
     """Rows as an Arrow column: numbers, or of a matrix vectors."""
-    pa = import_extra("pyarrow", "logs")
     rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
     if rows.dtype.kind in "US":
         rows = rows.astype(np.str_)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from o2td.errors import import_extra
+from o2td.sources.arrow import pa
 from o2td.sources.format import Format
 
 
@@ -31,7 +31,6 @@ class Arrow(Format):
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Any, Iterator[Any]]]:
-        pa = import_extra("pyarrow", "logs")
         with Path(self.place).open("rb") as raw:
             stream = raw.read(6) != b"ARROW1"
         with pa.OSFile(str(self.place)) as source:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
+from o2td.sources.arrow import pa
 from o2td.sources.format import Format
 
 Episode = dict[str, npt.NDArray[Any]]  # the columns of its rows; matrices for obs and action
@@ -34,7 +35,6 @@ class Episodes(Format):
 
     def schema(self) -> Any:
         """The default names of the columns."""
-        pa = import_extra("pyarrow", "logs")
         fields = {"episode": pa.int64(), "step": pa.int64()}
         if self.encode.discrete:
             fields |= {"state": pa.int64(), "next_state": pa.int64()}
@@ -69,7 +69,6 @@ class Episodes(Format):
             yield self._batch(waiting, columns)
 
     def _batch(self, episodes: list[Episode], columns: Mapping[str, str]) -> Any:
-        pa = import_extra("pyarrow", "logs")
         flat: Episode = {}
         for name in episodes[0]:
             values = np.concatenate([episode[name] for episode in episodes])

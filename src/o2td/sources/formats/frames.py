@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from numbers import Number
 from typing import Any, ClassVar
 
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError
+from o2td.sources.arrow import pa
 from o2td.sources.format import Format
 
 
@@ -89,7 +90,6 @@ class PandasFrame(_Frame):
 
     def schema(self) -> Any:
         """Types of the first rows; null of what cannot be read, which matters only if it is used."""
-        pa = import_extra("pyarrow", "logs")
         fields = []
         head = self.place.iloc[:1000]
         for name in head.columns:
@@ -109,7 +109,6 @@ class PandasFrame(_Frame):
 
 def _batch(frame: Any, low: int, first: Any) -> Any:
     """Rows of a pandas frame from row `low`; text that comes late is refused."""
-    pa = import_extra("pyarrow", "logs")
     try:
         batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -9,6 +9,7 @@ from typing import IO, Any
 import msgspec
 
 from o2td.errors import import_extra
+from o2td.sources.arrow import pa
 from o2td.sources.formats.text import LARGE, POINT, Text, sentence
 from o2td.sources.places import ROWS
 
@@ -22,7 +23,7 @@ class NdJson(Text):
     @contextmanager
     def opened(self, types: dict[str, Any] | None, block: int) -> Iterator[Any]:
         """Arrow's reader of JSON."""
-        pa, json = import_extra("pyarrow", "logs"), import_extra("pyarrow.json", "logs")
+        json = import_extra("pyarrow.json", "logs")
         parse = None
         if types is not None:
             parse = json.ParseOptions(

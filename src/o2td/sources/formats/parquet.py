@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from o2td.errors import import_extra
+from o2td.sources.arrow import pq
 from o2td.sources.checksums import has_checksums
 from o2td.sources.format import Format
 
@@ -38,7 +38,6 @@ class Parquet(Format):
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        pq = import_extra("pyarrow.parquet", "logs")
         metadata = pq.read_metadata(self.place)
         sizes = [metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)]
         # Large row groups are read page by page through a buffer: one may exceed the memory.

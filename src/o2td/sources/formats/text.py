@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from o2td.errors import FormatError, InputError, import_extra
+from o2td.errors import FormatError, InputError
+from o2td.sources.arrow import pa
 from o2td.sources.format import Format
 from o2td.sources.nested import is_list
 from o2td.sources.places import ROWS, brief
@@ -55,7 +56,7 @@ class Text(Format):
         cells = {
             name: digits.get(kind, kind) if str(types[name]) == "int64" else kind
             for name, kind in columns.items()
-            if not import_extra("pyarrow", "logs").types.is_nested(types[name])
+            if not pa.types.is_nested(types[name])
         }
         cells |= {name: "flag" for name, kind in types.items() if str(kind) == "bool"}
         with self._refusing(cells), self.opened(types, TEXT_BLOCK) as reader:
@@ -67,7 +68,7 @@ class Text(Format):
 
     def _types(self, columns: Mapping[str, str]) -> dict[str, Any]:
         """The Arrow type that each column is parsed to."""
-        pa, sniffed = import_extra("pyarrow", "logs"), self.schema()
+        sniffed = self.schema()
         types: dict[str, Any] = {}
         for name, kind in columns.items():
             seen = sniffed.field(name).type
@@ -85,7 +86,6 @@ class Text(Format):
     @contextmanager
     def _refusing(self, kinds: Mapping[str, str]) -> Iterator[None]:
         """Put the first bad cell in place of what Arrow says."""
-        pa = import_extra("pyarrow", "logs")
         try:
             yield
         except (pa.ArrowException, *_REFUSED) as error:
@@ -110,7 +110,6 @@ class Text(Format):
 
 def _widened(kind: Any) -> Any:
     """The same nested type with numbers as float64: later rows may have a fraction."""
-    pa = import_extra("pyarrow", "logs")
     if is_list(kind):
         return pa.list_(_widened(kind.value_type))
     if pa.types.is_struct(kind):
@@ -123,7 +122,7 @@ def _lines(file: Path) -> IO[str]:
     if ending == ".gz":
         return gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="")
     if ending == ".zst":
-        stream = import_extra("pyarrow", "logs").input_stream(str(file), compression="zstd")
+        stream = pa.input_stream(str(file), compression="zstd")
         raw = io.BufferedReader(stream)
         return io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
     if ending == ".bz2":
