@@ -3,7 +3,7 @@
     python -m benchmarks.coverage_words --sets 100
 
 Of all intervals called "trust" at least 90 % should hold the truth. Kinds, in turn: random tables
-with one weight a state, and with two states a weight; the same tables seen through observations; a
+with one weight per state, and with two states a weight; the same tables seen through observations; a
 linear system with logistic policies, its behaviour logged or estimated; one-step episodes; a target
 that takes an action which was never logged. Policies from even to peaked, discounts, numbers of
 episodes, rare rewards, noise and endings are drawn for each. Then logs that cannot answer: a

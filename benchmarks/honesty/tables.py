@@ -54,7 +54,7 @@ class Table:
         return float(self.start @ ahead)
 
     def sample(self, episodes: int, rng: np.random.Generator, longest: int = 5000) -> pd.DataFrame:
-        """A log of the behaviour: one row a step, with both policies' probabilities of all actions.
+        """A log of the behaviour: one row per step, with both policies' probabilities of all actions.
 
         The last row of an episode that the clock ended is marked `clock`, nothing else about it.
         """

@@ -92,7 +92,7 @@ def lanes(size: Size, native: Native | None, count: int = 64, d: int = 201) -> I
 
 
 def learn_one(size: Size) -> Iterator[Row]:
-    """One call a row, as a system that learns online makes it, against the NumPy loop."""
+    """One call per row, as a system that learns online makes it, against the NumPy loop."""
     batch = data.dense(max(200, int(size.share * 500)), 8)
     phi, next_phi = (list(rows.copy()) for rows in (batch.phi, batch.next_phi))
     numbers = (batch.reward, batch.discount, batch.rho, batch.start)

@@ -1,4 +1,4 @@
-"""Pages that are made from the code: one a method, the reference, the commands, the domains.
+"""Pages that are made from the code: one per method, the reference, the commands, the domains.
 
 A new algorithm, domain or public name gets its place without an edit here.
 """
@@ -185,7 +185,7 @@ def _prose(factory: Any) -> str:
 
 
 def _landing(name: str, data: dict[str, Any]) -> str:
-    """Three tables, a row a setting and a column a problem; why where there is no answer."""
+    """Three tables, a row per setting and a column a problem; why where there is no answer."""
     found = {p: entry["methods"] for p, entry in data["landings"].items()}
     labels = [label for label in next(iter(found.values())) if family(label) == name]
     without: dict[tuple[str, str], list[str]] = {}

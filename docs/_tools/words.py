@@ -12,19 +12,19 @@ SHARED = {
     "emphasis": "The weight of a row; uniform if left out.",
     "ridge": "Added to the diagonal of the equations.",
     "problem": "A finite problem.",
-    "theta": "Weights, one a feature.",
+    "theta": "Weights, one per feature.",
     "trace": "lambda, from 0 to 1.",
     "transitions": "Rows in the order in which they happened.",
     "batch": "Rows in the order in which they happened.",
-    "policy": "Probabilities of the actions, one row a state.",
+    "policy": "Probabilities of the actions, one row per state.",
     "path": "The file, or the folder, by its name.",
     "seed": "Of the random numbers: the same seed gives the same result.",
     "workers": "Processes; all cores by default. The results do not depend on it.",
     "dask": "Address of a Dask scheduler to compute on instead.",
     "progress": "Show a progress bar on stderr; by default only on a terminal.",
     "deep": "Has no effect; scikit-learn passes it.",
-    "phi": "Features of the state, or of one state a row.",
-    "next_phi": "Features of the next state, or of one a row.",
+    "phi": "Features of the state, or of one state per row.",
+    "next_phi": "Features of the next state, or of one per row.",
     "reward": "What followed the action.",
     "discount": "gamma, from 0 to 1; 0 where the episode ends.",
     "rho": "Probability of the action under the target over that under the behaviour.",
@@ -35,10 +35,10 @@ SHARED = {
     "state": "The state of each row, counted from 0.",
     "next_state": "The state after each row; -1 where the discount is 0.",
     "interest": "How much each row matters; 1 if left out.",
-    "table": "Features of all states, one row a state.",
+    "table": "Features of all states, one row per state.",
     "checks:subject": "An instance, a class, a function or a registered name.",
     "exact:form": '"target", or "dann": as the code of Dann et al. (2014) computes it.',
-    "exact:X": "The direction, one column a feature; (S, d).",
+    "exact:X": "The direction, one column per feature; (S, d).",
     "exact:Phi": "Features, (S, d).",
     "exact:learner": "A learner with its parameters; what it has learned does not matter.",
     "metrics:R": "Upper triangular, (d, d).",
@@ -94,7 +94,7 @@ SHARED = {
     "evaluation:key": "A hash of each episode's name.",
     "evaluation:order": "Numbers of episodes.",
     "evaluation:lone": "Starts of which nothing else is known.",
-    "evaluation:values": "One number a row.",
+    "evaluation:values": "One number per row.",
     "evaluation:value": "An estimate.",
     "evaluation:system": "The equations, filled.",
     "evaluation:weights": "Fitted without each fold, (d, folds).",
@@ -140,7 +140,7 @@ SHARED = {
     "features:input_features": "Names of the observations' columns.",
     "features:state": "What `state_dict` returned.",
     "report:blocks": "Texts, tables and figures.",
-    "sklearn:X": "Features, one row a state.",
+    "sklearn:X": "Features, one row per state.",
     "sources:key": "Hash of each row's episode.",
     "sources:inputs": "Rows of observations, or numbers of states.",
     "sources:value": "What says which column is which.",
@@ -159,7 +159,7 @@ def words(part: str, name: str) -> str:
     """What is said about a parameter of a part of o2td; nothing where it has no shared meaning.
 
     >>> words("exact", "X")
-    'The direction, one column a feature; (S, d).'
+    'The direction, one column per feature; (S, d).'
     >>> words("exact", "problem"), words("exact", "nonsense")
     ('A finite problem.', '')
     """

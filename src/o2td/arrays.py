@@ -166,7 +166,7 @@ def _check_width(name: str, rows: Any) -> Any:
 def vector(
     name: str, value: Any, n: int, low: float = -_FINITE, high: float = np.inf
 ) -> npt.NDArray[Any]:
-    """One number a row, from a scalar or (n,): finite and in [low, high]."""
+    """One number per row, from a scalar or (n,): finite and in [low, high]."""
     array = as_array(name, value)
     _check_dtype(name, array.dtype)
     if array.ndim == 0:

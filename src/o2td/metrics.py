@@ -161,5 +161,5 @@ def _named(name: str, parts: Compressed) -> Quadratic:
 def _numbers(name: str, value: Any, n: int) -> Floats:
     array = as_numbers(name, value)
     if array.shape != (n,) or not np.isfinite(array).all():
-        raise InputError(f"{name} must be {n} finite numbers, one a row; got shape {array.shape}")
+        raise InputError(f"{name} must be {n} finite numbers, one per row; got shape {array.shape}")
     return array

@@ -22,7 +22,7 @@ from o2td.arrays import Floats, Ints
 class Model:
     """Every transition of the behaviour with its long-run probability.
 
-    `phi` (S, d), `visits` (S,) is xi, `interest` (S,); the others have one entry a transition:
+    `phi` (S, d), `visits` (S,) is xi, `interest` (S,); the others have one entry per transition:
     `probability` is xi(s) b(a|s) P(s'|s, a), and sums to one.
     """
 

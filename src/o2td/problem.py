@@ -63,7 +63,7 @@ class Problem:
         ratio is 0, rewards of such rows are not used, and metrics leave the state out (`active`). A
         second vector w, and theta by it, may still move in such rows.
     features : (S, d) array or CSR array
-        `phi(s)`, one row a state.
+        `phi(s)`, one row per state.
     start : (S,) array, optional
         Where trajectories (re)start; uniform over the non-terminal states if None.
     terminal : (S,) array of bool, or state indices, optional
@@ -119,7 +119,7 @@ class Problem:
         if self.features.shape[0] != self.n_states:
             raise InputError(
                 f"features has {self.features.shape[0]} rows for {self.n_states} states;"
-                " give one row a state (terminal ones included)"
+                " give one row per state (terminal ones included)"
             )
         self.start = start_shares(start, self.terminal)
         self.interest = (

@@ -46,7 +46,7 @@ class ValueEstimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """Steps of the behaviour in order, one entry a step: what a log of them would hold."""
+    """Steps of the behaviour in order, one entry per step: what a log of them would hold."""
 
     observation: Floats
     action: Ints
@@ -206,7 +206,7 @@ def _floats(value: Any) -> Floats:
 def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
     p = _floats(value)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
-        raise InputError(f"{name} returned shape {p.shape}; give one probability an action")
+        raise InputError(f"{name} returned shape {p.shape}; give one probability per action")
     if not (p >= 0.0).all() or abs(p.sum() - 1.0) > rounding(value):
         raise InputError(f"{name} returned {value}; probabilities are not negative and sum to 1")
     return p if rounding(value) == ROUNDING else np.asarray(p / p.sum())

@@ -104,12 +104,12 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         behavior_prob: Any = None,
         interest: Any = None,
     ) -> Self:
-        """Learn from rows (X, y, next_X); all else has an entry a row, or is a number for all.
+        """Learn from rows (X, y, next_X); all else has an entry per row, or is a number for all.
 
         Parameters
         ----------
         X : (n, d) array or CSR
-            Features, one row a state.
+            Features, one row per state.
         y : (n,) array
             Rewards.
         next_X : (n, d) array or CSR, optional

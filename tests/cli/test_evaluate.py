@@ -266,7 +266,7 @@ def test_logs_without_overlap_cannot_answer_and_a_script_can_notice(
     arguments = ["evaluate", str(tmp_path / "never.parquet"), *QUICK]
     assert main([*arguments, "--check"]) == 1
     shown = capsys.readouterr().out
-    assert "These logs do not tell" in shown
+    assert "These logs cannot tell" in shown
     assert "nan" not in shown.lower()
 
 
@@ -320,7 +320,7 @@ def test_what_no_row_leaves_is_told_where_there_is_some(
     shown = capsys.readouterr().out
     assert ("visits that nothing tells about" in shown) is not ends
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "no usable row leaves, about which nothing is known" in " ".join(page.split())
+    assert "no usable row starts, about which nothing is known" in " ".join(page.split())
 
 
 def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ def test_inputs_called_like_predictions_keep_their_name(
 BAD = {
     "text": (pl.Series(["a", "b"]), "holds large_string instead of"),
     "date": (pl.Series([1, 2]).cast(pl.Date), "holds date32"),
-    "list": (pl.Series([[1.0], [2.0]]), "not one value a row"),
+    "list": (pl.Series([[1.0], [2.0]]), "not one value per row"),
     "category": (pl.Series(["a", "b"]).cast(pl.Categorical), "holds dictionary"),
     "large": (pl.Series([0.5, 1e300]), "row 2"),
 }

@@ -270,8 +270,8 @@ def test_a_gymnasium_box_gives_the_bounds():
         (Scaling(), "knows no bounds; call fit with rows, or pass bounds="),
         (Tabular(), "not fitted; call fit first"),
         (Tabular(0), "n_states must be a whole number from 1 .* got 0"),
-        (Aggregation([]), "one group a state"),
-        (Aggregation([0, -2]), "one group a state"),
+        (Aggregation([]), "one group per state"),
+        (Aggregation([0, -2]), "one group per state"),
         (Aggregation([0.5]), "array of integers"),
     ],
 )
@@ -286,12 +286,12 @@ def test_states_that_are_none_are_refused_by_row():
         ([0, -1], "row 1 is -1, out of range"),
         ([0.0, 1.5], "row 1 is 1.5, not an integer"),
         ([0.0, np.nan], "row 1 is nan, not an integer"),
-        ([[0, 1]], "one integer a row"),
-        (["a"], "one integer a row"),
+        ([[0, 1]], "one integer per row"),
+        (["a"], "one integer per row"),
     ]:
         with pytest.raises(InputError, match=message):
             Tabular(3).transform(X)
-    with pytest.raises(InputError, match="too large for one feature a state"):
+    with pytest.raises(InputError, match="too large for one feature per state"):
         Tabular().fit([2**40])
 
 

@@ -32,7 +32,7 @@ class OutsideTrueOnlineTD(StepLearner):
 
 @njit
 def tidbd(row, p, s, theta, beta, h, z):
-    """TIDBD (Kearney et al. 2018), semi-gradient: a step size a feature, adapted online."""
+    """TIDBD (Kearney et al. 2018), semi-gradient: a step size per feature, adapted online."""
     delta = row.rho * td_error(row, theta)
     follow(z, row.decay, 1.0, row.phi)
     for k in range(count(row.phi)):

@@ -169,7 +169,7 @@ def test_empty_rows_and_columns_are_left_out(make: Any) -> None:
 
 
 def test_states_never_visited_leave_the_answer_to_the_others() -> None:
-    """One weight a state, every second state unvisited: LU alone, of the visited half."""
+    """One weight per state, every second state unvisited: LU alone, of the visited half."""
     rng = np.random.default_rng(8)
     d, n = 400, 4000
     state, later = 2 * rng.integers(d // 2, size=n), 2 * rng.integers(d // 2, size=n)

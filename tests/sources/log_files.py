@@ -57,7 +57,7 @@ def _steps():
 
 
 def _flat():
-    """The log as it always could be read: one number a column."""
+    """The log as it always could be read: one number per column."""
     log = pd.DataFrame(list(_steps()))
     for name in ("obs", "next_obs", "target_probs"):
         values = np.array(log.pop(name).to_list())

@@ -111,7 +111,7 @@ def test_vectors_of_different_length(tmp_path):
 def test_lists_of_steps_of_different_length(tmp_path):
     rows = [_whole(one) for one in _episodes()]
     rows[4]["action"] = rows[4]["action"][:-1]
-    said = r"column action, row 5 \(.*\) has \d entries and reward has \d; write one entry a step"
+    said = r"column action, row 5 \(.*\) has \d entries and reward has \d; write one entry per step"
     with pytest.raises(InputError, match=said):
         sources.open_logs(_ndjson(tmp_path / "log.ndjson", rows), discount=0.9).scan()
 

@@ -124,7 +124,7 @@ def command(
 ) -> None:
     """Estimate from logs of one policy what another policy would be worth.
 
-    A log has a row a step: episode, step, obs_0 … (or state), action, reward, terminated, truncated,
+    A log has a row per step: episode, step, obs_0 … (or state), action, reward, terminated, truncated,
     and rho, or behavior_prob and target_prob (or log-probabilities, or target_prob_0 … for all
     actions). Usual other names are found; the mapping found is printed.
 

@@ -72,9 +72,7 @@ def _missing(part: Part, name: str, who: str) -> str:
     """What is wrong with a column that is not there, or is there as a list or a struct."""
     schema = part.format.schema()
     if name in schema.names:
-        return (
-            f"{name} holds {schema.field(name).type}, not one value a row; write one number a row"
-        )
+        return f"{name} holds {schema.field(name).type}, not one value per row; write one number per row"
     return f"{name} is missing, which {who} reads; add it, or rename the column that holds it"
 
 

@@ -37,7 +37,7 @@ def command(
 
     The rows need the columns that the model reads, named as in the log that it was fitted on. A
     model of action values (lstdq) also needs the policy's probabilities, target_prob_0 …, or gives
-    one column an action without them. Exit code 0: done; 2: the model or a file cannot be used.
+    one column per action without them. Exit code 0: done; 2: the model or a file cannot be used.
 
     Predictions are in a column value (and value_0 … of actions); where the model reads columns of
     such names, in predicted_value.
@@ -81,7 +81,7 @@ def _check_out(out: Path, read: list[str], force: bool) -> None:
 
 
 def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
-    """A polars frame: the model's inputs and `value` (or one value an action), in order."""
+    """A polars frame: the model's inputs and `value` (or one value per action), in order."""
     import polars as pl
 
     from o2td.cli.logs_rows import chances_of, check_states, rows_of

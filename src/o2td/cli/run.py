@@ -168,7 +168,7 @@ def _grouped(rows: list[dict[str, Any]], *names: str) -> list[tuple[str, list[di
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> Any:
-    """A line an algorithm and setting, a column a metric."""
+    """A line per algorithm and setting, a column per metric."""
     from rich.table import Table
 
     metrics = list(dict.fromkeys(row["metric"] for row in rows))

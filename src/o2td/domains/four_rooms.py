@@ -46,7 +46,7 @@ def four_rooms(
     Elsewhere the target is not followed: the ratio is 0 and `problem.active` is False. All eight
     share behaviour, features and, with the same seed, the sampled states.
 
-    The features are tilings, 3 ones a state: of 4 x 4 cells, displaced against each other (33 of them),
+    The features are tilings, three ones per state: 33 of 4 x 4 cells, displaced from each other,
     or those of the published experiments, three tilings of 2 x 2 cut at 10, 7 and 4 in both coordinates
     (12, of rank 10), so that curves can be compared.
 

@@ -19,7 +19,7 @@ from o2td.mdp import numbers
 from o2td.problem import Problem
 from o2td.simulated import SimulatedProblem
 
-_DENSE_TABLE = 2000  # states up to which one feature a state is a dense matrix
+_DENSE_TABLE = 2000  # states up to which one feature per state is a dense matrix
 
 
 def from_gymnasium(
@@ -45,7 +45,7 @@ def from_gymnasium(
     discount : float
         gamma of every step that does not end an episode.
     features : array, transformer or callable, optional
-        One row a state for a table, one feature a state that can occur if None. For roll-outs
+        One row per state for a table, one feature per state that can occur if None. For roll-outs
         anything that `SimulatedProblem` takes; Fourier features of order 3 if None, where the
         observation space is bounded.
     horizon : int, optional
@@ -114,7 +114,7 @@ def _finite(env: Any, behavior: Any, target: Any, discount: float, features: Any
 
 
 def _table(P: Any, n: int, m: int, start: Bools) -> tuple[list[Any], list[Any], Bools]:
-    """Transitions and rewards as one sparse matrix an action, and the terminal states.
+    """Transitions and rewards as one sparse matrix per action, and the terminal states.
 
     A state that is only ever entered by ending the episode is terminal itself. Where a state is
     entered both ways (or is a start), endings lead to one extra state after the last instead. Where

@@ -23,7 +23,7 @@ def random_walk(form: str = "tabular", discount: float = 1.0) -> Problem:
     Parameters
     ----------
     form : "tabular", "inverted" or "dependent"
-        One feature a state; all features but the state's own, at 1/2; or three features,
+        One feature per state; all features but the state's own, at 1/2; or three features,
         normalised, that cannot tell all values.
     discount : float
         gamma of every step that does not end an episode.

@@ -181,7 +181,7 @@ def _weighted(chance: Floats, phi: Floats) -> Floats:
 
 
 class Cells:
-    """One weight a state: features that name the active one by `state_of`, or states themselves."""
+    """One weight per state: features that name the active one by `state_of`, or states themselves."""
 
     uses_ratios = True
 

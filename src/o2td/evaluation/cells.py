@@ -1,7 +1,7 @@
 """The plug-in model of a log whose states recur, by folds and bootstrap lanes.
 
-With one weight a state, LSTD(0) is the plug-in optimum normalised by ratios:
-`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. All that is kept is a number a state and
+With one weight per state, LSTD(0) is the plug-in optimum normalised by ratios:
+`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. All that is kept is a number per state and
 a number a pair of states in each fold and lane, so the lanes are sparse systems.
 """
 
@@ -225,7 +225,7 @@ class CellSystem:
         return values
 
     def table(self, theta: Floats, size: int) -> Floats:
-        """`theta` as one weight a state, 0 for those that never occurred."""
+        """`theta` as one weight per state, 0 for those that never occurred."""
         whole = np.zeros(size)
         whole[self.cell] = theta
         return whole

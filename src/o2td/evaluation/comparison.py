@@ -240,7 +240,7 @@ class Comparison:
         return notebook_comparison(self.as_dict())
 
     def frame(self) -> pl.DataFrame:
-        """The policies as a polars frame, one row a policy, with the difference to the baseline."""
+        """The policies as a polars frame, one row per policy, with the difference to the baseline."""
         polars = import_extra("polars", "logs")
         rows = []
         for one in self.policies:

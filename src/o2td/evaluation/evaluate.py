@@ -57,7 +57,7 @@ def evaluate(
     discount
         Gamma; may be left out where the source or a column has it.
     features
-        "auto" (chosen on held-out episodes; one weight a state where the log has states), a text such
+        "auto" (chosen on held-out episodes; one weight per state where the log has states), a text such
         as "fourier:3", a transformer, or an (S, d) table.
     methods
         Some of lstd, plugin, lstdq, tstep, stacked, magic, lsetd, sotd, o2td, etd, tdrc, is, wis,
@@ -186,7 +186,7 @@ def logged_value(case: Case) -> dict[str, Any]:
 
 
 def _influence(study: Study, cases: list[Case]) -> dict[str, Any]:
-    """Episodes' numbers and what each moves each estimate by, a column a method."""
+    """Episodes' numbers and what each moves each estimate by, a column per method."""
     kept = study.influences.kept
     found = {"episode": np.concatenate([number for number, _, _ in kept])}
     for case in cases:
@@ -228,7 +228,7 @@ def _model(study: Study, best: Case, cases: list[Case]) -> ValueModel | None:
 
 def _estimate(case: Case) -> Estimate:
     number = finite
-    reason = "; ".join(case.reasons) or "no doubt that the thresholds know"
+    reason = "; ".join(case.reasons) or "passes every threshold"
     return Estimate(
         case.method,
         number(float(case.value)),

@@ -92,7 +92,7 @@ class HistoryEstimator(Estimator):
 
     @abstractmethod
     def make_column(self, study: Study) -> Column:
-        """One number an episode: its influence."""
+        """One number per episode: its influence."""
 
     @abstractmethod
     def value(self, study: Study) -> float:
@@ -165,12 +165,12 @@ class HybridEstimator(HistoryEstimator):
             return
         yield from fit_doubts(case, study)
         much = cut > bounds.approximation_none
-        said = f"where episodes were cut, {cut:.0%} of the discount, this goes on with"
+        said = f"where episodes were cut off ({cut:.0%} of the discount), this continues with"
         said += f" {base.method}'s values"
         if base.verdict == CANNOT:
-            yield CANNOT if much else CAUTION, f"{said}, which cannot be told"
+            yield CANNOT if much else CAUTION, f"{said}, which are unknown"
         elif base.verdict == CAUTION and much:
-            yield CAUTION, f"{said}, which are in doubt"
+            yield CAUTION, f"{said}, which are doubtful"
 
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
         """The same; the fit's values at lone starts stay uncorrected."""
@@ -182,18 +182,18 @@ class HybridEstimator(HistoryEstimator):
 
 
 def hastened(share: float) -> tuple[float, str]:
-    """Where rows that go on were dropped."""
+    """Where non-terminal last rows were dropped."""
     return share, (
-        f"last rows that go on were left out and those that end were kept: values may be"
-        f" {share:.1%} too small; log what follows the last step"
+        f"the last rows of truncated episodes were dropped, those of terminated ones kept: values may"
+        f" be {share:.1%} too small; log the observation after the last step"
     )
 
 
 def lost(share: float, missing: str) -> tuple[float, str]:
     """Where an episode's only row was dropped."""
     return share, (
-        f"{share:.1%} of the episodes had only a row that was left out, and {missing}; log what"
-        " follows the last step"
+        f"{share:.1%} of the episodes lost their only row, and {missing}; log the observation after"
+        " the last step"
     )
 
 
@@ -206,11 +206,14 @@ def weight_doubts(grounds: Grounds) -> Iterator[Doubt]:
         yield CAUTION, f"weights leave {grounds.effective:.0f} effective episodes"
     shape = grounds.pareto
     if shape is not None and shape > bounds.pareto_none:
-        yield CANNOT, f"the weights' tail is too heavy for any mean (Pareto shape {shape:.2f})"
+        yield (
+            CANNOT,
+            f"the weights' tail is too heavy for a mean to converge (Pareto shape {shape:.2f})",
+        )
     elif shape is not None and shape > bounds.pareto_caution:
-        yield CAUTION, f"the weights' variance may not exist (Pareto shape {shape:.2f})"
+        yield CAUTION, f"the weights' variance may be infinite (Pareto shape {shape:.2f})"
     if grounds.share is not None and grounds.share > bounds.share_caution:
-        yield CAUTION, f"one episode holds {grounds.share:.0%} of all weight"
+        yield CAUTION, f"one episode carries {grounds.share:.0%} of the total weight"
 
 
 def fit_doubts(case: Case, study: Study) -> Iterator[Doubt]:
@@ -226,12 +229,14 @@ def fit_doubts(case: Case, study: Study) -> Iterator[Doubt]:
     if approximation > bounds.approximation_none * scale > 0.0:
         yield (
             CANNOT,
-            f"other features give answers {approximation:.3g} away: these do not carry the values",
+            f"other features change the answer by {approximation:.3g}: these cannot express the values",
         )
     elif approximation > bounds.approximation_caution * min(case.half_width, outcome.narrow):
+        weight = "exceeds" if approximation > case.half_width else "is not negligible next to"
         yield (
             CAUTION,
-            f"the approximation error, about {approximation:.2g}, is beside an interval of"
-            f" ±{case.half_width:.2g}",
+            f"the approximation error (about {approximation:.2g}) {weight} the interval's half-width"
+            f" ({case.half_width:.2g}): compare finer features, or judge the difference to the"
+            " logged policy",
             WIDTH,
         )

@@ -1,4 +1,4 @@
-"""From `features=` to systems of equations: given by the user, one a state, or chosen from data."""
+"""From `features=` to systems of equations: given by the user, one per state, or chosen from data."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Chosen:
 
     @cached_property
     def finer(self) -> CellSystem | None:
-        """One weight a state, where the log has states and the lead is coarser than that."""
+        """One weight per state, where the log has states and the lead is coarser than that."""
         plain = self.exact and isinstance(self.lead, CellSystem)
         return None if plain or self.tabular is None else CellSystem(Cells(self.tabular))
 

@@ -37,7 +37,7 @@ class Fit:
         return float(self.solution.condition)
 
     def model(self) -> tuple[Floats, Any]:
-        """The weights as one a feature (of action values: a row an action), and the feature map."""
+        """The weights as one per feature (of action values: a row per action), and the feature map."""
         theta, basis = self.solution.theta, self.system.basis
         if isinstance(basis, Actions):
             return theta.reshape(basis.n_actions, -1), basis.states.features

@@ -262,7 +262,7 @@ class ModelSystem(CellSystem):
         return unlogged(visits, policy.any(axis=1), far)
 
     def _visits(self, chain: Floats) -> Floats:
-        """The target's discounted visits, of all steps together or a row a step."""
+        """The target's discounted visits, of all steps together or a row per step."""
         if self.steps is None:
             found = np.linalg.solve(np.eye(self.d) - _NEARLY * chain.T, self.start())[None]
             return np.asarray(found)

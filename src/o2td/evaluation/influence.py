@@ -72,7 +72,7 @@ class Histories:
 
 
 class Column(ABC):
-    """One number an episode: what it moves an estimate by, such that their mean is 0.
+    """One number per episode: what it moves an estimate by, such that their mean is 0.
 
     Or such that their mean is how far the estimate is from another one, which is then added to it.
     A column must be one that can be pickled.
@@ -132,7 +132,7 @@ class Sharing:
 
 @dataclass(eq=False)
 class Influences:
-    """Columns of numbers, one an episode: of blends of fits, and of histories."""
+    """Columns of numbers, one per episode: of blends of fits, and of histories."""
 
     units: int  # episodes, those included of which only the start is known
     opened: float  # starts

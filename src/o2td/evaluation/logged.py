@@ -65,7 +65,7 @@ class Part(Column):
         self.baseline, self.base, self.start, self.each = baseline, base, start, each
 
     def of(self, histories: Histories) -> Floats:
-        """One number an episode."""
+        """One number per episode."""
         h, block = histories, histories.episodes
         if self.baseline < 0:
             return self.each * block.sums(h.gone * block.rows.reward)

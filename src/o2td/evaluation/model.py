@@ -44,7 +44,7 @@ class ValueModel:
     inputs
         The log's columns that the features read, in order.
     states
-        Whether the features read one whole number a row, and not observations.
+        Whether the features read one whole number per row, and not observations.
     method
         How the weights were estimated.
     discount

@@ -21,7 +21,7 @@ _COUNTS = 1 << 20  # counts of the bootstrap held at a time
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """What intervals and verdicts need of one number an episode.
+    """What intervals and verdicts need of one number per episode.
 
     `error` is the standard error of its mean (of an influence value: the clustered sandwich), `skew`
     is `sum I^3 / (sum I^2)^(3/2)`, `carrying` the number of episodes `(sum I^2)^2 / sum I^4` that the

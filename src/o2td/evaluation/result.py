@@ -177,7 +177,7 @@ class Evaluation:
         return notebook_html(self.as_dict())
 
     def frame(self) -> pl.DataFrame:
-        """The estimates as a polars frame, one row a method; `.to_pandas()` makes another one."""
+        """The estimates as a polars frame, one row per method; `.to_pandas()` makes another one."""
         polars = import_extra("polars", "logs")
         rows = [estimate.as_dict() for estimate in self.estimates]
         made: pl.DataFrame = polars.DataFrame(rows, infer_schema_length=None)
@@ -185,7 +185,7 @@ class Evaluation:
 
     @property
     def influence(self) -> pl.DataFrame:
-        """What each episode moves each estimate by: a row an episode, a column a method.
+        """What each episode moves each estimate by: a row per episode, a column per method.
 
         An estimate's standard error is its column's deviation over the root of their number, the
         difference of two columns is the influence on a difference. Episodes count from 0 in the order

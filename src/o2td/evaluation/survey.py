@@ -218,7 +218,7 @@ class Survey:
         return self.smallest_discount >= 1.0 and not self.weighed.totals.ended
 
     def hastened(self, dropped: int, unknown: int = 0) -> float:
-        """By which share values are too small where rows that go on are left out.
+        """Relative bias from dropping non-terminal last rows.
 
         Of rows that were the last ones known, those that terminate stay, so that of the rows used
         `p = T / n` seem to terminate and not `T / (n + dropped)`; a value is in proportion to the

@@ -42,7 +42,7 @@ _DIGEST = 16  # of its digits
 
 
 def show_log(lines: Iterable[str]) -> None:
-    """The mapping found and what was read, a role a line."""
+    """The mapping found and what was read, a role per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -83,7 +83,7 @@ def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> No
 
 
 def show_sentences(console: Console, said: Iterable[str]) -> None:
-    """One sentence a line, and a line after them."""
+    """One sentence per line, and a line after them."""
     from rich.text import Text
 
     for sentence in said:
@@ -134,7 +134,7 @@ def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
     """The answer to the question, in one sentence."""
     best = answer["estimates"][0]
     if answer["verdict"] == "cannot answer" or best["value"] is None:
-        return "These logs do not tell what the target policy is worth."
+        return "These logs cannot tell what the target policy is worth."
     value, low, high = (fixed(best[name], places(best)) for name in ("value", "low", "high"))
     said = f"From its start states the target policy is worth {value}, [{low}, {high}]"
     said += f" with {confidence:.0%} confidence"
@@ -201,7 +201,7 @@ def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
 
 
 def show_audit(console: Any, found: Mapping[str, Any]) -> None:
-    """Of what, when and how this was computed: a line each."""
+    """What was computed, when and how: one line each."""
     from rich.text import Text
 
     asked = f"discount {found['discount']}, seed {found['seed']}, {found['bootstrap']} lanes"

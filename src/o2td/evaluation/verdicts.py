@@ -19,7 +19,7 @@ ROUNDING = 1e-9  # of a value
 FLAT = 1e-6  # of a value: a smaller standard error is what equations solved in numbers leave
 WIDTH = "width"  # what a doubt is about that the width of the interval decides
 _VETO = 3.0  # standard errors, where the estimates differ by the size of the value
-_ALIKE = 0.2  # of a standard error: what differs by less is the same for whoever asks
+_ALIKE = 0.2  # of a standard error: smaller differences do not matter to the reader
 
 
 @dataclass(eq=False)
@@ -116,14 +116,14 @@ class Grounds:
 
 
 def keep_in_range(case: Case, low: float, high: float) -> None:
-    """Clip an estimate to what rewards and discount allow, with a word; refuse one far outside."""
+    """Clip an estimate to what rewards and discount allow, and say so; refuse one far outside."""
     value, interval = case.value, case.interval
     slack = ROUNDING * max(abs(low), abs(high), abs(value))
     if not np.isfinite(value) or low - slack <= value <= high + slack:
         return
     allowed = f"rewards and discount allow values from {low:.4g} to {high:.4g}"
     if interval.low > high or interval.high < low:
-        case.note(CANNOT, f"{allowed}, and all of the interval is outside")
+        case.note(CANNOT, f"{allowed}, and the whole interval lies outside")
         return
     clipped = float(np.clip(value, low, high))
     ends = np.clip([interval.low, interval.high], low, high)
@@ -162,8 +162,8 @@ def _about_variation(case: Case, bounds: Thresholds) -> None:
         if not case.half_width > 0.0:
             case.note(
                 CAUTION,
-                "all episodes say 0: the interval has no width, and what is rarer than one in"
-                f" {influence.count} of them may be of any size",
+                "every episode gives 0: the interval has no width, and an outcome rarer than one in"
+                f" {influence.count} episodes could have any size",
             )
     elif carrying < bounds.rewarded_caution:
         case.sound = False
@@ -185,11 +185,11 @@ def _about_log(case: Case, grounds: Grounds) -> None:
     if support < bounds.support_none:
         case.note(
             CANNOT,
-            f"the log supports {support:.0%} of what the target would visit: the behaviour hardly"
+            f"the log covers {support:.0%} of the target's visits: the behaviour hardly"
             " ever does what the target does",
         )
     elif support < bounds.support_caution:
-        case.note(CAUTION, f"the log supports {support:.0%} of what the target would visit")
+        case.note(CAUTION, f"the log covers {support:.0%} of the target's visits")
     if case.estimator.uses_ratios:
         rows = grounds.effective_rows
         if rows < bounds.rows_none:
@@ -209,8 +209,8 @@ def _about_mean(case: Case, grounds: Grounds) -> None:
         "the behaviour estimated from this log does not fit it; log the probabilities of the actions"
         " taken (behavior_prob), or more of what the policy saw"
         if grounds.estimated
-        else "are these the probabilities of this log? rho is the target's over the behaviour's, of the"
-        " action that was taken"
+        else "check the probabilities: rho is the target's probability of the logged action divided by"
+        " the behaviour's"
     )
     case.note(CANNOT if none else CAUTION, f"the ratios average {mean:.4g} instead of 1: {why}")
 
@@ -226,7 +226,7 @@ def _about_ends(case: Case, grounds: Grounds) -> None:
     if case.unlogged > 1.0 - bounds.support_caution:
         case.note(
             CANNOT if case.unlogged > 1.0 - bounds.support_none else CAUTION,
-            f"about {case.unlogged:.0%} of what the target would visit lies in or beyond states that"
+            f"about {case.unlogged:.0%} of the target's visits lie in or beyond states that"
             " no usable row starts from",
         )
     scale = abs(case.value) + grounds.spread
@@ -264,7 +264,7 @@ def _error(case: Case, other: Case) -> float:
 
 
 def _apart(case: Case, other: Case) -> float:
-    """Standard errors between two estimates; a difference by rounding is none."""
+    """Standard errors between two estimates; rounding errors count as 0."""
     parts = [_error(case, other), case.approximation or 0.0]
     parts.append((other.approximation or 0.0) if other.arrives else 0.0)
     parts.append(ROUNDING * max(abs(case.value), abs(other.value)))

@@ -104,7 +104,7 @@ class LinearDynamics:
         self.stable = parts.pulls or bool(parts.semisimple and pulled)
         self.max_step_size = 0.0
         if self.stable:
-            # Of what rounding has left of the smallest ones, which bound nothing, nothing is asked.
+            # Eigenvalues at rounding level do not bound the step size.
             clear = [g[g.real > floor] for g, floor in zip(groups, floors, strict=True)]
             bounds = [2.0 * (g.real / np.abs(g) / np.abs(g)).min(initial=np.inf) for g in clear]
             self.max_step_size = float(min(bounds, default=np.inf))

@@ -210,7 +210,7 @@ class Results:
         return found if isinstance(found, dict) else None
 
     def scores(self, name: str, way: str = "shown", how: str = "final") -> pl.DataFrame:
-        """One number a run: its last error (`final`) or the mean of all (`area`)."""
+        """One number per run: its last error (`final`) or the mean of all (`area`)."""
         return self._once(("scores", name, way, how), lambda: scores(self.runs(name, way), how))
 
     def totals(self, name: str, way: str = "shown", how: str = "final") -> pl.DataFrame:

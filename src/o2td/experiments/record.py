@@ -1,4 +1,4 @@
-"""What a store's files belong to: `experiments.json`, one entry an experiment, beside the manifest.
+"""What a store's files belong to: `experiments.json`, one entry per experiment, beside the manifest.
 
 An entry holds what a reader wants to know of an experiment (title, notes, runs, steps, seeds) and
 the ids of its files: `shown` (the settings of the spec), `tuned` (each algorithm at its best) and

@@ -1,8 +1,8 @@
-"""A folder of finished work: one immutable file a shard, and a manifest that lists them.
+"""A folder of finished work: one immutable file per shard, and a manifest that lists them.
 
 ::
 
-    DIR/runs/<id>.parquet     errors of a shard: one row a run, setting, metric and recorded step
+    DIR/runs/<id>.parquet     errors of a shard: one row per run, setting, metric and recorded step
     DIR/tuning/<id>.parquet   sensitivity of each algorithm to its parameters, the choice marked
     DIR/studies/<id>.parquet  measured numbers of a part of a study
     DIR/manifest.json         what the files hold; made from them, and made again where it is stale

@@ -1,4 +1,4 @@
-"""Records of a store as tables: all values, one score a run, means with intervals.
+"""Records of a store as tables: all values, one score per run, means with intervals.
 
 A run that diverged has infinite values from that step on, and `diverged` tells the step. Means and
 intervals are over the runs that are finite at that step, with the share of the others beside them:
@@ -34,7 +34,7 @@ def results(
     spec: Spec | None = None,
     ids: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """All stored values: one row a run, setting, metric and recorded step.
+    """All stored values: one row per run, setting, metric and recorded step.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataF
 
 
 def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:
-    """One number a run, setting and metric, by `how`: `"final"`, the last, or `"area"`, the mean."""
+    """One number per run, setting and metric, by `how`: `"final"`, the last, or `"area"`, the mean."""
     polars = import_extra("polars", extra="experiments")
     choice("how", how, ("final", "area"))
     table = _of_runs(table, "step", "run", "diverged")
@@ -146,7 +146,7 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        A row a setting, metric (and step): `runs`, `finite`, `mean`, `low`, `high`, `median` (over
+        A row per setting, metric (and step): `runs`, `finite`, `mean`, `low`, `high`, `median` (over
         all runs, a diverged one counting as infinite), `diverged_share` and `truth_error` (root mean
         square over runs; null where the truth is exact). Where no run is finite all of them are
         infinite; with one run the interval is infinite too.

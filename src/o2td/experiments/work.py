@@ -168,7 +168,7 @@ def _solve(
 
 
 def _columns(key: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
-    """Long form: one row a run, cell, metric and recorded step, in that order.
+    """Long form: one row per run, cell, metric and recorded step, in that order.
 
     `truth_error` is there only where some true values are rolled out: exact ones have none.
     """

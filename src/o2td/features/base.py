@@ -271,7 +271,7 @@ def as_states(X: Any, n_states: int | None) -> Ints:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind not in "iufb":
         raise InputError(
-            f"state: shape {array.shape} of {array.dtype}; pass one integer a row, (n,) or (n, 1)"
+            f"state: shape {array.shape} of {array.dtype}; pass one integer per row, (n,) or (n, 1)"
         )
     if array.dtype.kind == "f":
         _refuse_first(~(np.isfinite(array) & (np.floor(array) == array)), array, "not an integer")

@@ -71,7 +71,7 @@ class Fourier(Dense):
         self.clip = clip
 
     def coefficients(self) -> Ints:
-        """Return the integer vectors c, one a row, in the order of the features."""
+        """Return the integer vectors c, one per row, in the order of the features."""
         self._ready()
         return self._frequencies(self.n_features_in_)
 

@@ -49,7 +49,7 @@ class Polynomial(Dense):
         self.clip = clip
 
     def powers(self) -> Ints:
-        """Return the exponents c, one a row, in the order of the features."""
+        """Return the exponents c, one per row, in the order of the features."""
         self._ready()
         powers = np.zeros((self.n_features_out_, self.n_features_in_), dtype=np.int64)
         for f in range(1, self.n_features_out_):

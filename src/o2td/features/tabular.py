@@ -1,4 +1,4 @@
-"""One weight a state, or one a group of states: `phi_i(s) = 1` where s is (in) i, else 0.
+"""One weight per state, or one per group of states: `phi_i(s) = 1` where s is (in) i, else 0.
 
 These maps also name the state of a row, `state_of(X)`, which SOTD and state emphasis need.
 """
@@ -31,7 +31,7 @@ class OneHot(Transformer):
 
 
 class Tabular(OneHot):
-    """`phi(s) = e_s`: one feature a state.
+    """`phi(s) = e_s`: one feature per state.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Tabular(OneHot):
     def _set(self, n_states: int) -> None:
         if n_states > MAX_SPARSE:
             raise InputError(
-                f"state: {n_states - 1} is too large for one feature a state; number them from 0"
+                f"state: {n_states - 1} is too large for one feature per state; number them from 0"
             )
         self.n_features_in_, self.n_features_out_ = 1, n_states
 
@@ -262,12 +262,12 @@ def _group_array(groups: Any) -> Ints:
     else:
         array = _whole(groups)
     if array.size == 0 or array.max() < 0 or array.min() < -1 or array.max() >= MAX_SPARSE:
-        raise InputError("groups: pass one group a state, numbered 0, 1, … (-1: in no group)")
+        raise InputError("groups: pass one group per state, numbered 0, 1, … (-1: in no group)")
     return array
 
 
 def _whole(groups: Any) -> Ints:
     array = as_array("groups", groups)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError("groups: pass a one-dimensional array of integers, one group a state")
+        raise InputError("groups: pass a one-dimensional array of integers, one group per state")
     return array.astype(np.int64)

@@ -24,7 +24,7 @@ _FAR = 2.0**52  # steps beyond which a place is no longer exact
 
 
 class Tiles(Bounded):
-    """`phi_i(x) = 1` where x lies in tile i, else 0: `tilings` ones a row.
+    """`phi_i(x) = 1` where x lies in tile i, else 0: `tilings` ones per row.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ class RingBuffer(NamedTuple):
     theta: npt.NDArray[np.float64]
     """Rows (records * stride, d); of a record the first are those of the lanes."""
     turned: npt.NDArray[np.bool_]
-    """Whether sixteen rows of a record hold (d, 16), a column a lane."""
+    """Whether sixteen rows of a record hold (d, 16), a column per lane."""
     written: npt.NDArray[np.int64]
     """How many have been written in all; read it with `memory.posted`."""
     stride: int

@@ -2,7 +2,7 @@
 
 A matrix of sixteen lanes is (d, 16) laid out flat: a row of it is one feature's number in every lane,
 so that a feature is read once for all of them and no sum runs across a vector. With `M_j` such a row,
-`a`, `keep`, ... sixteen numbers, one a lane, and `x`, `y`, `e` rows of features that the lanes share:
+`a`, `keep`, ... sixteen numbers, one per lane, and `x`, `y`, `e` rows of features that the lanes share:
 
     slide        M_j += a x_j                                   out = sum_j M_j e_j
     slide_both   M_j += a x_j + b y_j                           out = sum_j M_j e_j
@@ -255,7 +255,7 @@ def _write_squares(writer: _Writer) -> None:
 
 
 def _compile(function: Callable[..., None], write: Callable[[_Writer], None], kinds: str) -> None:
-    """Give a function its compiled form; `kinds` has a letter an argument, array or index."""
+    """Give a function its compiled form; `kinds` has a letter per argument, array or index."""
     given = [types.Array if kind == "a" else types.intp for kind in kinds]
 
     @type_callable(function)

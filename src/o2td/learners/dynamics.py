@@ -52,7 +52,7 @@ def trace_moments(
 ) -> TraceMoments:
     """Moments of `z_t = correction_t (decay_{t-1} gamma_t e_{t-1} + M_t phi_t)`.
 
-    `emphasis`, `decay` (lambda c) and `correction` (rho, or one) have an entry a transition.
+    `emphasis`, `decay` (lambda c) and `correction` (rho, or one) have an entry per transition.
     """
     current = correction * emphasis
     reward = model.table.T @ model.by_state(current * model.reward)

@@ -86,7 +86,7 @@ class Family(ABC):
         return ()
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
-        """What tells lanes apart from their first row on, one entry a lane."""
+        """What tells lanes apart from their first row on, one entry per lane."""
         return {}
 
     @abstractmethod

@@ -116,7 +116,7 @@ def to_json(value: Any) -> Any:
         if isinstance(value, base):
             return {name: type(value).__name__, "with": dict(value.__dict__)}
     if callable(value):
-        raise InputError("a function of states cannot be saved: give trace as one number a state")
+        raise InputError("a function of states cannot be saved: give trace as one number per state")
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,4 +1,4 @@
-"""Work that becomes ready bit by bit, done by a thread beside, and by whoever has to wait for it."""
+"""Work that becomes ready bit by bit, done by a second thread, or by the one that waits for it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class MetricsThread:
         self._closed = True
 
     def _take(self, limit: int, unit: int, patient: bool = True) -> tuple[int, int] | None:
-        """Who helps is not patient: an interrupt may have left `_taking` locked for ever."""
+        """The helper must not block: an interrupt may have left `_taking` locked."""
         if not self._taking.acquire(blocking=patient):
             return None
         try:

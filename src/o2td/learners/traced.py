@@ -2,7 +2,7 @@
 
     e_t = lambda_t c_{t-1} gamma_t e_{t-1} + M_t phi_t
 
-`trace` is lambda: a number, an array of one number a state, or a function of states. `cut` says what c
+`trace` is lambda: a number, an array of one number per state, or a function of states. `cut` says what c
 is (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, `emphasis` is M (`o2td.emphasis`).
 """
 
@@ -234,7 +234,7 @@ class TraceLearner(Learner):
 
 
 def as_trace(value: Any) -> Any:
-    """Lambda as a float, a tuple of one number a state, or a function."""
+    """Lambda as a float, a tuple of one number per state, or a function."""
     if callable(value):
         return value
     if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
@@ -252,6 +252,6 @@ def by_state(trace: Any, state: Any) -> Floats:
     numbers = np.asarray(trace)
     if np.max(state, initial=-1) >= len(numbers):
         raise InputError(
-            f"trace has {len(numbers)} numbers, one a state, and there is a state {np.max(state)}"
+            f"trace has {len(numbers)} numbers, one per state, and there is a state {np.max(state)}"
         )
     return np.asarray(numbers[state])

@@ -1,12 +1,12 @@
-"""WIS-TD(lambda): weighted importance sampling, O(d): a step size a feature from how much it was used.
+"""WIS-TD(lambda): weighted importance sampling, O(d): a step size per feature from how much it was used.
 
     u = (1 - eta phi^2) (u + (rho - 1) g v) + rho phi^2,    v = rho g (1 - eta phi^2) v + rho phi^2
     a = alpha / u,    e = rho (g e + (1 - rho g phi.e) a phi),    g = gamma_t lambda
     theta += (r + gamma theta.phi' - y) e + rho (y - theta.phi) a phi,    y = theta_{t-1}.phi_t
 
-(all by feature). With one feature a state, u is the sum of the ratios of a state's visits, and theta the
-weighted average of importance sampling, whose variance is smaller than TD's. `step_size` stays at 1 for
-that; `usage` is u at first, and `recency` (eta) lets old rows be forgotten.
+(all by feature). With one feature per state, u is the sum of the ratios of a state's visits, and theta
+the weighted average of importance sampling, whose variance is smaller than TD's. `step_size` stays at 1
+for that; `usage` is u at first, and `recency` (eta) lets old rows be forgotten.
 
 Mahmood & Sutton (2015), "Off-policy learning based on weighted importance sampling with linear
 computational complexity", WIS-TD(lambda).

@@ -68,7 +68,7 @@ def standings(table: pl.DataFrame) -> list[Standing]:
         over(fixed(OURS, "default"), "ARCTD(), untuned"),
         over(fixed(default, "default"), f"best of the others untuned: {default}"),
         over(fixed(*one), f"best single method and {one[1]} for all families: {one[0]}"),
-        over(by_family(each), f"best single method, one step size a family in hindsight: {each}"),
+        over(by_family(each), f"best single method, one step size per family in hindsight: {each}"),
         over(everywhere, "best method and step size for every family and n in hindsight"),
         over(fixed(CHOSEN, "solver"), 'LSTD(trace="auto")'),
         over(fixed(solver, "solver"), f"best fixed trace: {solver}"),

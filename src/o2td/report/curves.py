@@ -1,4 +1,4 @@
-"""Error along a run: panels with one axis a metric, side by side, and their last errors as rows."""
+"""Error along a run: panels with one axis per metric, side by side, and their last errors as rows."""
 
 from __future__ import annotations
 

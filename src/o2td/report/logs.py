@@ -48,24 +48,24 @@ __all__ = [
 TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 _SAID = {
     "trust": "Trust: the log can answer this question, and the interval is what it says.",
-    "caution": "Caution: there is an answer, but it rests on less than its interval suggests.",
-    "cannot answer": "Cannot answer: this log does not tell what the target policy is worth.",
+    "caution": "Caution: there is an answer, but it may be less certain than its interval suggests.",
+    "cannot answer": "Cannot answer: this log cannot tell what the target policy is worth.",
 }
 # what is shown first of the diagnostics, with what it means
 _MEANING = {
     "rows": "transitions used",
-    "episodes": "independent pieces of evidence: intervals resample these",
-    "effective_sample_size": "episodes that weighting by whole histories leaves",
-    "max_rho": "largest ratio of one action, target over behaviour",
+    "episodes": "independent pieces of evidence; intervals resample these",
+    "effective_sample_size": "effective number of episodes after weighting whole histories",
+    "max_rho": "largest probability ratio of one action, target over behaviour",
     "max_weight": "largest weight of a whole history",
-    "max_weight_share": "of the sum of all weights: near 1, one episode is the answer",
-    "pareto_shape": "tail of the weights; above 0.5 their variance does not exist, above 0.7"
+    "max_weight_share": "share of all weight: near 1, a single episode decides the answer",
+    "pareto_shape": "tail of the weights; above 0.5 their variance is infinite, above 0.7"
     " no sample is large enough",
-    "support": "share of the target's visits that the log can tell about",
-    "unlogged_share": "share of the target's visits in or beyond next states that no usable row"
-    " leaves, about which nothing is known",
-    "condition": "of the equations: its logarithm is the number of digits lost, of sixteen",
-    "zero_ratio_share": "rows in which the target would never do what was done",
+    "support": "share of the target's visits that the log covers",
+    "unlogged_share": "share of the target's visits in or beyond states from which no usable row"
+    " starts, about which nothing is known",
+    "condition": "of the equations: its logarithm is the number of digits lost, out of sixteen",
+    "zero_ratio_share": "share of rows whose action the target would never take",
 }
 # heads of the table of candidates; shorter ones keep it on a screen
 _CHOICE = {
@@ -101,8 +101,8 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
         f"Value of the target policy from the start states, estimated from logs of another policy:"
         f" {said}.",
         sections,
-        "Made by o2td evaluate. Intervals resample episodes, never rows; the approximation error is"
-        " beside them and not inside.",
+        "Made by o2td evaluate. Intervals resample episodes, never rows; they do not include the"
+        " approximation error.",
     )
 
 
@@ -135,9 +135,9 @@ def conclusion(answer: Answer) -> str:
     said += f" by {estimate_name(best)}"
     if best["approximation_error"]:
         extra = number(best["approximation_error"], 2)
-        said += f", and ±{extra} beside the interval for the features' own error"
+        said += f", plus or minus {extra} for the features' own error"
     if answer["verdict"] == "cannot answer" or best["value"] is None:
-        said = "This log does not tell what the target policy is worth"
+        said = "This log cannot tell what the target policy is worth"
     if logged and logged["value"] is not None:
         said += f". The policy that made the log is worth {_value(logged)}"
         said += lift_words(answer)
@@ -166,9 +166,9 @@ def _estimates(answer: Answer) -> Section:
         made.add(
             Picture(
                 draw_estimates(rows),
-                "Estimates with their intervals, one line a method",
-                "Line: the interval. Pale: plus the approximation error. Arrows: beyond the edge, as"
-                " intervals are that are far wider than the narrowest.",
+                "Estimates with their intervals, one line per method",
+                "Line: the interval. Pale: plus the approximation error. Arrows point to values beyond"
+                " the edge; intervals far wider than the narrowest are cut there.",
             )
         )
     columns = ["method", "value", "interval", "approximation error", "verdict", "how, and why"]
@@ -254,7 +254,7 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
             Picture(
                 draw_horizon(horizon["step"], horizon["size"], int(found["episodes"])),
                 "Effective number of episodes by step",
-                "How many episodes still count when whole histories are weighted up to a step.",
+                "How many episodes effectively remain when histories are weighted up to a step.",
             )
         )
     if weights := series.get("weights"):
@@ -262,7 +262,7 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
             Picture(
                 draw_weights(weights, found.get("pareto_shape")),
                 "Weights of episodes by rank",
-                "The heaviest episodes. A flat line is even; a steep one hangs on a few.",
+                "The heaviest episodes. Flat: weight is spread evenly; steep: a few episodes carry it.",
             )
         )
     if curves := series.get("curves"):
@@ -272,7 +272,7 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
             Picture(
                 draw_curves(curves, best, titles),
                 "Learning curves of the online methods",
-                "Online learners as the rows came in; dashed, the recommended estimate.",
+                "Online learners row by row; dashed: the recommended estimate.",
             )
         )
     if calibration := series.get("calibration"):
@@ -287,7 +287,7 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
             Picture(
                 draw_calibration(*parts),
                 "Calibration of the estimated behaviour",
-                f"The behaviour was estimated from the log; episodes that the model had not seen.{gain}",
+                f"The behaviour, estimated from the log, on episodes unseen by the model.{gain}",
             )
         )
     return made
@@ -329,7 +329,7 @@ def log_section(answer: Answer, series: Mapping[str, Any]) -> Section:
 
 
 def audit_section(answer: Answer) -> Section:
-    """Of what, when and how this was computed."""
+    """What was computed, when and how."""
     made = Section("audit", "For an audit")
     found = answer.get("audit") or {}
     plain = [

@@ -40,7 +40,7 @@ def estimates_figure(
     x: str = "value of the target policy from the start states",
     line: float | None = None,
 ) -> Figure:
-    """One line an estimate: value, interval, and beyond it the approximation error.
+    """One line per estimate: value, interval, and beyond it the approximation error.
 
     `line` is what to measure by; None: the first estimate.
     """

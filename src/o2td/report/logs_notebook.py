@@ -31,7 +31,7 @@ def notebook_html(answer: Mapping[str, Any]) -> str:
     if answer["reasons"]:
         items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
         parts.append(f"<ul>{items}</ul>")
-    said = "Estimates with their intervals, one line a method"
+    said = "Estimates with their intervals, one line per method"
     parts += [picture_html(rows, said), table_html(rows)]
     return notebook_block(parts, answer)
 
@@ -43,7 +43,7 @@ def notebook_block(parts: Sequence[str], answer: Mapping[str, Any]) -> str:
 
 
 def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
-    """Of what, when and how this was computed; files and columns unfold."""
+    """What was computed, when and how; files and columns unfold."""
     said = f"discount {audit['discount']}, {audit['confidence']:.0%} intervals of episodes,"
     said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']},"
     said += f" {audit['date']}"

@@ -1,4 +1,4 @@
-"""How methods look: one colour a method in every figure, names and settings as readers write them.
+"""How methods look: one colour per method in every figure, names and settings as readers write them.
 
 Colours are Okabe & Ito's and Tol's, which people with colour blindness can tell apart; variants of
 one method differ in dashes and marker too, so that no figure depends on colour alone.

@@ -1,4 +1,4 @@
-"""The map `omega -> Delta^T diag(omega xi) Phi` of one weight a state, and coordinates that suit it.
+"""The map `omega -> Delta^T diag(omega xi) Phi` of one weight per state, and coordinates that suit it.
 
 Its square is a sum of Kronecker products, nearly that of two covariances. In coordinates in which
 `Delta` and `Phi` are orthonormal over states and correlated feature by feature (canonical

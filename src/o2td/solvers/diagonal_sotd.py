@@ -1,6 +1,6 @@
 """Diagonal SOTD: `min_Omega 1/2 ||Delta^T Omega Xi Phi - C||_F^2` over diagonal `Omega`.
 
-Then `theta = (Phi^T Xi Omega Delta)^-1 Phi^T Xi Omega R`: one weight a state, the paper's step from
+Then `theta = (Phi^T Xi Omega Delta)^-1 Phi^T Xi Omega R`: one weight per state, the paper's step from
 SOTD towards O2TD. `Omega` is sought from the identity by LSMR (Fong and Saunders 2011), which changes
 it by the least amount that solves the problem; with `nonnegative=True` by projected accelerated
 gradients. Both see the problem through `Omega -> Delta^T Omega Xi Phi` and its transpose only. Where

@@ -26,7 +26,7 @@ class LSTDQ(Solver):
 
     Give `Transitions` whose `phi` are features of the state and action, and whose `next_phi` are
     those of the next state averaged over the target's actions. `LSTDQ.features` and
-    `LSTDQ.next_features` make both from features of states: one block an action.
+    `LSTDQ.next_features` make both from features of states: one block per action.
 
     Parameters
     ----------

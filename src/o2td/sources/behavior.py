@@ -3,7 +3,7 @@
 With observations, `b(a|x) = softmax_a(W z(x))`, multinomial logistic regression on the
 standardised observations with squares and products, penalised by `ridge/2 ||W||^2`. With states,
 the frequencies of the actions in each state, smoothed by one count at the log's overall
-frequencies (the same model with one weight a state and action). Cross-fitted: the probability of
+frequencies (the same model with one weight per state and action). Cross-fitted: the probability of
 an episode's actions comes from a model that never saw that episode. Calibrated: the logarithms of
 the probabilities are divided by the temperature that makes held-out actions most likely. And
 clipped: n rows say nothing about probabilities below 1/n, so no action that was taken gets less.
@@ -69,7 +69,7 @@ class BehaviorModel:
     keys
         Hashes of the log's episodes, sorted.
     models : tuple
-        One model a fold.
+        One model per fold.
     calibration : Calibration
         How well held-out actions are predicted.
     temperature : float

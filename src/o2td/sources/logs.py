@@ -59,7 +59,7 @@ class LogSource(Source):
         self._open: tuple[str, ...] | None = None
 
     def partitions(self, count: int | None = None) -> list[LogSource]:
-        """At most `count` sources (default: one a file) that together give every row once.
+        """At most `count` sources (default: one per file) that together give every row once.
 
         Each holds consecutive files and the whole of every episode that starts in them, reading
         into the next files where an episode goes on there. Episodes count from 0 in each.

@@ -160,7 +160,7 @@ class Nested:
                 raise InputError(
                     f"{self.label}: column {name}, row {first + row + 1} ({ROWS}) has"
                     f" {max(0, found[row])} entries and {self._reward} has {max(0, steps[row])};"
-                    " write one entry a step"
+                    " write one entry per step"
                 )
         rows = np.maximum.reduce(list(lengths.values()))
         parent = np.repeat(np.arange(len(rows)), rows)

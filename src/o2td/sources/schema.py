@@ -117,7 +117,7 @@ def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, 
         found = schema.field(column).type
         if pa.types.is_nested(found):
             raise InputError(
-                f"{name}: column {column} holds {found}, not one value a row; write one column a"
+                f"{name}: column {column} holds {found}, not one value per row; write one column a"
                 " number, such as obs_0, obs_1, …"
             )
         if kind != "any" and not _numeric(found):

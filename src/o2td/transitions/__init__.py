@@ -1,4 +1,4 @@
-"""The one container that flows through the system: a struct of arrays, one entry a transition.
+"""The one container that flows through the system: a struct of arrays, one entry per transition.
 
 Row t holds features `phi_t`, the reward `r_{t+1}`, the features `phi_{t+1}` of the successor, the
 discount `gamma_{t+1}` of this transition (0 where it terminates), the ratio

@@ -1,4 +1,4 @@
-"""The estimators, one a file, in the order in which they are listed.
+"""The estimators, one per file, in the order in which they are listed.
 
 >>> from o2td.registry import ESTIMATORS
 >>> ESTIMATORS["lstd"].title

@@ -34,7 +34,7 @@ class Part(Column):
         self.value, self.each = value, each
 
     def of(self, histories: Histories) -> Floats:
-        """One number an episode."""
+        """One number per episode."""
         block = histories.episodes
         plain = block.sums(histories.gone * block.rows.reward)
         return self.each * (histories.weight[block.first[1:] - 1] * plain - self.value)

@@ -102,7 +102,7 @@ class LSTDEstimator(FitEstimator):
         )
 
     def _variants(self, study: Study) -> dict[str, float]:
-        """The value under each of the panel's features, or with one weight a state."""
+        """The value under each of the panel's features, or with one weight per state."""
         panel = study.choice.panel
         found = {
             f"{place}: {system.label}": fit.value
@@ -114,7 +114,7 @@ class LSTDEstimator(FitEstimator):
         return found if finer is None else {**found, "states": study.fitting.fit(finer).value}
 
     def _from_states(self, study: Study, value: float) -> float | None:
-        """What coarse features cost where the log has states: the way to one weight a state."""
+        """What coarse features cost where the log has states: the way to one weight per state."""
         if study.choice.exact:
             return 0.0
         finer = study.choice.finer

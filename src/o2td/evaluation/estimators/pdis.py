@@ -34,7 +34,7 @@ class Part(Column):
         self.value, self.each = value, each
 
     def of(self, histories: Histories) -> Floats:
-        """One number an episode."""
+        """One number per episode."""
         block = histories.episodes
         reward = histories.weight * (histories.gone * block.rows.reward)
         return self.each * (block.sums(reward) - self.value)

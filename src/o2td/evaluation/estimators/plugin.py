@@ -1,6 +1,6 @@
 """The plug-in optimum: a model of the log's states, normalised by ratios, and its exact value.
 
-`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`, which is LSTD(0) with one weight a state.
+`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`, which is LSTD(0) with one weight per state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PluginEstimator(FitEstimator):
     title = "plug-in optimum"
 
     def missing(self, study: Study) -> str:
-        """States that recur, or features with one weight a cell."""
+        """States that recur, or features with one weight per cell."""
         found = self._system(study) is not None
         return "" if found else "the log has no states that recur"
 
@@ -35,7 +35,7 @@ class PluginEstimator(FitEstimator):
         return choice.lead if isinstance(choice.lead, CellSystem) else None
 
     def collect(self, study: Study) -> Passes:
-        """Fit one weight a state, then trace the influence of episodes."""
+        """Fit one weight per state, then trace the influence of episodes."""
         system = self._system(study)
         if system is None:
             return

@@ -30,9 +30,9 @@ def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
     if study.settings.horizon is None and not apart < _SETTLED * case.half_width:
         yield (
             CAUTION,
-            f"a clock ends episodes at step {study.steps}, and this is the value until then; if they"
-            f" would have gone on it is {endless:.4g}; say which (horizon={study.steps}, or mark these"
-            " ends as truncated)",
+            f"a clock ends episodes at step {study.steps}, and this is the value up to then; had they"
+            f" continued, it would be {endless:.4g}; say which you want (horizon={study.steps}, or mark"
+            " these ends as truncated)",
         )
 
 
@@ -64,7 +64,7 @@ class TStepEstimator(SystemEstimator):
         yield from clock_doubts(case, study, system.endless())
 
     def system(self, study: Study) -> AnySystem:
-        """One weight a state."""
+        """One weight per state."""
         assert study.steps is not None  # noqa: S101
         return study.model(Cells(study.choice.tabular), study.steps)
 
@@ -78,8 +78,8 @@ class TStepEstimator(SystemEstimator):
             self.fit.value,
             *study.influences.found(self.column, [(1.0, self.fit)]),
             approximation=0.0,
-            about=f"{study.steps} steps through a plug-in model of {self.fit.system.d} states; for"
-            f" ever the same model has {self.fit.system.endless():.4g}",
+            about=f"{study.steps} steps through a plug-in model of {self.fit.system.d} states;"
+            f" without an end the same model gives {self.fit.system.endless():.4g}",
             model=self.fit.model(),
         )
 

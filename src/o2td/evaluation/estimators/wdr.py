@@ -42,7 +42,7 @@ class Part(Column):
         self.units, self.inverse = units, inverse
 
     def of(self, histories: Histories) -> Floats:
-        """One number an episode."""
+        """One number per episode."""
         h, block = histories, histories.episodes
         apart = np.where(block.opens, h.first[self.baseline] - self.base, 0.0)
         error = h.weight * h.gone * h.delta[self.baseline]

@@ -39,7 +39,7 @@ class Part(Column):
         self.value, self.mean, self.each = value, mean, each
 
     def of(self, histories: Histories) -> Floats:
-        """One number an episode."""
+        """One number per episode."""
         block = histories.episodes
         if self.mean <= 0.0:
             return np.zeros(block.count)

@@ -35,7 +35,7 @@ class Part(Column):
         self.horizon, self.units = horizon, units
 
     def of(self, histories: Histories) -> Floats:
-        """One number an episode."""
+        """One number per episode."""
         h = histories
         reward = h.weight * (h.gone * h.episodes.rows.reward)
         return self.units * self.horizon.centered(h.episodes, h.weight, h.step, reward)

@@ -99,7 +99,7 @@ def _ratios(view: Seen) -> Doubt:
         share,
         f"given state and action the logged probabilities still vary ({share:.0%} of the variance"
         " within a state): they seem to belong to other actions",
-        "check that probabilities and actions are of the same row, and the state is what the policy saw",
+        "check that probabilities and actions are from one row, and the state is what the policy saw",
     )
 
 
@@ -120,7 +120,7 @@ def _rewards(view: Seen) -> Doubt:
         max(late, early) - own,
         f"rewards seem to be one row {where}: the row {row} explains {max(late, early):.0%} of their"
         f" variance, their own row {own:.0%}",
-        "move the reward to the row of the action that it is for",
+        "move each reward to the row of the action that earned it",
     )
 
 

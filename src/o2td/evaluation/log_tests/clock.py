@@ -73,10 +73,10 @@ class Clock(LogTest):
                 self.name,
                 share,
                 CAUTION,
-                f"{share:.0%} of the episodes end at step {steps}, where the same states and actions"
-                " seldom end before: a clock ended them, and the log calls that terminated",
-                f"if the value over {steps} steps is asked for, say so (horizon={steps}); if they"
-                " would have gone on, mark these rows truncated instead",
+                f"{share:.0%} of the episodes end at step {steps}, although the same states and actions"
+                " seldom end earlier: a clock ended them, but the log marks them as terminated",
+                f"if you want the value over {steps} steps, pass horizon={steps}; if episodes would have"
+                " continued, mark these rows as truncated",
                 biased=BIASED,
             )
         trend = _trend(view)
@@ -85,9 +85,9 @@ class Clock(LogTest):
                 self.name,
                 trend,
                 CAUTION,
-                "episodes end with the step rather than with the state (chance"
-                f" {trend:.1g} if only state and action mattered)",
-                "put the time that is left into the state, or look for episodes that are missing",
+                "whether episodes end depends on the step, not only on state and action"
+                f" (p = {trend:.1g})",
+                "add the remaining time to the state, or look for missing episodes",
                 biased=BIASED,
             )
         return Finding(self.name, min(chance, trend), TRUST, "ends do not follow a clock")

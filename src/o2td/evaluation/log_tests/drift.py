@@ -53,9 +53,9 @@ class Drift(LogTest):
                 self.name,
                 apart,
                 CAUTION,
-                f"where states and actions lead changes along the log (chance {apart:.1g}): the answer"
-                " is about a mixture of then and now",
-                "evaluate the latest episodes alone",
+                f"transitions change along the log (p = {apart:.1g}): the answer mixes earlier and later"
+                " behaviour of the system",
+                "evaluate only the latest episodes",
             )
         if 2.0 * found.chance >= ALARM:
             return Finding(self.name, found.chance, TRUST, "nothing changes along the log")
@@ -64,13 +64,13 @@ class Drift(LogTest):
             found.chance,
             CAUTION,
             f"{effects[found.y]} change along the log ({abs(found.z):.1f} standard errors): the answer"
-            " is about a mixture of then and now",
-            "evaluate the latest episodes alone",
+            " mixes earlier and later data",
+            "evaluate only the latest episodes",
         )
 
 
 def _effects(view: Seen) -> tuple[Floats, list[str]]:
-    """One row an episode: sums of what state and action do not explain, and marks of starts."""
+    """One row per episode: sums of what state and action do not explain, and marks of starts."""
     rows = view.rows
     columns = [view.reward, np.abs(view.reward), rows.terminated.astype(np.float64)]
     names = ["rewards given state and action"] * 2 + ["ends given state and action"]

@@ -51,8 +51,8 @@ class Independence(LogTest):
                 self.name,
                 copies / view.count,
                 CAUTION,
-                f"{copies} pairs of episodes are equal where chance gives at most {expected:.2g}:"
-                " intervals take them for independent",
+                f"{copies} pairs of episodes are identical, where chance gives at most {expected:.2g}:"
+                " intervals treat them as independent",
                 "remove the copies",
             )
         z = 0.0 if study.users else _neighbours(view)
@@ -61,11 +61,11 @@ class Independence(LogTest):
                 self.name,
                 z,
                 CAUTION,
-                f"rewards of neighbouring episodes are alike ({z:.1f} standard errors): they come in"
-                " clusters or change along the log, and intervals are too short",
-                "log whose episodes they are, in a column user: then users are resampled",
+                f"rewards of neighbouring episodes are correlated ({z:.1f} standard errors): episodes"
+                " are clustered or drift along the log, and intervals are too narrow",
+                "add a column user that says whose episodes they are: intervals then resample users",
             )
-        return Finding(self.name, z, TRUST, "no copies, and neighbours are not alike")
+        return Finding(self.name, z, TRUST, "no copies, and neighbours are not correlated")
 
 
 def _copies(view: Seen) -> tuple[int, float]:

@@ -29,8 +29,8 @@ __all__ = ["Memory"]
 _GAIN = 0.15  # of the squared error that state and action leave
 _LEFT = 0.02  # of the variance: below, what is left is the regression's own error
 _REMEDY = (
-    "put what matters of the past into the state (the previous observation and action), or rely on"
-    " weighted histories"
+    "add the relevant past to the state (the previous observation and action), or rely on weighted"
+    " histories"
 )
 
 
@@ -60,7 +60,7 @@ class Memory(LogTest):
             found.chance,
             CAUTION,
             f"given state and action, {effects[found.y]} depends on {causes[found.x]}"
-            f" ({abs(found.z):.1f} standard errors): the state does not tell what follows",
+            f" ({abs(found.z):.1f} standard errors): the state does not determine what follows",
             _REMEDY,
             kinds=(),
             biased=BIASED,
@@ -74,8 +74,8 @@ class Memory(LogTest):
             self.name,
             gain,
             CAUTION,
-            f"the row before takes away {gain:.0%} of the error with which observation and action"
-            " foretell what follows: the observation is not the state",
+            f"the previous row removes {gain:.0%} of the error in predicting what follows from"
+            " observation and action: the observation is not the whole state",
             _REMEDY,
             kinds=(),
             biased=BIASED,

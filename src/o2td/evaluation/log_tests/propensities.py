@@ -48,9 +48,8 @@ class Propensities(LogTest):
             self.name,
             chance,
             CAUTION,
-            "actions were not taken as often as the logged probabilities say (chance"
-            f" {chance:.1g} if they were right)",
-            "leave the column out, so that the behaviour is estimated, or log what the policy drew from",
+            f"actions were not taken as often as the logged probabilities say (p = {chance:.1g})",
+            "drop the column so that the behaviour is estimated, or log the policy's own probabilities",
         )
 
 

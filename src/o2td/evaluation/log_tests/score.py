@@ -79,7 +79,7 @@ def _sums(values: Floats, group: Ints, size: int) -> Floats:
 
 
 def clustered(x: Floats, y: Floats) -> Strongest:
-    """The same with one row an episode, which are independent: variance by their own squares."""
+    """The same with one row per episode, which are independent: variance by their own squares."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     own, sharing, _ = _squares(x, y)
     fine = sharing > _SPREAD / 2.0

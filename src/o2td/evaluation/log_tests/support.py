@@ -56,7 +56,7 @@ class Support(LogTest):
             share,
             CANNOT if share > 1.0 - bounds.support_none else CAUTION,
             f"{share:.0%} of the target's visits follow actions that were never tried in their state",
-            "log these actions there, or ask about a policy that stays nearer",
+            "log these actions in these states, or evaluate a policy closer to the logged one",
         )
 
 

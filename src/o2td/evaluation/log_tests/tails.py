@@ -54,8 +54,8 @@ class Tails(LogTest):
                 self.name,
                 shape,
                 CAUTION,
-                f"rewards have a tail whose variance may not exist (Pareto shape {shape:.2f})",
-                "clip or transform the rewards, and ask about that",
+                f"the rewards' variance may be infinite (Pareto shape {shape:.2f})",
+                "clip or transform the rewards, and evaluate those",
             )
         weight = rho * size**2
         if not weight.sum() > 1e-12 * float(np.square(view.rows.reward).sum()):
@@ -67,8 +67,8 @@ class Tails(LogTest):
                 self.name,
                 carrying,
                 CAUTION,
-                f"about {carrying:.0f} rows hold most of what varies in the rewards: what is as"
-                " rare may be missing, or counted too often",
+                f"about {carrying:.0f} rows carry most of the rewards' variation: events that rare"
+                " may be missing or over-represented",
                 "log more of such rows",
             )
         return Finding(self.name, shape, TRUST, "the rewards' mean can be told")

@@ -70,7 +70,7 @@ class Arrays(Format):
         if not common:
             raise InputError(
                 f"{self.label}: holds no arrays of numbers; write observations, actions, rewards,"
-                " terminals and timeouts, a row a step"
+                " terminals and timeouts, a row per step"
             )
         count = common[0][0] if reward is None else lengths[reward]
         return [name for name in usable if lengths[name] == count]

@@ -46,7 +46,7 @@ class NdJson(Text):
             except msgspec.DecodeError as error:
                 return f"row {number} ({ROWS}) is not JSON ({error}); repair or remove the line"
             if not isinstance(record, dict):
-                return f"row {number} ({ROWS}) is not a JSON object; write one object a line"
+                return f"row {number} ({ROWS}) is not a JSON object; write one object per line"
             for name, kind in (kinds or dict.fromkeys(record, "any")).items():
                 value = record.get(name)
                 why = None if value is None else _misfit(value, kind, firsts, name)
@@ -57,7 +57,7 @@ class NdJson(Text):
 
 def _misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> str | None:
     if isinstance(value, (list, dict)):
-        return "write one number a column"
+        return "write one number per column"
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "float":
         return None if number else "write a number"
