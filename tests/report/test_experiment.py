@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,46 +12,11 @@ from o2td import experiments
 from o2td.cli import main
 from o2td.errors import FormatError, InputError
 from o2td.report.cases import cases_of
-from o2td.report.curves import Panel, columns, final_rows
-from o2td.report.drawing import styled
 from o2td.report.experiment import Experiment, Wording, _panels
 from o2td.report.ranking import several
-from o2td.report.sensitivity import best_by, varied
 from o2td.report.style import looks
 from tests.browser import WIDTHS, chromium, stumbles
-
-SPEC = """
-name = "walk"
-title = "Traces on a walk"
-steps = 300
-runs = 4
-metrics = ["rmse", "rmspbe"]
-every = 30
-sizes = [100, 300]
-scheme = ["sequential", "iid"]
-domain = { name = "random_walk", grid = { form = ["tabular", "dependent"] } }
-algorithms = [
-  { name = "TD", grid = { step_size = [0.03, 0.1, 30.0], trace = [0.0, 0.9] } },
-  { name = "ABTD", label = "<mine>", parameters = { step_size = 0.1 }, note = "a guess & more" },
-  { name = "LSTD" },
-]
-tuning = { seed = 5, runs = 2, grid = { step_size = [0.03, 0.1] } }
-"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("walk")
-    experiments.run(experiments.load_spec(SPEC), out, workers=1)
-    return out
-
-
-@pytest.fixture(scope="module")
-def tuned(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("tuned") / "walk"
-    shutil.copytree(folder, out)
-    experiments.tune(experiments.load_spec(SPEC), out, workers=1)
-    return out
+from tests.report.conftest import SPEC
 
 
 def test_the_frame_holds_every_value(folder: Path) -> None:
@@ -170,22 +134,6 @@ def test_a_crowded_picture_is_split(folder: Path) -> None:
     assert panels[1].title.endswith("methods 8 to 13 by error")
     assert not several(many)
     assert len(set(looks(f"m{k}" for k in range(13)).values())) == 13
-
-
-def test_a_solver_with_one_record_is_seen(folder: Path) -> None:
-    table = experiments.load(folder).curves("walk").filter(algorithm="LSTD", step=300)
-    panel = Panel("", cases_of(table)[0].of(table))
-    with styled():
-        (line,) = columns([panel]).axes[0].lines
-    assert line.get_markevery()[0] == 0
-    assert final_rows(panel)[0][0] == "LSTD"
-
-
-def test_parameters_that_vary(folder: Path) -> None:
-    table = experiments.load(folder).totals("walk").filter(metric="rmse", scheme="iid")
-    assert varied(table) == ["step_size", "trace"]
-    found: dict[float, Any] = best_by(table.filter(algorithm="TD"), "trace")
-    assert list(found) == [0.0, 0.9]
 
 
 def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from o2td import sources
-from o2td.cli.logs_columns import parse_columns
 from o2td.errors import InputError
 
 _BARE = [1.0, 1.0, 1.0, None]
@@ -175,7 +174,6 @@ def test_continuing_logs_say_so_in_either_word(joined, tmp_path, never):
     (tmp_path / "columns.toml").write_text(f"terminated = {never}\n")
     again = sources.open_logs(log, tmp_path / "columns.toml", 0.9)
     assert again.mapped.never == source.mapped.never == ("terminated",)
-    assert parse_columns([f"terminated={never.strip(chr(34))}"]) == {"terminated": False}
 
 
 def test_names_are_found_or_given(tmp_path):

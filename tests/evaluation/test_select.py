@@ -1,4 +1,4 @@
-"""The panel of `features="auto"`: what is kept, and what its mean is."""
+"""Which bases are kept for the fits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
-from o2td.evaluation.fitting import middle
 from o2td.evaluation.select import Choice, _reject, panel
 
 
@@ -19,20 +17,6 @@ def fit(value: float, trace: float) -> Any:
 def choice(d: int, bellman: float, returns: float = 1.0, trace: float = 0.0) -> Choice:
     spread = np.full(100, returns / 100.0)
     return Choice(object(), f"{d} features", d, trace, 0.0, bellman, 0.1, spread, 0.0)
-
-
-def test_the_mean_is_of_the_middle_halves_and_counts_traces_half():
-    plain = [fit(value, 0.0) for value in (-50.0, 1.0, 3.0, 90.0)]
-    traced = [fit(value, 0.8) for value in (-70.0, 4.0, 6.0, 10.0)]
-    blend = middle([*traced, *plain])
-    value = sum(weight * fit.value for weight, fit in blend)
-    assert value == pytest.approx((2.0 * 2.0 + 1.0 * 5.0) / 3.0)
-
-
-@pytest.mark.parametrize("trace", [0.0, 0.8])
-def test_one_kind_alone_has_all_the_weight(trace):
-    weights = [weight for weight, _ in middle([fit(1.0, trace), fit(2.0, trace)])]
-    assert weights == [0.5, 0.5]
 
 
 def test_a_loss_above_the_best_leaves_a_basis_out():

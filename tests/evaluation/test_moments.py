@@ -1,0 +1,49 @@
+"""Moments of parts, and means in bootstrap lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td.evaluation.bootstrap import poisson_counts
+from o2td.evaluation.moments import Moments, Spread
+
+KEYS = np.random.default_rng(0).integers(0, 2**63, 4000).astype(np.uint64)
+
+
+def test_lanes_are_weighted_means_and_do_not_depend_on_blocks(monkeypatch):
+    values = np.random.default_rng(2).normal(size=len(KEYS))
+    whole = Spread.of(values, KEYS, 0, 50)
+    counts = poisson_counts(KEYS, 0, 50)
+    np.testing.assert_allclose(whole.lanes, values @ counts / counts.sum(axis=0), rtol=1e-10)
+    monkeypatch.setattr("o2td.evaluation.moments._COUNTS", 50 * 37)
+    np.testing.assert_allclose(Spread.of(values, KEYS, 0, 50).lanes, whole.lanes, rtol=1e-10)
+    assert abs(whole.lanes.std() - whole.error) < 0.2 * whole.error
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e150])
+def test_moments_of_parts_are_those_of_the_whole_whatever_their_size(scale):
+    rng = np.random.default_rng(3)
+    values = np.column_stack([rng.exponential(size=300), 1e8 + rng.normal(size=300)])
+    values[200:, 0] *= 50.0  # the largest come late
+    parts = [Moments(2, 0, 20) for _ in range(2)]
+    for at, low in enumerate((0, 1, 1, 90, 250)):
+        high = (1, 1, 90, 250, 300)[at]
+        parts[at % 2].add(scale * values[low:high], KEYS[low:high])
+    parts[0].merge(parts[1])
+    counts = poisson_counts(KEYS[:300], 0, 20)
+    for column, x in enumerate(values.T):
+        found, apart = parts[0].spread(column), x - x.mean()
+        squares = (apart**2).sum()
+        assert found.count == 300
+        assert found.mean == pytest.approx(scale * x.mean(), rel=1e-14)
+        assert found.error == pytest.approx(scale * np.sqrt(squares / 299 / 300), rel=1e-7)
+        assert found.deviation == pytest.approx(scale * x.std(), rel=1e-7)
+        assert found.skew == pytest.approx((apart**3).sum() / squares**1.5, rel=1e-5)
+        assert found.carrying == pytest.approx(squares**2 / (apart**4).sum(), rel=1e-7)
+        np.testing.assert_allclose(found.lanes, scale * (x @ counts) / counts.sum(axis=0))
+
+
+def test_a_lane_that_drew_nothing_says_what_the_mean_says():
+    key = next(key for key in range(100) if (poisson_counts(np.uint64([key]), 0, 9) == 0).any())
+    assert set(Spread.of(np.array([7.0]), np.uint64([key]), 0, 9).lanes) == {7.0}
