@@ -79,76 +79,39 @@ if TYPE_CHECKING:
 
 # module -> the public names it holds
 _NAMES = {
-    "o2td.transitions": ["Transitions"],
-    "o2td.problem": ["Problem"],
-    "o2td.learners": [
-        "ABTD",
-        "ARCTD",
-        "ATD",
-        "ETD",
-        "GTD",
-        "GTD2",
-        "GTD2MP",
-        "HTD",
-        "O2TD",
-        "TD",
-        "TDC",
-        "TDCMP",
-        "TDRC",
-        "PowerDecay",
-        "ResidualGradient",
-        "TreeBackup",
-        "VTrace",
-        "DifferentialTD",
-        "GEMETD",
-        "PERETD",
-        "ProximalGTD2MP",
-        "TrueOnlineETD",
-        "TrueOnlineGTD",
-        "TrueOnlineHTD",
-        "TrueOnlineTD",
-        "TruncatedETD",
-        "VarianceTD",
-        "WISTD",
-        "Lane",
-        "Learner",
-        "SweepResult",
-        "sweep",
-    ],
-    "o2td.solvers": [
-        "LSETD",
-        "LSTD",
-        "LSTDQ",
-        "SOTD",
-        "Averager",
-        "BellmanResidual",
-        "DantzigTD",
-        "DiagonalSOTD",
-        "MonteCarlo",
-        "PluginOptimal",
-    ],
+    "o2td.transitions": "Transitions",
+    "o2td.problem": "Problem",
+    "o2td.learners": """
+        ABTD ARCTD ATD ETD GTD GTD2 GTD2MP HTD O2TD TD TDC TDCMP TDRC PowerDecay
+        ResidualGradient TreeBackup VTrace DifferentialTD GEMETD PERETD ProximalGTD2MP
+        TrueOnlineETD TrueOnlineGTD TrueOnlineHTD TrueOnlineTD TruncatedETD VarianceTD WISTD
+        Lane Learner SweepResult sweep
+    """,
+    "o2td.solvers": """
+        LSETD LSTD LSTDQ SOTD Averager BellmanResidual DantzigTD DiagonalSOTD MonteCarlo
+        PluginOptimal
+    """,
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-# public name -> the module it stands for
-_MODULES = {
-    "checks": "o2td.checks",
-    "domains": "o2td.domains",
-    "emphasis": "o2td.emphasis",
-    "errors": "o2td.errors",
-    "evaluation": "o2td.evaluation",
-    "exact": "o2td.exact",
-    "experiments": "o2td.experiments",
-    "features": "o2td.features",
-    "interactive": "o2td.interactive",
-    "metrics": "o2td.metrics",
-    "paper": "o2td.paper",
-    "registry": "o2td.registry",
-    "report": "o2td.report",
-    "sklearn": "o2td.sklearn",
-    "sources": "o2td.sources",
-}
-
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+# modules that are public as a whole
+_MODULES = [
+    "checks",
+    "domains",
+    "emphasis",
+    "errors",
+    "evaluation",
+    "exact",
+    "experiments",
+    "features",
+    "interactive",
+    "metrics",
+    "paper",
+    "registry",
+    "report",
+    "sklearn",
+    "sources",
+]
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
@@ -157,7 +120,7 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         value: object = getattr(import_module(_HOMES[name]), name)
     elif name in _MODULES:
-        value = import_module(_MODULES[name])
+        value = import_module(f"o2td.{name}")
     else:
         raise AttributeError(f"module 'o2td' has no attribute {name!r}")
     globals()[name] = value

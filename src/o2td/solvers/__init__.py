@@ -32,16 +32,5 @@ __all__ = [
     "Statistics",
 ]
 
-for _solver in (
-    Averager,
-    BellmanResidual,
-    DantzigTD,
-    DiagonalSOTD,
-    LSETD,
-    LSTD,
-    LSTDQ,
-    MonteCarlo,
-    PluginOptimal,
-    SOTD,
-):
-    SOLVERS.register(_solver.__name__, _solver)
+for _name in set(__all__) - {"Solution", "Solver", "Statistics"}:
+    SOLVERS.register(_name, globals()[_name])
