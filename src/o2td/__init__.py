@@ -94,24 +94,15 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-# modules that are public as a whole
-_MODULES = [
-    "checks",
-    "domains",
-    "emphasis",
-    "errors",
-    "evaluation",
-    "exact",
-    "experiments",
-    "features",
-    "interactive",
-    "metrics",
-    "paper",
-    "registry",
-    "report",
-    "sklearn",
-    "sources",
-]
+# public name -> the module it stands for
+_MODULES = {
+    name: f"o2td.{name}"
+    for name in (
+        *("checks", "domains", "emphasis", "errors", "evaluation", "exact", "experiments"),
+        *("features", "interactive", "metrics", "paper", "registry", "report", "sklearn"),
+        "sources",
+    )
+}
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
@@ -120,7 +111,7 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         value: object = getattr(import_module(_HOMES[name]), name)
     elif name in _MODULES:
-        value = import_module(f"o2td.{name}")
+        value = import_module(_MODULES[name])
     else:
         raise AttributeError(f"module 'o2td' has no attribute {name!r}")
     globals()[name] = value
