@@ -60,8 +60,8 @@ def evaluate(
         "auto" (chosen on held-out episodes; one weight per state where the log has states), a text such
         as "fourier:3", a transformer, or an (S, d) table.
     methods
-        Some of lstd, plugin, lstdq, tstep, stacked, magic, lsetd, sotd, o2td, etd, tdrc, is, wis,
-        pdis, wpdis, dr, wdr and what other packages add. None: those that fit the log and can be
+        Some of lstd, plugin, lstdq, tstep, stacked, lagged, magic, lsetd, sotd, o2td, etd, tdrc, is,
+        wis, pdis, wpdis, dr, wdr and what other packages add. None: those that fit the log and can be
         recommended. "all": those that fit the log.
     target
         A policy, for `open_logs`.

@@ -128,11 +128,11 @@ def _judged(
     return found
 
 
-def systems_of(kept: list[Choice]) -> list[System]:
+def systems_of(kept: list[Choice], kind: type[States] = States) -> list[System]:
     """One system a choice; those whose features are among another's share its sums."""
     maps = list({id(choice.features): choice.features for choice in kept}.values())
     inside = {id(maps[k]): found for k, found in enumerate(nested(maps))}
-    bases = [States(one) for one in maps]
+    bases = [kind(one) for one in maps]
     wholes: dict[tuple[int, float], System] = {}
     made = []
     for choice in kept:

@@ -11,6 +11,7 @@ from o2td.evaluation.estimator import Estimator
 from o2td.evaluation.estimators.dr import DoublyRobust
 from o2td.evaluation.estimators.etd import ETDEstimator
 from o2td.evaluation.estimators.is_ import TrajectoryIS
+from o2td.evaluation.estimators.lagged import LaggedEstimator
 from o2td.evaluation.estimators.lsetd import LSETDEstimator
 from o2td.evaluation.estimators.lstd import LSTDEstimator
 from o2td.evaluation.estimators.lstdq import LSTDQEstimator
@@ -36,6 +37,7 @@ _OWN: tuple[type[Estimator], ...] = (
     LSTDQEstimator,
     TStepEstimator,
     StackedEstimator,
+    LaggedEstimator,
     MagicEstimator,
     LSETDEstimator,
     SOTDEstimator,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 _GAIN = 0.15  # of the squared error that state and action leave
+_ROWS = 50  # with a row before them
 _LEFT = 0.02  # of the variance: below, what is left is the regression's own error
 _REMEDY = (
     "add the relevant past to the state (the previous observation and action), or rely on weighted"
@@ -47,7 +48,7 @@ class Memory(LogTest):
     def find(self, study: Study) -> Finding | None:
         """What was found."""
         view = seen(study)
-        if int(view.follows.sum()) < 50:
+        if int(view.follows.sum()) < _ROWS:
             return None
         return self._states(view) if view.exact else self._observations(view)
 
@@ -68,7 +69,7 @@ class Memory(LogTest):
 
     def _observations(self, view: Seen) -> Finding:
         gain = _gain(view)
-        if gain < _GAIN:
+        if not gains_from_past(view):
             return Finding(self.name, gain, TRUST, "the past adds little to the observation")
         return Finding(
             self.name,
@@ -80,6 +81,14 @@ class Memory(LogTest):
             kinds=(),
             biased=BIASED,
         )
+
+
+def gains_from_past(view: Seen, paid: bool = True) -> bool:
+    """Whether observations alone foretell what follows worse than with the row before.
+
+    Its reward is part of that if `paid`: it also helps a regression where rewards jump.
+    """
+    return not view.exact and int(view.follows.sum()) >= _ROWS and _gain(view, paid) >= _GAIN
 
 
 def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[str]]:
@@ -130,8 +139,15 @@ def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:
     return np.column_stack(columns), causes, y, effects
 
 
-def _gain(view: Seen) -> float:
-    """Share of the squared error on held-out episodes that the row before takes away."""
+def _gain(view: Seen, paid: bool = True) -> float:
+    """Share of the squared error on held-out episodes that the row before takes away, once."""
+    name = f"gain {paid}"
+    if name not in view.kept:
+        view.kept[name] = _taken_away(view, paid)
+    return float(view.kept[name])
+
+
+def _taken_away(view: Seen, paid: bool) -> float:
     rows, here = view.rows, np.flatnonzero(view.follows & ~view.rows.terminated)
     if len(here) < 200:
         return 0.0
@@ -144,7 +160,9 @@ def _gain(view: Seen) -> float:
     past = inputs[here] - inputs[here - 1]
     past = (past - past.mean(axis=0)) / np.where(past.std(axis=0) > 0.0, past.std(axis=0), 1.0)
     reward = view.reward[here - 1]
-    more = np.column_stack([past, past**2, reward - reward.mean()])
+    more = np.column_stack([past, past**2])
+    if paid:
+        more = np.column_stack([more, reward - reward.mean()])
     if view.action is not None:
         more = np.column_stack([more, np.eye(int(view.action.max()) + 1)[view.action[here - 1]]])
     held = view.unit[here] % 2 == 1
