@@ -277,7 +277,8 @@ def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
     for algorithm, parameters in panel.lines():
         own = panel.table.filter(algorithm=algorithm, parameters=parameters)
         edge_of = " (edge of the grid)" if f"{algorithm} {parameters}" in edge else ""
-        cells = [pretty(algorithm), (settings(parameters, panel.every) or "–") + edge_of]
+        none = "defaults" if panel.every else "–"
+        cells = [pretty(algorithm), (settings(parameters, panel.every) or none) + edge_of]
         for metric in panel.metrics:
             last = own.filter(metric=metric).sort("step").row(-1, named=True)
             low = max(last["low"], 0.0)  # no error is below, whatever the interval says
