@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -150,10 +149,9 @@ def _estimators() -> str:
     lines = []
     for name in ESTIMATORS.names():
         known = ESTIMATORS[name]
-        title = re.sub(r"\bIS$", "importance sampling", known.title)
         default = "yes" if known.recommendable else "`--all`"
         about = (inspect.getdoc(known) or "").split("\n")[0]
-        lines.append(f"| `{name}` | {title} | {about} | {default} |")
+        lines.append(f"| `{name}` | {known.title} | {about} | {default} |")
     return "\n".join(
         ["| name | full name | what it is | by default |", "|---|---|---|---|", *lines]
     )

@@ -137,7 +137,7 @@ def test_a_notebook_shows_verdict_picture_and_table(
     shown = answer._repr_html_()
     assert shown.count("<tr") == len(answer.estimates) + 1
     assert "data:image/svg+xml;base64," in shown
-    assert "per-decision IS" in shown
+    assert "per-decision importance sampling" in shown
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     assert "<img" not in answer._repr_html_()
 

@@ -16,7 +16,7 @@ class TrajectoryIS(HistoryEstimator):
     """Returns, each weighted by the product of its episode's ratios."""
 
     name = "is"
-    title = "trajectory IS"
+    title = "trajectory importance sampling"
 
     def value(self, study: Study) -> float:
         """The mean over episodes."""

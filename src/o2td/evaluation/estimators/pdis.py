@@ -16,7 +16,7 @@ class PerDecisionIS(HistoryEstimator):
     """Rewards, each weighted by the product of the ratios up to its step."""
 
     name = "pdis"
-    title = "per-decision IS"
+    title = "per-decision importance sampling"
 
     def value(self, study: Study) -> float:
         """The mean over episodes."""

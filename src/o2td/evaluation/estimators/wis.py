@@ -18,7 +18,7 @@ class WeightedTrajectoryIS(HistoryEstimator):
     """`is` with weights divided by their sum."""
 
     name = "wis"
-    title = "weighted trajectory IS"
+    title = "weighted trajectory importance sampling"
 
     def value(self, study: Study) -> float:
         """The weighted mean over episodes."""

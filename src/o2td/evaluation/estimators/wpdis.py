@@ -17,7 +17,7 @@ class WeightedPerDecisionIS(HistoryEstimator):
     """`pdis` with weights that are normalised at each step."""
 
     name = "wpdis"
-    title = "weighted per-decision IS"
+    title = "weighted per-decision importance sampling"
 
     def value(self, study: Study) -> float:
         """The sum over steps of weighted means."""
