@@ -316,10 +316,10 @@ def _batch() -> dict[str, Any]:
 
 def _counts() -> dict[str, int]:
     """How many of each kind this library has itself."""
-    from o2td import _NAMES, learners
+    from o2td import _HOMES, learners
     from o2td.registry import SOLVERS
 
-    solvers = [name for name in SOLVERS.names() if name in _NAMES["o2td.solvers"]]
+    solvers = [name for name in SOLVERS.names() if _HOMES.get(name) == "o2td.solvers"]
     return {"learners": len(learners.MEMBERS), "solvers": len(solvers)}
 
 

@@ -281,7 +281,9 @@ def homes() -> dict[str, list[str]]:
     """Public modules with the public names in each."""
     import o2td
 
-    found = {module: list(names) for module, names in o2td._NAMES.items()}
+    found: dict[str, list[str]] = {}
+    for name, module in o2td._HOMES.items():
+        found.setdefault(module, []).append(name)
     for module in o2td._MODULES.values():
         if _exists(module):
             found.setdefault(module, list(getattr(import_module(module), "__all__", ())))
