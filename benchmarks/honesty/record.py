@@ -76,7 +76,7 @@ def record(rows: Rows, before: Rows) -> dict[str, Any]:
     return {
         "answers": len(rows),
         "sets": max(Counter(row["cell"] for row in rows).values()),
-        "settled_on": sum(cell.settles for cell in CELLS.values()),
+        "settled_on": sum(CELLS[name].settles for name in {row["cell"] for row in rows}),
         "cells": len({row["cell"] for row in rows}),
         "kinds": by_kind(rows),
         "before": by_kind(before),
@@ -99,6 +99,7 @@ def main() -> None:
     if not given.before:  # those of an earlier version stay as they are
         found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
     tried = given.candidates
+    found["earlier"] = kept.get("earlier", {})  # of a state of this version before the last changes
     found["candidates"] = json.loads(tried.read_text("utf-8")) if tried else kept.get("candidates")
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -52,16 +52,14 @@ def _words(chosen: Any) -> str:
         if not chosen(kind):
             continue
         cells = [_share(found[word]) for word in _WORDS]
-        before = study["before"].get(kind)
-        rows.append(
-            [
-                kind.removeprefix("defect: "),
-                str(found["answers"]),
-                *cells,
-                "–" if before is None else f"{before['answers']}: {_share(before['trust'])}",
-            ]
-        )
-    return table(["", "answers", *_WORDS, "*trust* in 0.1"], rows)
+        others = [_trusted(study[name].get(kind)) for name in ("earlier", "before")]
+        rows.append([kind.removeprefix("defect: "), str(found["answers"]), *cells, *others])
+    heads = ["*trust* earlier", "*trust* in 0.1"]
+    return table(["", "answers", *_WORDS, *heads], rows)
+
+
+def _trusted(found: dict[str, Any] | None) -> str:
+    return "–" if found is None else f"{found['answers']}: {_share(found['trust'])}"
 
 
 def _share(found: dict[str, int]) -> str:
