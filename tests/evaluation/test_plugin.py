@@ -87,3 +87,26 @@ def test_it_is_near_the_truth_and_the_same_in_any_chunks(installed: None) -> Non
     reference: Any = evaluation.evaluate(log, 0.9, methods="lstd")["lstd"]
     apart = abs(whole.value - reference.value)
     assert apart < 4 * np.hypot(whole.standard_error, reference.standard_error)
+
+
+def _asked(node: ast.AST) -> list[ast.expr]:
+    """What is compared, looked up in a dict, or matched in this node."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Dict):
+        return [key for key in node.keys if key is not None]
+    return [node.value] if isinstance(node, ast.MatchValue) else []
+
+
+def test_nothing_asks_for_estimators_by_name() -> None:
+    package = Path(evaluation.__file__).parents[1]
+    names = set(ESTIMATORS.names()) - {"o2td"}  # which is the package's own name, too
+    for room in ("evaluation", "report", "cli"):
+        for file in (package / room).rglob("*.py"):
+            if file.parent.name == "estimators":
+                continue
+            asked = [
+                one for node in ast.walk(ast.parse(file.read_text("utf-8"))) for one in _asked(node)
+            ]
+            words = {w.value for one in asked for w in ast.walk(one) if isinstance(w, ast.Constant)}
+            assert not words & names, file
