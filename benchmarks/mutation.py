@@ -107,7 +107,7 @@ GROUPS = {
         ("o2td.sources",),
     ),
 }
-LEAST = 20  # mutants of each group, if it has so many
+LEAST = 25  # mutants of each group, if it has so many
 CONTROL = 10  # every so many mutants the same tests run without a change
 
 
