@@ -191,8 +191,8 @@ class Store:
                 entries = msgspec.convert(files, dict[str, dict[str, Any]])
                 msgspec.convert([e for e in entries.values() if "broken" not in e], list[_Entry])
                 return {"format": FORMAT, "files": files}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            pass
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, msgspec.MsgspecError):
+            pass  # msgspec's own are ValueErrors from 0.20 on
         return None
 
     # -- the folder --------------------------------------------------------------------------------
