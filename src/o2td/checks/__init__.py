@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from o2td.checks import (  # noqa: F401  (their import registers the checks)
+    alike,
     domains,
     learner_rows,
     learner_state,

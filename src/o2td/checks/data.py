@@ -56,7 +56,13 @@ def stream(n: int = 90, seed: int = 0, weights: bool = False, states: int = 7) -
 
 def needs_second(subject: Any) -> bool:
     """Whether the subject was asked to use a second, independent successor."""
-    return getattr(subject, "double", None) is True
+    return getattr(subject, "double", None) is True or getattr(subject, "sampling", "") == "double"
+
+
+def fields_for(subject: Any, weights: bool = False) -> Fields:
+    """The rows of `stream`, without a second successor unless the subject was asked to use it."""
+    second = needs_second(subject)
+    return {k: v for k, v in stream(weights=weights).items() if second or not k.endswith("_2")}
 
 
 def batch(

@@ -16,7 +16,16 @@ from o2td.checks.base import (
     fingerprint,
     promise,
 )
-from o2td.checks.data import LAYOUTS, Fields, batch, dense_fields, needs_second, select, stream
+from o2td.checks.data import (
+    LAYOUTS,
+    Fields,
+    batch,
+    dense_fields,
+    fields_for,
+    needs_second,
+    select,
+    stream,
+)
 from o2td.errors import InputError, NoAnswerError
 from o2td.learners.base import Learner
 from o2td.learners.step_sizes import PowerDecay
@@ -250,9 +259,7 @@ def termination_ignores_successors(learner: Learner) -> None:
     for layout in ("dense", "csr"):
         results = []
         for value in (0.0, np.nan, np.inf, 1e300):
-            second = needs_second(learner)
-            rows = fields if second else {k: v for k, v in fields.items() if not k.endswith("_2")}
-            given = dense_fields(rows)
+            given = dense_fields(fields_for(learner))
             given["next_phi"][ends] = value
             if layout == "csr":
                 from o2td.checks.data import as_csr

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-import tempfile
 import warnings
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +16,8 @@ from o2td.checks.base import (
     expect_refusal,
     fingerprint,
     promise,
-    repickled,
 )
-from o2td.checks.data import as_csr, dense_fields, needs_second, select, stream
+from o2td.checks.data import dense_fields, fields_for, needs_second, select, stream
 from o2td.checks.learner_rows import FIELDS, STEP_SIZE, constant, made, rows_for, weights
 from o2td.errors import InputError
 from o2td.learners.base import Learner
@@ -32,19 +27,6 @@ from o2td.transitions import Transitions
 def trained(learner: Learner, **changes: Any) -> Learner:
     """A learner that has seen the rows of `stream`."""
     return constant(learner, **changes).partial_fit(rows_for(learner, stream()))
-
-
-@promise("learners", "predict is pure and takes dense rows, CSR rows or one vector")
-def predict_pure(learner: Learner) -> None:
-    """It is phi . theta, and changes nothing."""
-    learned = trained(learner)
-    before, phi = fingerprint(learned), stream()["table"]
-    values = [learned.predict(phi), learned.predict(phi), learned.predict(as_csr(phi))]
-    expect_equal(values[0], values[1], "two predictions of the same rows")
-    expect_close(values[0], phi @ learned.theta, "predictions and phi . theta", 1e-13)
-    expect_close(values[2], values[0], "predictions from CSR and dense rows", 1e-13)
-    expect_close(learned.predict(phi[0]), values[0][0], "predictions of one vector", 1e-13)
-    expect(fingerprint(learned) == before, "another state after predict")
 
 
 @promise("learners", "theta cannot be changed from outside, and status says how it fares")
@@ -59,23 +41,10 @@ def answers(learner: Learner) -> None:
     expect(bool(str(status)), "a status without a sentence")
 
 
-@promise("learners", "the arrays of a batch are untouched, byte for byte")
-def inputs_untouched(learner: Learner) -> None:
-    """The user's own writeable arrays, which a batch does not copy."""
-    second = needs_second(learner)
-    fields = {k: v for k, v in stream().items() if second or not k.endswith("_2")}
-    given = dense_fields(fields)
-    before = {name: value.tobytes() for name, value in given.items()}
-    constant(learner).partial_fit(Transitions(**given))
-    for name, value in given.items():
-        expect(value.tobytes() == before[name], f"{name} changed")
-
-
 @promise("learners", "read-only, strided, Fortran and float32 arrays are taken like any others")
 def input_forms(learner: Learner) -> None:
     """The same numbers give the same weights."""
-    second = needs_second(learner)
-    fields = {k: v for k, v in stream().items() if second or not k.endswith("_2")}
+    fields = fields_for(learner)
     fields["table"] = fields["table"].astype(np.float32).astype(np.float64)
     given = dense_fields(fields)
     expected = weights(constant(learner).partial_fit(Transitions(**given)))
@@ -109,42 +78,6 @@ def reproducible(learner: Learner) -> None:
     expect_equal(first.fit(rows).theta, theta, "theta after fit")
     expect_equal(first.clone().partial_fit(rows).theta, theta, "theta of a clone")
     expect_equal(first.reset().partial_fit(rows).theta, theta, "theta after reset")
-
-
-@promise(
-    "learners", "a learner saved, loaded and resumed learns the same bits as one never stopped"
-)
-def save_and_resume(learner: Learner) -> None:
-    """At a boundary of batches inside a trajectory, by file, by pickle and by copy."""
-    rows = rows_for(learner, stream())
-    cut = 41
-    straight = made(learner).partial_fit(rows[:cut])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "learner.npz"
-        straight.save(path)
-        copies = {"loaded": type(learner).load(path)}
-    copies["unpickled"] = repickled(straight)
-    copies["copied"] = copy.deepcopy(straight)
-    for how, other in copies.items():
-        expect(repr(other) == repr(straight), f"{other!r} {how} from {straight!r}")
-        expect(fingerprint(other) == fingerprint(straight), f"another state when {how}")
-    straight.partial_fit(rows[cut:])
-    for how, other in copies.items():
-        other.partial_fit(rows[cut:])
-        expect_equal(weights(other), weights(straight), f"weights when {how}")
-        expect(other.status == straight.status, f"another status when {how}")
-
-
-@promise("learners", "what it remembers does not grow with the number of rows")
-def bounded_memory(learner: Learner) -> None:
-    """O(d), or O(states d) where states are aggregated."""
-    rows = rows_for(learner, stream())
-    learned = constant(learner).partial_fit(rows)
-    size = len(pickle.dumps(learned))
-    for _ in range(20):
-        learned.partial_fit(rows)
-    grown = len(pickle.dumps(learned)) - size
-    expect(grown < 64, f"{grown} more bytes after 20 times the rows")
 
 
 @promise("learners", "parameters come back as given, through get_params, set_params and clone")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,21 +14,18 @@ from o2td.checks.base import (
     expect_close,
     expect_equal,
     expect_refusal,
-    fingerprint,
     promise,
-    repickled,
 )
 from o2td.checks.data import (
-    as_csr,
     dense_fields,
+    fields_for,
+    needs_second,
     problem,
     sampled,
     stream,
 )
 from o2td.checks.solver_rows import (
     digits,
-    doubled,
-    fields_for,
     fitted,
     made,
     rows_for,
@@ -148,57 +141,15 @@ def zero_ratios(solver: Solver) -> None:
     expect(not theta.any(), f"theta {theta}")
 
 
-@promise("solvers", "predict is pure and takes dense rows, CSR rows or one vector")
-def predict_pure(solver: Solver) -> None:
-    """It is phi theta, and changes nothing."""
-    whole, _ = fitted(solver)
-    before, phi = fingerprint(whole), stream(weights=True)["table"]
-    values = whole.predict(phi)
-    expect_close(values, phi @ whole.theta, "predictions and phi theta", 1e-13)
-    expect_close(whole.predict(as_csr(phi)), values, "predictions from CSR rows", 1e-13)
-    expect_close(whole.predict(phi[0]), values[0], "the prediction of one vector", 1e-13)
-    expect(fingerprint(whole) == before, "another state after predict")
-
-
 @promise("solvers", "the same rows give the same bits, whether read-only, strided or Fortran")
 def reproducible(solver: Solver) -> None:
     """Nothing hidden is random."""
-    given = dense_fields(fields_for(solver))
+    given = dense_fields(fields_for(solver, weights=True))
     expected = made(solver).fit(Transitions(**given)).theta
     forms: tuple[Any, ...] = (np.copy, np.asfortranarray, lambda a: np.repeat(a, 2, axis=0)[::2])
     for form in forms:
         rows = Transitions(**{k: form(v) for k, v in given.items()})
         expect_equal(made(solver).fit(rows).theta, expected, "theta")
-
-
-@promise("solvers", "a solver saved, loaded and resumed finds the same bits as one never stopped")
-def save_and_resume(solver: Solver) -> None:
-    """By file, by pickle and by copy."""
-    rows = rows_for(solver, stream(weights=True))
-    straight = made(solver).update(rows[:41])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "solver.npz"
-        straight.save(path)
-        copies = {"loaded": type(solver).load(path)}
-    copies["unpickled"] = repickled(straight)
-    copies["copied"] = copy.deepcopy(straight)
-    straight.update(rows[41:])
-    for how, other in copies.items():
-        expect(repr(other) == repr(straight), f"{other!r} {how} from {straight!r}")
-        other.update(rows[41:])
-        expect_equal(other.theta, straight.theta, f"theta when {how}")
-
-
-@promise("solvers", "what it remembers does not grow with the number of rows")
-def bounded_memory(solver: Solver) -> None:
-    """Statistics have the size of features, or of states."""
-    rows = rows_for(solver, stream(weights=True))
-    grown = made(solver).update(rows)
-    size = len(pickle.dumps(grown))
-    for _ in range(20):
-        grown.update(rows)
-    more = len(pickle.dumps(grown)) - size
-    expect(more < 256, f"{more} more bytes after 20 times the rows")
 
 
 @promise("solvers", "parameters come back as given, and reset forgets all rows")
@@ -222,7 +173,7 @@ def near_limit(solver: Solver) -> None:
         limit = solver.limit(exact.model(problem(True)))
     except NoAnswerError as error:
         raise DoesNotApply(f"has no limit here: {error}") from None
-    rows = sampled(100_000, double=doubled(solver), weights=True)
+    rows = sampled(100_000, double=needs_second(solver), weights=True)
     theta = made(solver).fit(rows).theta
     off = np.abs(problem(True).features @ (theta - limit)).max()
     scale = np.abs(problem(True).features @ limit).max()

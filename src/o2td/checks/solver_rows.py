@@ -22,6 +22,8 @@ from o2td.checks.data import (
     as_csr,
     batch,
     dense_fields,
+    fields_for,
+    needs_second,
     select,
     stream,
     trajectories,
@@ -38,20 +40,9 @@ def made(solver: Solver) -> Solver:
     return solver.clone()
 
 
-def doubled(solver: Solver) -> bool:
-    """Whether it was asked to use a second, independent successor."""
-    return getattr(solver, "sampling", None) == "double" or getattr(solver, "double", None) is True
-
-
 def rows_for(solver: Solver, fields: Fields, layout: str = "dense", **changes: Any) -> Transitions:
     """The rows with a second successor where this solver was asked to use one."""
-    return batch(fields, layout, doubled(solver), **changes)
-
-
-def fields_for(solver: Solver) -> Fields:
-    """Arguments of `Transitions`, without a second successor unless it is asked for."""
-    rows = stream(weights=True)
-    return {k: v for k, v in rows.items() if doubled(solver) or not k.endswith("_2")}
+    return batch(fields, layout, needs_second(solver), **changes)
 
 
 def digits(solver: Solver) -> float:
@@ -163,7 +154,7 @@ def duplicates(solver: Solver) -> None:
 @promise("solvers", "rows with discount 0 ignore their successors, even where those are NaN")
 def termination_ignores_successors(solver: Solver) -> None:
     """On dense and CSR rows."""
-    fields = fields_for(solver)
+    fields = fields_for(solver, weights=True)
     ends = fields["discount"] == 0.0
     for layout in ("dense", "csr"):
         results = []
@@ -203,16 +194,6 @@ def empty_batch(solver: Solver) -> None:
     expect_equal(nothing.theta, np.zeros(rows.d), "theta and zero")
     expect_equal(copy.deepcopy(whole).update(rows[:0]).theta, whole.theta, "theta after nothing")
     expect_theta(nothing.update(rows), whole, "theta of a solver that began empty")
-
-
-@promise("solvers", "the arrays of a batch are untouched, byte for byte")
-def inputs_untouched(solver: Solver) -> None:
-    """The user's own writeable arrays, which a batch does not copy."""
-    given = dense_fields(fields_for(solver))
-    before = {name: value.tobytes() for name, value in given.items()}
-    made(solver).fit(Transitions(**given))
-    for name, value in given.items():
-        expect(value.tobytes() == before[name], f"{name} changed")
 
 
 @promise("solvers", "bad input is refused with a sentence and the state stays as it is")
