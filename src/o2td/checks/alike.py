@@ -17,7 +17,7 @@ from o2td.checks.base import (
     promise,
     repickled,
 )
-from o2td.checks.data import as_csr, batch, dense_fields, fields_for, needs_second, stream
+from o2td.checks.data import as_csr, dense_fields, fields_for, rows_for, stream
 from o2td.checks.learner_rows import constant, made, weights
 from o2td.solvers.base import Solver
 from o2td.transitions import Transitions
@@ -41,8 +41,7 @@ def _answer(subject: Any) -> Any:
 
 
 def _rows(subject: Any) -> Transitions:
-    fields = stream(weights=isinstance(subject, Solver))
-    return batch(fields, second=needs_second(subject))
+    return rows_for(subject, stream(weights=isinstance(subject, Solver)))
 
 
 @_both("predict is pure and takes dense rows, CSR rows or one vector")

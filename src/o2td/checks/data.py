@@ -78,6 +78,11 @@ def batch(
     return Transitions(**{**dense_fields(rows, layout), **left_out})
 
 
+def rows_for(subject: Any, fields: Fields, layout: str = "dense", **changes: Any) -> Transitions:
+    """The rows with a second successor where the subject was asked to use one."""
+    return batch(fields, layout, needs_second(subject), **changes)
+
+
 def dense_fields(rows: Fields, layout: str = "dense") -> Fields:
     """Arguments of `Transitions` with features looked up in the table, as arrays of their own."""
     table = rows["table"]

@@ -23,6 +23,7 @@ from o2td.checks.data import (
     dense_fields,
     fields_for,
     needs_second,
+    rows_for,
     select,
     stream,
 )
@@ -44,13 +45,6 @@ def made(learner: Learner, **changes: Any) -> Learner:
 def constant(learner: Learner, **changes: Any) -> Learner:
     """A new learner whose step sizes depend neither on time nor on the rows."""
     return made(learner, **{"step_size": STEP_SIZE, **changes})
-
-
-def rows_for(
-    learner: Learner, fields: Fields, layout: str = "dense", **changes: Any
-) -> Transitions:
-    """The rows with a second successor where this learner was asked to use one."""
-    return batch(fields, layout, needs_second(learner), **changes)
 
 
 def weights(learner: Learner) -> npt.NDArray[np.float64]:

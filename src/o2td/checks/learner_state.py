@@ -17,8 +17,8 @@ from o2td.checks.base import (
     fingerprint,
     promise,
 )
-from o2td.checks.data import dense_fields, fields_for, needs_second, select, stream
-from o2td.checks.learner_rows import FIELDS, STEP_SIZE, constant, made, rows_for, weights
+from o2td.checks.data import dense_fields, fields_for, needs_second, rows_for, select, stream
+from o2td.checks.learner_rows import FIELDS, STEP_SIZE, constant, made, weights
 from o2td.errors import InputError
 from o2td.learners.base import Learner
 from o2td.transitions import Transitions

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from o2td import exact
 from o2td.checks.base import DoesNotApply, expect, expect_close, expect_equal, promise
-from o2td.checks.data import needs_second, problem, sampled, stream
-from o2td.checks.learner_rows import constant, made, rows_for, weights
+from o2td.checks.data import needs_second, problem, rows_for, sampled, stream
+from o2td.checks.learner_rows import constant, made, weights
 from o2td.errors import NoAnswerError
 from o2td.learners.base import Learner
 from o2td.transitions import Transitions

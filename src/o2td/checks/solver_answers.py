@@ -21,14 +21,13 @@ from o2td.checks.data import (
     fields_for,
     needs_second,
     problem,
+    rows_for,
     sampled,
     stream,
 )
 from o2td.checks.solver_rows import (
     digits,
     fitted,
-    made,
-    rows_for,
 )
 from o2td.errors import InputError, NoAnswerError
 from o2td.solvers.base import Solver
@@ -41,7 +40,7 @@ from o2td.transitions import Transitions
 def linear_in_rewards(solver: Solver) -> None:
     """Scaled by 4, and added."""
     fields = stream(weights=True)
-    zero = made(solver).fit(rows_for(solver, fields, reward=0.0))
+    zero = solver.clone().fit(rows_for(solver, fields, reward=0.0))
     expect(np.abs(zero.theta).max() <= 1e-12, f"theta {zero.theta} without rewards")
     if solver.selects:
         raise DoesNotApply("chooses by the rewards, too")
@@ -55,7 +54,7 @@ def linear_in_rewards(solver: Solver) -> None:
         raise DoesNotApply("its own limit is not linear in the rewards")
     other = np.random.default_rng(3).normal(size=90)
     rewards = (fields["reward"], other, fields["reward"] + other, 4.0 * fields["reward"])
-    fits = [made(solver).fit(rows_for(solver, fields, reward=reward)) for reward in rewards]
+    fits = [solver.clone().fit(rows_for(solver, fields, reward=reward)) for reward in rewards]
     one, two, both, scaled = (fit.theta for fit in fits)
     expect_close(scaled, 4.0 * one, "theta of four times the rewards", digits(fits[0]))
     scale = np.abs(one).max() + np.abs(two).max()
@@ -68,8 +67,8 @@ def permuted_features(solver: Solver) -> None:
     """No feature is special."""
     fields = stream(weights=True)
     order = np.array([3, 0, 4, 1, 2])
-    plain = made(solver).fit(rows_for(solver, fields))
-    other = made(solver).fit(rows_for(solver, fields, table=fields["table"][:, order]))
+    plain = solver.clone().fit(rows_for(solver, fields))
+    other = solver.clone().fit(rows_for(solver, fields, table=fields["table"][:, order]))
     expect_close(other.theta, plain.theta[order], "permuted theta", 100 * digits(plain))
 
 
@@ -84,11 +83,11 @@ def singular_features(solver: Solver) -> None:
         raise DoesNotApply("has an epsilon, and takes the smallest theta within it")
     fields = stream(weights=True)
     table = fields["table"]
-    plain = made(solver).fit(rows_for(solver, fields))
+    plain = solver.clone().fit(rows_for(solver, fields))
     for parts in ((0.6, 0.8), (0.5, 0.5)):
         split = np.column_stack([parts[0] * table[:, 0], parts[1] * table[:, 0], table[:, 1:]])
         try:
-            other = made(solver).fit(rows_for(solver, fields, table=split))
+            other = solver.clone().fit(rows_for(solver, fields, table=split))
             break
         except InputError:  # features that must sum to one can only be halved
             continue
@@ -104,8 +103,8 @@ def dead_feature(solver: Solver) -> None:
     """And the others what they had."""
     fields = stream(weights=True)
     table = np.column_stack([fields["table"], np.zeros(7)])
-    plain = made(solver).fit(rows_for(solver, fields))
-    wider = made(solver).fit(rows_for(solver, fields, table=table))
+    plain = solver.clone().fit(rows_for(solver, fields))
+    wider = solver.clone().fit(rows_for(solver, fields, table=table))
     expect(abs(wider.theta[5]) <= 1e-9, f"weight {wider.theta[5]} of a feature that is always zero")
     expect_close(wider.theta[:5], plain.theta, "weights of the others", 100 * digits(plain))
 
@@ -134,10 +133,10 @@ def solution(solver: Solver) -> None:
 def zero_ratios(solver: Solver) -> None:
     """Nothing is known about the target then."""
     fields = stream(weights=True)
-    one, two = (made(solver).fit(rows_for(solver, fields, rho=rho)).theta for rho in (1.0, None))
+    one, two = (solver.clone().fit(rows_for(solver, fields, rho=rho)).theta for rho in (1.0, None))
     if np.array_equal(one, two):
         raise DoesNotApply("uses no ratios")
-    theta = made(solver).fit(rows_for(solver, fields, rho=0.0, target_prob=0.0)).theta
+    theta = solver.clone().fit(rows_for(solver, fields, rho=0.0, target_prob=0.0)).theta
     expect(not theta.any(), f"theta {theta}")
 
 
@@ -145,25 +144,25 @@ def zero_ratios(solver: Solver) -> None:
 def reproducible(solver: Solver) -> None:
     """Nothing hidden is random."""
     given = dense_fields(fields_for(solver, weights=True))
-    expected = made(solver).fit(Transitions(**given)).theta
+    expected = solver.clone().fit(Transitions(**given)).theta
     forms: tuple[Any, ...] = (np.copy, np.asfortranarray, lambda a: np.repeat(a, 2, axis=0)[::2])
     for form in forms:
         rows = Transitions(**{k: form(v) for k, v in given.items()})
-        expect_equal(made(solver).fit(rows).theta, expected, "theta")
+        expect_equal(solver.clone().fit(rows).theta, expected, "theta")
 
 
 @promise("solvers", "parameters come back as given, and reset forgets all rows")
 def parameters(solver: Solver) -> None:
     """A new solver from them is the same."""
     whole, _ = fitted(solver)
-    expect(repr(made(whole)) == repr(solver), f"{made(whole)!r} from {solver!r}")
+    expect(repr(whole.clone()) == repr(solver), f"{whole.clone()!r} from {solver!r}")
     whole.reset()
     expect(whole.rows == 0, f"{whole.rows} rows after reset")
     expect_refusal(whole.solve, "solve without data", "data")
     expect_refusal(lambda: solver.clone().set_params(no_such=1), "an unknown name", "no_such")
     changed = fitted(solver)[0].set_params(**solver.get_params())
     expect((repr(changed), changed.rows) == (repr(solver), 0), f"{changed!r} after set_params")
-    expect_refusal(lambda: made(solver).predict(np.ones((1, 5))), "predict without data", "data")
+    expect_refusal(lambda: solver.clone().predict(np.ones((1, 5))), "predict without data", "data")
 
 
 @promise("solvers", "100,000 rows bring theta within 5 % of its own limit")
@@ -174,7 +173,7 @@ def near_limit(solver: Solver) -> None:
     except NoAnswerError as error:
         raise DoesNotApply(f"has no limit here: {error}") from None
     rows = sampled(100_000, double=needs_second(solver), weights=True)
-    theta = made(solver).fit(rows).theta
+    theta = solver.clone().fit(rows).theta
     off = np.abs(problem(True).features @ (theta - limit)).max()
     scale = np.abs(problem(True).features @ limit).max()
     expect(off <= 0.05 * scale, f"predictions off by {off:.3g} of {scale:.3g}")

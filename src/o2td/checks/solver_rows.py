@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,10 @@ from o2td.checks.base import (
 )
 from o2td.checks.data import (
     LAYOUTS,
-    Fields,
     as_csr,
-    batch,
     dense_fields,
     fields_for,
-    needs_second,
+    rows_for,
     select,
     stream,
     trajectories,
@@ -33,16 +30,6 @@ from o2td.solvers.base import Solver
 from o2td.transitions import Transitions
 
 FIELDS = ("state", "next_state", "target_prob", "behavior_prob", "interest")
-
-
-def made(solver: Solver) -> Solver:
-    """A new solver with the same parameters that has seen nothing."""
-    return solver.clone()
-
-
-def rows_for(solver: Solver, fields: Fields, layout: str = "dense", **changes: Any) -> Transitions:
-    """The rows with a second successor where this solver was asked to use one."""
-    return batch(fields, layout, needs_second(solver), **changes)
 
 
 def digits(solver: Solver) -> float:
@@ -58,7 +45,7 @@ def expect_theta(one: Solver, two: Solver, what: str) -> None:
 def fitted(solver: Solver) -> tuple[Solver, Transitions]:
     """A solver that has seen the rows of `stream`, and those rows."""
     rows = rows_for(solver, stream(weights=True))
-    return made(solver).fit(rows), rows
+    return solver.clone().fit(rows), rows
 
 
 @promise(
@@ -67,9 +54,9 @@ def fitted(solver: Solver) -> tuple[Solver, Transitions]:
 def update_is_fit(solver: Solver) -> None:
     """On one batch."""
     whole, rows = fitted(solver)
-    expect_equal(made(solver).update(rows).solve().theta, whole.theta, "theta by update and fit")
-    expect_equal(made(solver).update(rows).theta, whole.theta, "theta without calling solve")
-    again = made(solver).fit(rows[:50]).fit(rows)
+    expect_equal(solver.clone().update(rows).solve().theta, whole.theta, "theta by update and fit")
+    expect_equal(solver.clone().update(rows).theta, whole.theta, "theta without calling solve")
+    again = solver.clone().fit(rows[:50]).fit(rows)
     expect_equal(again.theta, whole.theta, "theta of a second fit")
     expect(again.rows == rows.n, f"{again.rows} rows after a second fit on {rows.n}")
 
@@ -79,7 +66,7 @@ def chunks(solver: Solver) -> None:
     """Also inside trajectories, and one row at a time."""
     whole, rows = fitted(solver)
     for cuts in (range(1, 90), (1, 2, 40, 40, 89), (45,)):
-        parts = made(solver)
+        parts = solver.clone()
         for low, high in zip((0, *cuts), (*cuts, 90), strict=True):
             parts.update(rows[low:high])
         expect_theta(parts, whole, f"theta of {len(cuts) + 1} updates")
@@ -90,14 +77,14 @@ def chunks(solver: Solver) -> None:
 def merged(solver: Solver) -> None:
     """In any grouping, and the merged one stays as it is."""
     whole, rows = fitted(solver)
-    a, b, c = (made(solver).update(rows[k : k + 30]) for k in (0, 30, 60))
+    a, b, c = (solver.clone().update(rows[k : k + 30]) for k in (0, 30, 60))
     before = fingerprint(b)
-    left = made(solver).merge(a).merge(b).merge(c)
+    left = solver.clone().merge(a).merge(b).merge(c)
     expect(fingerprint(b) == before, "a solver that changed by being merged into another")
     expect_theta(left, whole, "theta of ((a, b), c)")
     tail = copy.deepcopy(b).merge(c)
     expect_theta(copy.deepcopy(a).merge(tail), whole, "theta of (a, (b, c))")
-    expect_equal(copy.deepcopy(whole).merge(made(solver)).theta, whole.theta, "theta and nothing")
+    expect_equal(copy.deepcopy(whole).merge(solver.clone()).theta, whole.theta, "theta and nothing")
 
 
 @promise("solvers", "only solvers of the same kind and parameters merge, and none with itself")
@@ -115,10 +102,10 @@ def merge_refused(solver: Solver) -> None:
 def layouts(solver: Solver) -> None:
     """Also when updates come in several layouts."""
     fields = stream(weights=True)
-    results = {k: made(solver).fit(rows_for(solver, fields, k)) for k in LAYOUTS}
+    results = {k: solver.clone().fit(rows_for(solver, fields, k)) for k in LAYOUTS}
     for layout in ("csr", "table"):
         expect_theta(results[layout], results["dense"], f"{layout} and dense theta")
-    mixed = made(solver)
+    mixed = solver.clone()
     for k, layout in enumerate(("dense", "csr", "table")):
         mixed.update(rows_for(solver, select(fields, slice(30 * k, 30 * k + 30)), layout))
     expect_theta(mixed, results["dense"], "theta of mixed layouts")
@@ -131,7 +118,7 @@ def trajectory_order(solver: Solver) -> None:
         raise DoesNotApply("chooses by estimates that depend on the order of the rows")
     whole, _ = fitted(solver)
     *others, last = trajectories(stream(weights=True))
-    shuffled = made(solver)
+    shuffled = solver.clone()
     for part in (*others[::-1], last):
         shuffled.update(rows_for(solver, part))
     expect_theta(shuffled, whole, "theta of reordered trajectories")
@@ -147,7 +134,7 @@ def duplicates(solver: Solver) -> None:
     fields = stream(weights=True)
     fields["discount"][-1] = 0.0
     rows = rows_for(solver, fields)
-    once, twice = made(solver).fit(rows), made(solver).update(rows).update(rows)
+    once, twice = solver.clone().fit(rows), solver.clone().update(rows).update(rows)
     expect_theta(twice, once, "theta of the rows twice")
 
 
@@ -163,7 +150,7 @@ def termination_ignores_successors(solver: Solver) -> None:
             given["next_phi"][ends] = value
             if layout == "csr":
                 given = {k: as_csr(v) if "phi" in k else v for k, v in given.items()}
-            results.append(made(solver).fit(Transitions(**given)).theta)
+            results.append(solver.clone().fit(Transitions(**given)).theta)
         expect_close(results[1], results[0], f"{layout} theta with NaN", 1e-10)
         expect_close(results[2], results[0], f"{layout} theta with infinity", 1e-10)
 
@@ -176,8 +163,8 @@ def truncation_is_no_end(solver: Solver) -> None:
     fields = stream(weights=True)
     cut = np.append(fields["start"][1:], True) & (fields["discount"] > 0.0)
     ended = np.where(cut, 0.0, fields["discount"])
-    one = made(solver).fit(rows_for(solver, fields))
-    two = made(solver).fit(rows_for(solver, fields, discount=ended))
+    one = solver.clone().fit(rows_for(solver, fields))
+    two = solver.clone().fit(rows_for(solver, fields, discount=ended))
     told = any("truncated" in count for count in one.solution.counts)
     differs = np.abs(one.theta - two.theta).max() > 1e-9
     expect(differs or told, "the same answer for truncated and terminated rows")
@@ -189,7 +176,7 @@ def truncation_is_no_end(solver: Solver) -> None:
 def empty_batch(solver: Solver) -> None:
     """The number of features is known."""
     whole, rows = fitted(solver)
-    nothing = made(solver).fit(rows[:0])
+    nothing = solver.clone().fit(rows[:0])
     expect(nothing.solution.status == "no data", f"status {nothing.solution.status!r}")
     expect_equal(nothing.theta, np.zeros(rows.d), "theta and zero")
     expect_equal(copy.deepcopy(whole).update(rows[:0]).theta, whole.theta, "theta after nothing")
@@ -215,7 +202,7 @@ def bad_input(solver: Solver) -> None:
 def missing_fields(solver: Solver) -> None:
     """Fields that are not needed may be left out."""
     for name in FIELDS:
-        one, left_out = made(solver), {name: None}
+        one, left_out = solver.clone(), {name: None}
         before = fingerprint(one)
         try:
             one.update(rows_for(solver, stream(weights=True), "dense", **left_out))
