@@ -29,6 +29,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "nearness table": lambda: _nearness(data),
         "learner intervals": lambda: table(*near.intervals()),
         "near-optimal table": lambda: table(*near.lines()),
+        "near-optimal fresh": lambda: table(*near.lines(fresh=True)),
         "near-optimal families": lambda: table(*near.families()),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),

@@ -19,24 +19,35 @@ SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
 
 
 def take(problems: int) -> dict[str, Any]:
-    """The study's lines by short name, with families."""
+    """Measure, and conclude."""
+    from o2td.paper.studies import STUDIES
+    from o2td.paper.studies.near_optimal import FAMILIES, near_optimal
+
+    last = problems * len(FAMILIES)
+    return concluded(list(near_optimal(0, last, STUDIES["near_optimal"].seed)), problems)
+
+
+def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
+    """The study's lines by short name, with families; those of fresh families by themselves."""
     import polars as pl
 
     from o2td.paper.near import standings
-    from o2td.paper.studies import STUDIES
-    from o2td.paper.studies.near_optimal import FAMILIES, RECORDS, near_optimal
+    from o2td.paper.studies.near_optimal import RECORDS
 
-    last = problems * len(FAMILIES)
-    table = pl.DataFrame(list(near_optimal(0, last, STUDIES["near_optimal"].seed)))
-    lines = {
+    table = pl.DataFrame(measured)
+    settled, fresh = (_lines(standings(table, fresh)) for fresh in (False, True))
+    return {"problems": problems, "records": list(RECORDS), **settled, "fresh": fresh}
+
+
+def _lines(found: list[Any]) -> dict[str, Any]:
+    return {
         name: {
             "what": line.what,
             "error": [_rounded(e) for e in line.error],
             "by_family": {f: [_rounded(e) for e in v] for f, v in line.by_family.items()},
         }
-        for name, line in zip(SHORT, standings(table), strict=True)
+        for name, line in zip(SHORT, found, strict=True)
     }
-    return {"problems": problems, "records": list(RECORDS), **lines}
 
 
 def _rounded(value: float) -> float:
@@ -49,10 +60,11 @@ def kept() -> dict[str, Any]:
     return found
 
 
-def lines() -> tuple[list[str], list[list[str]]]:
+def lines(fresh: bool = False) -> tuple[list[str], list[list[str]]]:
     """Head and rows of a table: every line of the study."""
     found = kept()
-    rows = [[found[name]["what"], *map(number, found[name]["error"])] for name in SHORT]
+    some = found["fresh"] if fresh else found
+    rows = [[some[name]["what"], *map(number, some[name]["error"])] for name in SHORT]
     return ["", *(f"{n:,}" for n in found["records"])], rows
 
 
@@ -60,11 +72,12 @@ def families() -> tuple[list[str], list[list[str]]]:
     """Head and rows by family: ours over the field's best with its step size chosen for that family."""
     found = kept()
     rows = []
-    for family, ours in found["arctd"]["by_family"].items():
-        field = found["family"]["by_family"][family]
-        own = [number(a / b) for a, b in zip(ours, field, strict=True)]
-        lstd, fixed = (found[name]["by_family"][family] for name in ("lstd", "fixed"))
-        rows.append([family, *own, number(_mean(lstd) / _mean(fixed))])
+    for some in (found, found["fresh"]):
+        for family, ours in some["arctd"]["by_family"].items():
+            field = some["family"]["by_family"][family]
+            own = [number(a / b) for a, b in zip(ours, field, strict=True)]
+            lstd, fixed = (some[name]["by_family"][family] for name in ("lstd", "fixed"))
+            rows.append([family, *own, number(_mean(lstd) / _mean(fixed))])
     columns = ["family", *(f"{n:,}" for n in found["records"]), "LSTD, chosen / fixed λ"]
     return columns, rows
 

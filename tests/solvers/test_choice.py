@@ -8,7 +8,7 @@ import pytest
 import o2td
 from o2td import domains, exact
 from o2td.errors import InputError
-from o2td.solvers.directions import ADJUSTED, GROUPS, TRACES, collect
+from o2td.solvers.directions import ADJUSTED, TRACES, collect, groups
 
 from .test_merge import layouts, stream
 
@@ -17,17 +17,17 @@ def _plain(batch):
     """The sums by group, row by row."""
     d, n = batch.d, batch.n
     phi, later = np.asarray(batch.phi), np.asarray(batch.next_phi)
-    system = np.zeros((GROUPS, len(TRACES), d, d + 1))
-    noise = np.zeros((GROUPS, len(ADJUSTED), d, d))
+    system = np.zeros((groups(d), len(TRACES), d, d + 1))
+    noise = np.zeros((groups(d), len(ADJUSTED), d, d))
     for k, (trace, clip) in enumerate(TRACES):
         e = np.zeros(d)
         for t in range(n):
             e = (np.zeros(d) if batch.start[t] else e) + phi[t]
             g, rho = batch.discount[t], batch.rho[t]
             right = np.append(phi[t] - (g * later[t] if g > 0.0 else 0.0), batch.reward[t])
-            system[t % GROUPS, k] += rho * np.outer(e, right)
+            system[t % groups(d), k] += rho * np.outer(e, right)
             if k in ADJUSTED:
-                noise[t % GROUPS, ADJUSTED.index(k)] += (rho - 1.0) * np.outer(e, phi[t])
+                noise[t % groups(d), ADJUSTED.index(k)] += (rho - 1.0) * np.outer(e, phi[t])
             e = trace * g * min(rho, clip) * e
     return system, noise
 
@@ -36,9 +36,9 @@ def _plain(batch):
 def test_sums_are_those_of_a_plain_loop(layout):
     rows = layouts(stream(3, False))
     system, noise = _plain(rows["dense"])
-    sums = collect(rows[layout])
-    np.testing.assert_allclose(sums.system[:, :, :-1], system, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(sums.noise[:, :, :-1], noise, rtol=1e-11, atol=1e-11)
+    sums = collect(rows[layout]).arrays()
+    np.testing.assert_allclose(sums["system"][:, :, :-1], system, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(sums["noise"][:, :, :-1], noise, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("n", [40, 5000])
@@ -63,6 +63,34 @@ def test_a_direction_without_adjustment_gives_what_a_fixed_trace_gives():
         np.testing.assert_allclose(solver.theta, fixed, rtol=1e-8)
     assert direction == min(solver.solution.candidates, key=lambda c: c.error).direction
     assert str(direction) in solver.solution.message
+
+
+def test_tables_are_summed_by_state_and_give_what_dense_rows_give():
+    table = domains.garnet(states=40, features=12, seed=3).sample(900, seed=1)
+    dense = o2td.Transitions(
+        table.phi, table.reward, table.next_phi, table.discount, rho=table.rho, start=table.start
+    )
+    assert collect(table).table is not None
+    one, two = (o2td.LSTD(trace="auto").fit(rows) for rows in (table, dense))
+    np.testing.assert_allclose(one.theta, two.theta, rtol=1e-8)
+    for mine, other in zip(one.solution.candidates, two.solution.candidates, strict=True):
+        assert mine[1:] == pytest.approx(other[1:], rel=1e-6, abs=1e-9)
+    parts = o2td.LSTD(trace="auto").fit(table[:333]).merge(o2td.LSTD(trace="auto").fit(table[333:]))
+    np.testing.assert_allclose(parts.theta, two.theta, rtol=1e-8)
+
+
+def test_many_features_have_fewer_groups():
+    problem = domains.garnet(states=150, features=110, seed=3)
+    batch = problem.sample(600, seed=1)
+    assert len(collect(batch).system) == groups(110) < groups(100)
+    assert np.isfinite(o2td.LSTD(trace="auto").fit(batch).theta).all()
+
+
+def test_few_rows_are_not_adjusted():
+    batch = domains.garnet(states=60, features=40, seed=3).sample(100, seed=1)
+    solution = o2td.LSTD(trace="auto").fit(batch).solution
+    assert not solution.direction.adjusted
+    assert any(candidate.direction.adjusted for candidate in solution.candidates)
 
 
 def test_the_estimated_deviation_is_that_over_many_streams():

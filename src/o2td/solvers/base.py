@@ -45,6 +45,10 @@ class Statistics(ABC):
     def arrays(self) -> Arrays:
         """All numbers, by name, as `from_arrays` reads them."""
 
+    def held(self) -> Arrays:
+        """The numbers as they are held, which must be finite: `arrays`, or what makes them."""
+        return self.arrays()
+
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -213,7 +217,7 @@ class Solver(ABC):
         # Overflow is reported below with what to do, not as a warning.
         with _memory(batch.d), np.errstate(over="ignore", invalid="ignore"):
             sums = self._collect(batch)
-        refuse_overflow(sums.arrays())
+        refuse_overflow(sums.held())
         return sums
 
     def _append(self, sums: Statistics) -> Self:

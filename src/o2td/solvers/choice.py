@@ -13,18 +13,19 @@ With infinitely many rows the longest trace is chosen, whose limit is the best a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lu_factor, lu_solve
 
 from o2td.arrays import Floats
 from o2td.linear_algebra import Solution, conclude, solve
-from o2td.solvers.directions import ADJUSTED, DIRECTIONS, GROUPS, Direction, Directions
+from o2td.solvers.directions import ADJUSTED, DIRECTIONS, Direction, Directions
 
 _BAND = 2  # neighbouring rows whose correlation counts
 _SHRINK = 3.0  # of the regression on (rho - 1) phi, in features per effective row
+_ENOUGH = 4.0  # effective rows a feature from which that regression is trusted
 _RANK = 1e-10  # eigenvalues of the scaled C below this share of the largest count as none
 _FAINT = 1e-9  # added to A where a group or a feature says nothing
 
@@ -52,84 +53,76 @@ class ChosenSolution(Solution):
 
 def choose(sums: Directions, ridge: float) -> ChosenSolution:
     """The answer of least estimated error, and what was estimated of all."""
-    coordinates, basis = _whitened(sums.gram / sums.rows)
-    if not coordinates.shape[1]:
+    W = _whitened(sums.gram / sums.rows)
+    if not W.shape[1]:
         nothing = conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0)
         return ChosenSolution(**vars(nothing))
-    totals, candidates = _estimates(sums, coordinates, ridge)
-    best = min(range(len(candidates)), key=lambda k: candidates[k].error)
-    total = totals[best] * sums.rows
-    answer = solve(total[:, :-1], total[:, -1], rows=sums.rows)
-    theta = coordinates @ answer.theta
-    lost = sums.d - coordinates.shape[1]
-    if lost:
-        theta = basis @ (basis.T @ theta)
-    status = (
-        "minimum norm" if lost and answer.status in ("ok", "ill-conditioned") else answer.status
-    )
-    condition = np.inf if lost else answer.condition
-    told = conclude(theta, status, answer.rank, condition, answer.residual)
+    systems = _systems(sums, W)
+    candidates = _estimates(sums, systems, W, ridge)
+    enough = _effective(sums) >= _ENOUGH * W.shape[1]
+    some = [k for k, x in enumerate(candidates) if enough or not x.direction.adjusted]
+    best = min(some, key=lambda k: candidates[k].error)
+    told = solve(systems.totals[best, :, :-1], systems.totals[best, :, -1], ridge, rows=sums.rows)
     chosen = candidates[best]
     message = f"{told.message}; {chosen.direction}, estimated error {chosen.error:.3g}"
     fields = {**vars(told), "message": message, "direction": chosen.direction}
     return ChosenSolution(**fields, candidates=tuple(candidates))
 
 
-def _whitened(C: Floats) -> tuple[Floats, Floats]:
-    """`W` with `W^T C W = I` and orthonormal columns that span what C spans."""
+def _whitened(C: Floats) -> Floats:
+    """`W` with `W^T C W = I`."""
     size = np.sqrt(np.diag(C))
     unit = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
     s, U = np.linalg.eigh(C * unit[:, None] * unit)
     kept = s > _RANK * max(s[-1], 0.0) if len(s) else s > 0.0
-    span = np.linalg.qr(size[:, None] * U[:, kept])[0] if kept.any() else U[:, kept]
-    return unit[:, None] * U[:, kept] / np.sqrt(s[kept]), span
+    return np.asarray(unit[:, None] * U[:, kept] / np.sqrt(s[kept]))
 
 
-def _estimates(sums: Directions, W: Floats, ridge: float) -> tuple[Floats, list[Candidate]]:
-    """`[A, b]` of each direction in the coordinates W, and estimated bias and variance.
+class _Systems(NamedTuple):
+    """`[A, b]` of each direction, sums over rows, and the regression that adjusts the last ones."""
 
-    All as means over rows.
-    """
-    n, d = sums.rows, sums.d
-
-    def moved(part: Floats) -> Floats:
-        return np.concatenate([W.T @ part[..., :d] @ W, W.T @ part[..., d:]], axis=-1) / n
-
-    known = _regression(sums, W, moved)
-    plain = sums.system[:, :, :-1]
-    totals = moved(plain.sum(axis=0))
-    totals[..., :-1] += ridge / n * (W.T @ W)
-    noise = W.T @ sums.noise[:, :, :-1].sum(axis=0) @ W / n
-    totals = np.concatenate([totals, totals[list(ADJUSTED)] - noise @ known])
-    A, theta = _solved(totals)
-    # What each group says against the answer: [A, b] (-theta, 1).
-    back = np.column_stack([-theta @ W.T, np.ones(len(theta))])
-    left = np.einsum("gkab,kb->kga", plain, back[: plain.shape[1]], optimize=True)
-    again = np.einsum("gkab,kb->kga", plain[:, ADJUSTED], back[plain.shape[1] :], optimize=True)
-    drawn = np.column_stack([-theta, np.ones(len(theta))])[plain.shape[1] :] @ known.T @ W.T
-    again -= np.einsum("gkab,kb->kga", sums.noise[:, :, :-1], drawn, optimize=True)
-    left = np.concatenate([left, again]) @ W / n
-    left -= ridge / n / GROUPS * (theta @ (W.T @ W))[:, None]
-    parts = np.asarray(np.linalg.solve(A, np.swapaxes(left, 1, 2)).swapaxes(1, 2))
-    return totals, _candidates(theta, _covariance(parts))
+    totals: Floats
+    known: Floats
 
 
-def _regression(sums: Directions, W: Floats, moved: Callable[[Floats], Floats]) -> Floats:
-    """Of `rho [Delta, r]` on `(rho - 1) phi`, shrunk where few rows have other ratios than one."""
+def _systems(sums: Directions, W: Floats) -> _Systems:
+    """The regression is of `rho [Delta, r]` on `(rho - 1) phi`, shrunk where few rows tell of it."""
     n, d, size = sums.rows, sums.d, W.shape[1]
-    second, fourth = sums.moments
-    effective = max(second**2 / fourth, 1.0) if fourth > 0.0 else 1.0
-    shrink = _SHRINK * size / effective * second / n + 1e-12
+    shrink = _SHRINK * size / _effective(sums) * sums.moments[0] / n + 1e-12
     spread = W.T @ sums.spread[:, :d] @ W / n + shrink * np.eye(size)
-    return np.linalg.solve(spread, moved(sums.spread[:, d:]))
+    known = W @ np.linalg.solve(spread, W.T @ sums.spread[:, d:] / n)
+    plain, drawn = sums.totals()
+    return _Systems(np.concatenate([plain, plain[list(ADJUSTED)] - drawn @ known]), known)
 
 
-def _solved(totals: Floats) -> tuple[Floats, Floats]:
-    """Each A, made regular where features say nothing, and its theta."""
+def _estimates(sums: Directions, systems: _Systems, W: Floats, ridge: float) -> list[Candidate]:
+    """Estimated bias and variance of each direction, in the coordinates W and as means over rows."""
+    n, d, whole = sums.rows, sums.d, systems.totals
+    moved = W.T @ np.concatenate([whole[..., :d] @ W, whole[..., d:]], axis=-1) / n
+    moved[..., :-1] += ridge / n * (W.T @ W)
+    solving = [lu_factor(A, check_finite=False) for A in _regular(moved)]
+    theta = np.array([lu_solve(x, y[:, -1]) for x, y in zip(solving, moved, strict=True)])
+    # What each group says against the answer: [A, b] (-theta, 1).
+    back, first = np.column_stack([-theta @ W.T, np.ones(len(theta))]), len(whole) - len(ADJUSTED)
+    left, again = sums.against(range(first), back[:first]), sums.against(ADJUSTED, back[first:])
+    again -= sums.noise_against(back[first:] @ systems.known.T)
+    left = np.concatenate([left, again]) @ W / n
+    left -= ridge / n / left.shape[1] * (theta @ (W.T @ W))[:, None]
+    parts = np.array([lu_solve(x, group.T).T for x, group in zip(solving, left, strict=True)])
+    return _candidates(theta, _covariance(parts))
+
+
+def _effective(sums: Directions) -> float:
+    """As how many rows those with other ratios than one count."""
+    second, fourth = sums.moments
+    return max(float(second**2 / fourth), 1.0) if fourth > 0.0 else 1.0
+
+
+def _regular(totals: Floats) -> Floats:
+    """Each A, made regular where features say nothing."""
     A, size = totals[..., :-1], totals.shape[1]
     level = np.abs(np.trace(A, axis1=-2, axis2=-1)) / size + _FAINT
-    A = A + _FAINT * level[:, None, None] * np.eye(size)
-    return A, np.linalg.solve(A, totals[..., -1:])[..., 0]
+    return np.asarray(A + _FAINT * level[:, None, None] * np.eye(size))
 
 
 def _candidates(theta: Floats, covariance: Floats) -> list[Candidate]:
@@ -151,7 +144,7 @@ def _covariance(parts: Floats) -> Floats:
         later = np.roll(parts, -lag, axis=1).reshape(len(parts), -1)
         product = (1.0 - lag / (_BAND + 1)) * (flat @ later.T)
         total += product + product.T
-    return np.asarray(total * GROUPS / (GROUPS - 1))
+    return np.asarray(total * parts.shape[1] / (parts.shape[1] - 1))
 
 
 def _longer(one: Direction, other: Direction) -> bool:

@@ -10,14 +10,16 @@ A direction has `e_{t+1} = lambda gamma_{t+1} min(rho_t, clip) e_t + phi_{t+1}` 
 takes from `rho delta` its regression on `(rho - 1) phi`, and with it the noise that comes from which
 actions happened to be drawn. It is to features what ratios that are normalised by state are to states.
 
-Row t belongs to group `t mod GROUPS`; sums are kept by group. Groups tell the variance of any answer,
+Row t belongs to group `t mod groups(d)`; sums are kept by group. Groups tell the variance of any answer,
 and a segment that follows another one has its groups turned round, so that segments compose exactly
-and in any grouping. The number of groups is prime: a stream that repeats itself with a short period
+and in any grouping. With many features each group tells of many directions, and fewer of them do. The
+number of groups is prime: a stream that repeats itself with a short period
 still visits all of them alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -29,9 +31,14 @@ from o2td.solvers.base import Arrays, Statistics, refuse_overflow
 from o2td.solvers.system import dense_rows, refuse_wide
 from o2td.transitions import DenseRows, Transitions
 
-GROUPS = 17
+_MANY = 100  # features
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
-_REPEATS = 12  # rows a state from which a table's rows are summed up by state first
+_REPEATS = 2  # rows a state from which a table's rows are summed up by state first
+
+
+def groups(d: int) -> int:
+    """How many, with d features."""
+    return 17 if d <= _MANY else 7
 
 
 class Direction(NamedTuple):
@@ -61,6 +68,10 @@ class Directions(Statistics):
     d + 1, d) `(rho - 1) e phi^T`. `gram` (d, d) sums `phi phi^T`, `spread` (d, 2d + 1) has
     `(rho - 1)^2 phi phi^T` and `(rho - 1) rho phi [Delta, r]^T` side by side, `moments` the second and
     fourth powers of `rho - 1`.
+
+    With a `table` the last axes of `system` and `noise` count states (and the reward, at the end of
+    `system`) instead of features, and are yet to be multiplied by it: groups are never needed in full
+    to solve, only to be merged or saved.
     """
 
     system: Floats
@@ -71,6 +82,7 @@ class Directions(Statistics):
     carry: Floats  # (traces, d)
     through: Floats  # (traces,)
     rows: int
+    table: Floats | None = None
 
     @property
     def d(self) -> int:  # type: ignore[override]
@@ -79,12 +91,12 @@ class Directions(Statistics):
 
     def then(self, other: Self) -> Self:
         """`self` followed by `other`, as one pass over both would give."""
-        turn = self.rows % GROUPS
-        system, noise = (np.roll(part, turn, axis=0) for part in (other.system, other.noise))
-        adjusted = list(ADJUSTED)
+        turn = self.rows % len(self.system)
+        own, adjusted = self._unfolded(), list(ADJUSTED)
+        system, noise = (np.roll(part, turn, axis=0) for part in other._unfolded())
         joined = type(self)(
-            self.system + _after(system, self.carry, self.through),
-            self.noise + _after(noise, self.carry[adjusted], self.through[adjusted]),
+            own[0] + _after(system, self.carry, self.through),
+            own[1] + _after(noise, self.carry[adjusted], self.through[adjusted]),
             self.gram + other.gram,
             self.spread + other.spread,
             self.moments + other.moments,
@@ -97,15 +109,47 @@ class Directions(Statistics):
 
     def arrays(self) -> Arrays:
         """All sums by name."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
+        system, noise = self._unfolded()
+        return {**self.held(), "system": system, "noise": noise}
+
+    def held(self) -> Arrays:
+        """All sums by name, those of a table by state."""
+        return {name: np.asarray(x) for name, x in vars(self).items() if name != "table"}
+
+    def totals(self) -> tuple[Floats, Floats]:
+        """`system` and `noise` of all groups together, without what depends on an incoming trace."""
+        return self._right(self.system.sum(axis=0)[:, :-1], self.noise.sum(axis=0)[:, :-1])
+
+    def against(self, places: Sequence[int], vectors: Floats) -> Floats:
+        """`system` of each group, of traces at `places`, times a vector each: (traces, groups, d)."""
+        if self.table is not None:
+            vectors = np.column_stack([vectors[:, :-1] @ self.table.T, vectors[:, -1]])
+        pairs = zip(places, vectors, strict=True)
+        return np.array([self.system[:, k, :-1] @ vector for k, vector in pairs])
+
+    def noise_against(self, vectors: Floats) -> Floats:
+        """The same of `noise`."""
+        if self.table is not None:
+            vectors = vectors @ self.table.T
+        return np.array([self.noise[:, k, :-1] @ vector for k, vector in enumerate(vectors)])
+
+    def _unfolded(self) -> tuple[Floats, Floats]:
+        return self._right(self.system, self.noise)
+
+    def _right(self, system: Floats, noise: Floats) -> tuple[Floats, Floats]:
+        """Both times the table, where there is one."""
+        if self.table is None:
+            return system, noise
+        moved = np.concatenate([system[..., :-1] @ self.table, system[..., -1:]], axis=-1)
+        return moved, noise @ self.table
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """The inverse of `arrays`, shapes checked."""
         d, k, m = len(arrays["gram"]), len(TRACES), len(ADJUSTED)
         shapes = {
-            "system": (GROUPS, k, d + 1, d + 1),
-            "noise": (GROUPS, m, d + 1, d),
+            "system": (groups(d), k, d + 1, d + 1),
+            "noise": (groups(d), m, d + 1, d),
             "gram": (d, d),
             "spread": (d, 2 * d + 1),
             "moments": (2,),
@@ -131,9 +175,11 @@ def collect(batch: Transitions) -> Directions:
     """The sums of one batch."""
     refuse_wide(batch)
     d, k, m = batch.d, len(TRACES), len(ADJUSTED)
+    folded = isinstance(batch.table, np.ndarray) and batch.n >= _REPEATS * batch.table.shape[0]
+    states = 0 if folded else d  # of a table they are filled in below
     sums = Directions(
-        np.zeros((GROUPS, k, d + 1, d + 1)),
-        np.zeros((GROUPS, m, d + 1, d)),
+        np.zeros((groups(d), k, d + 1, states + 1)),
+        np.zeros((groups(d), m, d + 1, states)),
         np.zeros((d, d)),
         np.zeros((d, 2 * d + 1)),
         np.zeros(2),
@@ -143,10 +189,11 @@ def collect(batch: Transitions) -> Directions:
     )
     off = batch.rho - 1.0
     sums.moments += (off**2).sum(), (off**4).sum()
-    if isinstance(batch.table, np.ndarray) and batch.n >= _REPEATS * batch.table.shape[0]:
+    if folded:
         _add_by_state(sums, batch, off)
         return sums
-    size = GROUPS * max(64, _BLOCK // (GROUPS * (d + 1)))
+    count = len(sums.system)
+    size = count * max(64, _BLOCK // (count * (d + 1)))
     for low in range(0, batch.n, size):
         _add(sums, batch[low : low + size], off[low : low + size])
     return sums
@@ -188,8 +235,8 @@ def _fill(
 
 def _by_group(left: Floats, right: Floats, out: Floats) -> None:
     product = np.empty(out.shape[1:])
-    for group in range(min(GROUPS, len(left))):
-        np.matmul(left[group::GROUPS].T, right[group::GROUPS], out=product)
+    for group in range(min(len(out), len(left))):
+        np.matmul(left[group :: len(out)].T, right[group :: len(out)], out=product)
         out[group] += product
 
 
@@ -205,21 +252,22 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     ahead[:, d] = np.bincount(state, off * batch.rho * batch.reward, minlength=S)
     sums.spread[:, :d] += (squares[:, None] * table).T @ table
     sums.spread[:, d:] += table.T @ ahead
-    size = GROUPS * max(16, (1 << 15) // (GROUPS * (d + 1)))
+    count, some = len(sums.system), len(ADJUSTED)
+    systems = np.zeros((len(TRACES), count, S + 1, d + 1))
+    noises = np.zeros((some, count, S, d + 1))
+    sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
+    sums.table = table
+    size = count * max(16, (1 << 16) // (count * (d + 1)))
     left, other = np.empty((size, d + 1)), np.empty((size, d + 1))
     for k in range(len(TRACES)):
         noisy = k in ADJUSTED and bool(off.any())
-        system, rewards = np.zeros((GROUPS, S, d + 1)), np.zeros((GROUPS, d + 1))
-        noise = np.zeros((GROUPS if noisy else 0, S, d + 1))
+        rewards, noise = np.zeros((count, d + 1)), noises[ADJUSTED.index(k) if noisy else 0]
         for low in range(0, batch.n, size):
             part = batch[low : low + size]
             n = part.n
             _fill(sums, k, part, dense_rows(part, "phi"), left[:n], other[: n * noisy])
             ends = (part.reward, part.discount, part.state, part.next_state)
-            row_loops.scatter_groups(left[:n], *ends, system, rewards)
+            row_loops.scatter_groups(left[:n], *ends, systems[k], rewards)
             if noisy:
                 row_loops.scatter_noise(other[:n], part.state, noise)
-        sums.system[:, k, :, :d] += np.swapaxes(system, 1, 2) @ table
-        sums.system[:, k, :, d] += rewards
-        if noisy:
-            sums.noise[:, ADJUSTED.index(k)] += np.swapaxes(noise, 1, 2) @ table
+        systems[k, :, -1] = rewards

@@ -18,6 +18,6 @@ STUDIES: dict[str, Study] = {
     "nearness": Study(nearness, 200, 200, 20, 13),
     "stability": Study(stability, 200, 1000, 50, 14),
     "published": Study(published, 200, 1000, 50, 16),
-    "near_optimal": Study(near_optimal, 12, 72, 1, 18),
+    "near_optimal": Study(near_optimal, 15, 90, 1, 18),
     "cost": Study(cost, 1, 1, 1, 15, alone=True),
 }
