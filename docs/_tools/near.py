@@ -31,12 +31,41 @@ def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
     """The study's lines by short name, with families; those of fresh families by themselves."""
     import polars as pl
 
-    from o2td.paper.near import standings
+    from o2td.paper.near import standings, there
     from o2td.paper.studies.near_optimal import RECORDS
 
     table = pl.DataFrame(measured)
     settled, fresh = (_lines(standings(table, fresh)) for fresh in (False, True))
-    return {"problems": problems, "records": list(RECORDS), **settled, "fresh": fresh}
+    within = {family: list(row) for family, row in there(table).items()}
+    for row in within.values():
+        row[0], row[2] = _rounded(row[0]), _rounded(row[2])
+    found = {"problems": problems, "records": list(RECORDS), **settled, "fresh": fresh}
+    return {**found, "there": within, "ratios": _ratios(settled, fresh, within)}
+
+
+def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
+    """What the page says in words: geometric means over families and numbers of rows."""
+
+    def over(part: Any, ours: str, others: str, first: int = 0) -> float:
+        return _rounded(_mean(part[ours]["error"][first:]) / _mean(part[others]["error"][first:]))
+
+    def calm(name: str) -> float:
+        rows = settled[name]["by_family"].items()
+        return _mean([e for family, row in rows if family != "random walk" for e in row])
+
+    worst = max(within, key=lambda family: within[family][0])
+    least = max(within, key=lambda family: within[family][2])
+    return {
+        "learner": over(settled, "arctd", "family"),
+        "learner_fresh": over(fresh, "arctd", "family"),
+        "learner_everywhere": over(settled, "arctd", "everywhere", 1),
+        "learner_everywhere_fresh": over(fresh, "arctd", "everywhere", 1),
+        "solver": over(settled, "lstd", "fixed"),
+        "solver_fresh": over(fresh, "lstd", "fixed"),
+        "solver_calm": _rounded(calm("lstd") / calm("fixed")),
+        "worst": {"family": worst, "ratio": within[worst][0], "best": within[worst][1]},
+        "worst_solver": {"family": least, "ratio": within[least][2]},
+    }
 
 
 def _lines(found: list[Any]) -> dict[str, Any]:
@@ -76,9 +105,9 @@ def families() -> tuple[list[str], list[list[str]]]:
         for family, ours in some["arctd"]["by_family"].items():
             field = some["family"]["by_family"][family]
             own = [number(a / b) for a, b in zip(ours, field, strict=True)]
-            lstd, fixed = (some[name]["by_family"][family] for name in ("lstd", "fixed"))
-            rows.append([family, *own, number(_mean(lstd) / _mean(fixed))])
-    columns = ["family", *(f"{n:,}" for n in found["records"]), "LSTD, chosen / fixed λ"]
+            whole, best, solver = found["there"][family]
+            rows.append([family, *own, f"{number(whole)} ({best})", number(solver)])
+    columns = ["family", *(f"{n:,}" for n in found["records"]), "all / best there", "LSTD"]
     return columns, rows
 
 

@@ -112,7 +112,7 @@ def test_any_split_file_or_sweep_gives_the_same(learner, layout, tmp_path):
 
 def test_a_sweep_measures_learners_not_replicates():
     problem = domains.garnet(seed=2)
-    batch, measured = problem.sample(300, seed=0), {"rmse": o2td.metrics.rmse(problem)}
+    batch, measured = problem.sample(300, seed=0), {"rmse": o2td.metrics.RMSE(problem)}
     some = [o2td.ARCTD(replicates=4), o2td.ARCTD(trace=0.0), o2td.ARCTD(replicates=13)]
     bare = [learner.clone(replicates=0) for learner in some]
     one, other = (o2td.sweep(x, batch, metrics=measured, every=100) for x in (some, bare))

@@ -8,6 +8,10 @@
 descent (GTD2 backwards). ETD's limit without the follow-on trace's variance, as far as features can tell
 the emphasis of states. The average step is not linear, so there are no mean dynamics.
 
+With `step_size="auto"` both step sizes are `2 / (S sqrt(1 + t / 1000))`, S the root mean square of a
+bound on how much of itself a row changes, and no row changes more than all: `|phi| |phi - gamma rho
+phi_{t-1}| + |phi|^2` for the emphasis, `rho k.phi |phi| (|phi| + gamma |phi'|)` for theta.
+
 Zhang, Liu, Yao & Whiteson (2020), gradient emphasis learning; Jiang et al. (2022), learned expected
 emphatic traces (X-ETD).
 """
@@ -20,11 +24,21 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.compiled import njit
-from o2td.learners.step_learner import Row, StepLearner, add, dot, follow, td_error
+from o2td.learners.step_learner import Row, StepLearner, add, dot, follow, square, td_error
 
 __all__ = ["GEMETD"]
 
 Floats = npt.NDArray[np.float64]
+HORIZON = 1000.0  # steps after which step sizes begin to fall
+
+
+@njit(cache=True)
+def bounded(fall, squares, size):  # type: ignore[no-untyped-def]
+    """`fall` over the root of a mean of squares; no row goes farther than all the way."""
+    if not squares > 0.0:
+        return 0.0
+    found = fall / np.sqrt(squares)
+    return min(found, 1.0 / size) if size > 0.0 else found
 
 
 @njit(cache=True)
@@ -33,11 +47,23 @@ def step(row: Row, p, s, theta, k, u, past):  # type: ignore[no-untyped-def]
     back = row.before * row.rho_before
     emphasis = dot(row.phi, k)
     error, along = row.interest + back * dot(past, k) - emphasis, dot(row.phi, u)
-    delta = td_error(row, theta)
-    add(theta, row.alpha * row.rho * delta * max(0.0, emphasis), row.phi)
-    add(u, row.alpha_w * (error - along), row.phi)
-    add(k, row.alpha_w * along, row.phi)
-    add(k, -row.alpha_w * along * back, past)
+    delta, gain = td_error(row, theta), row.rho * max(0.0, emphasis)
+    alpha, alpha_w = row.alpha, row.alpha_w
+    own, count = square(row.phi), s.steps + 1.0
+    fall = 2.0 / np.sqrt(1.0 + s.steps / HORIZON)
+    change = own + back * (back * square(past) - 2.0 * dot(row.phi, past))
+    size_w = own + np.sqrt(own * max(0.0, change))
+    s.sizes_w += (size_w * size_w - s.sizes_w) / count
+    if alpha_w < 0.0:
+        alpha_w *= -bounded(fall, s.sizes_w, size_w)
+    size = gain * np.sqrt(own) * (np.sqrt(own) + row.discount * np.sqrt(square(row.next_phi)))
+    s.sizes += (size * size - s.sizes) / count
+    if alpha < 0.0:
+        alpha *= -bounded(fall, s.sizes, size)
+    add(theta, alpha * gain * delta, row.phi)
+    add(u, alpha_w * (error - along), row.phi)
+    add(k, alpha_w * along, row.phi)
+    add(k, -alpha_w * along * back, past)
     follow(past, 0.0, 1.0, row.phi)
 
 
@@ -61,7 +87,9 @@ class GEMETD(StepLearner):
     vectors: ClassVar[tuple[str, ...]] = ("theta", "k", "u", "past")
     traces: ClassVar[tuple[str, ...]] = ("past",)
     undefined: ClassVar[tuple[str, ...]] = ("trace", "clip", "cut", "emphasis")
+    scalars: ClassVar[tuple[str, ...]] = ("sizes", "sizes_w")
     counts_rows: ClassVar[bool] = True
+    finds_step: ClassVar[bool] = True
     step = staticmethod(step)
 
     @property

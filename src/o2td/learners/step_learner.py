@@ -198,23 +198,25 @@ class StepLearner(TraceLearner):
         self._weigh_inner(block, out["emphasis"])
         passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
         self._fill_decay(block, passed, out["decay"])
-        if self.finds_step and self.step_size == "auto":
-            for name in {"alpha", "alpha_w", "alpha_t"} & set(out):
-                out[name][:] = -1.0
-            return
 
         def measure() -> Measured:
             z = self._memory.setdefault("gauge", np.zeros(block.d))
             return self._measure(block, out["emphasis"], out["decay"], z, block.rho)
 
         gauge = Gauge(self.steps, self._memory, measure, second=len(self.vectors) > 2)
-        rule_of(self.step_size).fill(gauge, out["alpha"])
+        self._fill_sizes(gauge, self.step_size, out["alpha"])
         if self.second_step_size in (None, self.step_size):
             out["alpha_w"][:] = out["alpha"]
         else:
-            rule_of(self.second_step_size).fill(gauge, out["alpha_w"])
+            self._fill_sizes(gauge, self.second_step_size, out["alpha_w"])
         if "alpha_t" in out:
             out["alpha_t"][:] = out["alpha"]
+
+    def _fill_sizes(self, gauge: Gauge, size: StepSize, out: Floats) -> None:
+        if self.finds_step and size == "auto":
+            out[:] = -1.0
+        else:
+            rule_of(size).fill(gauge, out)
 
     def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return {**super()._rule_shapes(d), **({"gauge": (d,)} if "gauge" in self._memory else {})}

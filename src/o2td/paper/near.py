@@ -19,7 +19,7 @@ from o2td.report.statistics import number
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Standing", "near_optimal", "standings"]
+__all__ = ["Standing", "There", "near_optimal", "standings", "there"]
 
 OURS, CHOSEN = "ARCTD", "LSTD auto"
 FIXED = ("LSTD 0.0", "LSTD 0.5", "LSTD 0.9")
@@ -76,6 +76,30 @@ def standings(table: pl.DataFrame, fresh: bool = False) -> list[Standing]:
         over(fixed(CHOSEN, "solver"), 'LSTD(trace="auto")'),
         over(fixed(solver, "solver"), f"best fixed trace: {solver}"),
     ]
+
+
+class There(NamedTuple):
+    """Ours in one family over the best that is tuned for that very family, for all numbers of rows."""
+
+    learner: float
+    best: str
+    solver: float
+
+
+def there(table: pl.DataFrame) -> dict[str, There]:
+    """By family: ARCTD over the best method and step size, LSTD that chooses over the best fixed one."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for (family, method, quantity), logs in _errors(table).items():
+        found.setdefault(family, {})[method, quantity] = float(logs.mean())
+    made = {}
+    for family, means in found.items():
+        tuned = {key: value for key, value in means.items() if key[1].startswith("step")}
+        best = min(tuned, key=lambda key: tuned[key])
+        fixed = min(means[name, "solver"] for name in FIXED)
+        learner = np.exp(means[OURS, "default"] - tuned[best])
+        solver = np.exp(means[CHOSEN, "solver"] - fixed)
+        made[family] = There(float(learner), best[0], float(solver))
+    return made
 
 
 def _errors(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
