@@ -28,7 +28,8 @@ def _plain(batch, trace=None, theta=None):
         high, low = max(high, r), min(low, r)
         ahead = 1.0 + (0.0 if batch.start[t] else before) * ahead
         before, longest = g, max(longest, ahead)
-        delta = r + g * np.clip(later @ theta, low * longest, high * longest) - phi @ theta
+        bounded = np.clip(later @ theta, low * longest, high * longest)
+        delta = r + g * bounded - phi @ theta
         dphi = phi - g * later
         size = rho * np.linalg.norm(z) * np.linalg.norm(dphi)
         L, N = L + (size**2 - L) / (t + 1), N + (phi @ phi - N) / (t + 1)
@@ -37,7 +38,9 @@ def _plain(batch, trace=None, theta=None):
             both = phi @ phi + N
             alpha = 4.0 / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
             share = min(1.0, 1.5 * N / Z) / 2.0
-            alpha = min(alpha, 1.0 / both, 2.0 / (size + share * both))
+            reach = rho * np.linalg.norm(z) * np.linalg.norm(phi)
+            reach = size if bounded == later @ theta else max(size, reach)
+            alpha = min(alpha, 1.0 / both, 2.0 / (reach + share * both))
             phi_w, z_w = phi @ w, z @ w
             theta = theta + alpha * (rho * delta * z + share * (rho * z_w * dphi - phi_w * phi))
             w = w + alpha * (rho * delta * z - phi_w * phi - N * w)

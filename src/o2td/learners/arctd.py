@@ -8,10 +8,11 @@
 
 and predictions use the average of theta over about the last sixth of all rows. `L` is the running mean
 of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots: alpha is
-at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`. The correction, TDC's in
-the form that is right for any trace, is regularised in the features' own unit, so that no scale
-matters. It fades where traces are long, since w could not follow them; where they are cut, which is
-where TD may be unstable, it stays.
+at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`, with |phi| for |dphi| if
+that is larger and the successor's value is beyond its bounds, since then it does not move with theta.
+The correction, TDC's in the form that is right for any trace, is regularised in the features' own unit,
+so that no scale matters. It fades where traces are long, since w could not follow them; where they are
+cut, which is where TD may be unstable, it stays.
 
 Traces begin short, when noise is what matters, and become longer and less clipped, as bias is what is
 left: lambda goes from 1/2 to 0.9 and the largest ratio from 1 to 2. With `trace` a number they stay.
@@ -66,8 +67,8 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
     s.high, s.low = max(s.high, row.reward), min(s.low, row.reward)
     s.ahead = 1.0 + row.before * s.ahead
     s.longest = max(s.longest, s.ahead)
-    later = min(max(later, s.low * s.longest), s.high * s.longest)
-    delta = row.reward + row.discount * later - value
+    bounded = min(max(later, s.low * s.longest), s.high * s.longest)
+    delta = row.reward + row.discount * bounded - value
     # The step size.
     size = row.rho * np.sqrt(zz * apart)
     count = s.steps + 1.0
@@ -81,8 +82,9 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
     alpha = row.alpha
     if alpha < 0.0:
         both = own + s.squares
+        reach = size if bounded == later else max(size, row.rho * np.sqrt(zz * own))
         alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
-        alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (size + share * both))
+        alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (reach + share * both))
     # theta, then w.
     push, turn = alpha * row.rho * delta, share * alpha * row.rho * z_w
     pull = alpha * phi_w

@@ -1,0 +1,33 @@
+"""Every learner at its defaults, with nothing tuned, is closer than predicting zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import o2td
+from o2td import domains
+from o2td.registry import LEARNERS
+
+PROBLEMS = {
+    "garnet": domains.garnet(seed=(99, 0)),
+    "on-policy": domains.garnet(seed=(99, 0), on_policy=True),
+    "Collision": domains.collision(seed=(99, 0)),
+    "random walk": domains.random_walk(),
+    "Boyan chain": domains.boyan_chain(),
+}
+WORSE = {("GTD2", "Collision")}  # its second vector has not arrived after so few rows
+DISCOUNTED = [name for name in LEARNERS if LEARNERS[name].discounted]
+
+
+@pytest.mark.parametrize("name", DISCOUNTED)
+def test_it_beats_predicting_zero(name):
+    worse = set()
+    for where, problem in PROBLEMS.items():
+        rows = problem.sample(1000 if name == "ATD" else 5000, seed=5)  # ATD is plain Python
+        learner = LEARNERS[name]().partial_fit(rows)
+        assert learner.status.kind == "ok", where
+        error = o2td.metrics.RMSE(problem)
+        if not error.value(learner.theta) < error.value(np.zeros(problem.d)):
+            worse.add((name, where))
+    assert worse <= WORSE
