@@ -30,10 +30,12 @@ def command(
     ] = None,
     trace: Annotated[
         list[float] | None,
-        typer.Option(help="A lambda for methods with traces; repeat for more. 0 and 0.9 if none."),
+        typer.Option(
+            help="A lambda for methods with traces; may be repeated. [default: 0 and 0.9]"
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the distances from best to this file.")
+        Path | None, typer.Option(help="Draw the distances from the best to this file.")
     ] = None,
     interactive: Annotated[
         Path | None,

@@ -46,7 +46,7 @@ def command(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All methods that fit, learners and SOTD too.")
+        bool, typer.Option("--all", help="All methods that apply, also learners and SOTD.")
     ] = False,
     columns: Annotated[
         list[str] | None,
@@ -54,7 +54,7 @@ def command(
             "--columns",
             "-c",
             metavar="ROLE=NAME|FILE.toml",
-            help="The log's own names: -c reward=profit -c observation=price,charge"
+            help="Names of columns: -c reward=profit -c observation=price,charge"
             " -c terminated=never, or a TOML file of them. May be repeated.",
         ),
     ] = None,
@@ -97,12 +97,13 @@ def command(
     states: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="values.parquet of --out has V(s) of this file's rows instead."
+            metavar="FILE",
+            help="Write V(s) of this file's rows to values.parquet of --out instead.",
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     bootstrap: Annotated[int, typer.Option(metavar="N", help="Bootstrap lanes.")] = 200,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap and of held-out folds.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap and of the held-out folds.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -111,7 +112,7 @@ def command(
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace these files if DIR has some; keep others.")
+        bool, typer.Option("--force", help="Overwrite these files in DIR; keep others.")
     ] = False,
     dask: Annotated[
         str | None,

@@ -25,16 +25,21 @@ INTERRUPTED = 130
 def command(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The experiment.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; results/NAME if left out.")
+        Path | None, typer.Option(help="Folder for the results. [default: results/NAME]")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores if left out.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes. [default: all cores]")
+    ] = None,
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Compute on this Dask scheduler's workers."),
     ] = None,
     profile: Annotated[str | None, typer.Option(help="Use a profile of the spec.")] = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Tune as the spec says, then run each at its best.")
+        bool,
+        typer.Option(
+            "--tune", help="Tune as the spec says, then run each algorithm at its best setting."
+        ),
     ] = False,
     page: Annotated[
         bool, typer.Option(help="Write DIR/report.html and DIR/figures from the results.")

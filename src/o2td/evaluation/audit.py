@@ -1,4 +1,4 @@
-"""What an audit needs: of what, when and how an answer was computed."""
+"""What an audit needs: what was computed, from which files, when and how."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ class Evaluation:
     # -- how it is kept ----------------------------------------------------------------------------
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page for people, one HTML file without anything beside it."""
+        """Write the page, one self-contained HTML file."""
         return write_page(file_path("path", path), self._page())
 
     def _page(self) -> bytes:

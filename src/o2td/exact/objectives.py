@@ -133,7 +133,7 @@ def suboptimality(problem: Problem, theta: npt.ArrayLike) -> float:
 
 
 def quadratic(problem: Problem, objective: str, form: str = "target") -> Compressed:
-    """MSE, MSBE or MSPBE as `|R (theta - center)|^2 + constant`, for whoever needs it often."""
+    """MSE, MSBE or MSPBE as `|R (theta - center)|^2 + constant`, for repeated use."""
     s = system(problem)
     if objective == "mse":
         return s.best

@@ -158,7 +158,7 @@ def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
 
 
 def recipes(problem: Problem, trace: float) -> dict[str, Callable[[], Floats]]:
-    """How to make each of `directions`, for whoever needs them one at a time."""
+    """How to make each of `directions`, to make them one at a time."""
     s, trace = system(problem), unit("trace", trace)
     xi, interested = s.weight, s.weight * problem.interest
     followon = chain.solve_transposed(s.P_gamma, interested)

@@ -106,7 +106,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def from_files(store: Store) -> dict[str, Any]:
-    """A record from the keys of a store's files, where nobody has written one.
+    """A record from the keys of a store's files, where none was written.
 
     An experiment whose spec was changed between runs has several forms in the store: each is an
     experiment of its own here, numbered from the second on.

@@ -98,7 +98,7 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
 
 
 class ARCTD(StepLearner):
-    """Averaged, regularised, clipped TD: an online learner whose defaults nobody needs to change.
+    """Averaged, regularised, clipped TD: an online learner that needs no tuning.
 
     Parameters
     ----------

@@ -24,16 +24,18 @@ def command(
     figures: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FIGURE ...]", help="Only these, such as fig-baird; all if left out."
+            metavar="[FIGURE ...]", help="Only these, such as fig-baird. [default: all]"
         ),
     ] = None,
     profile: Annotated[
         str, typer.Option(help="quick (20 runs, minutes) or full (200 runs, within an hour).")
     ] = "quick",
-    out: Annotated[Path, typer.Option(help="Folder of the results and the report.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path(
         "reproduction"
     ),
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores if left out.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes. [default: all cores]")
+    ] = None,
     progress: Annotated[
         bool | None, typer.Option(help="Show progress bars, on a terminal by default.")
     ] = None,

@@ -83,7 +83,7 @@ class Source:
         return self._pass(self._ratio, rows)
 
     def _know_behavior(self) -> None:
-        """Estimate the behaviour from the log, where nobody says what it was."""
+        """Estimate the behaviour policy from the log where it is not given."""
         if self._ratio.estimate and self._ratio.behavior is None:
             self._ratio.behavior = fit_behavior_model(self)
 
