@@ -23,8 +23,10 @@ Floats = npt.NDArray[np.float64]
 Update = Callable[[float, float, Floats, Floats], None]
 
 TOLERANCE = 1e-10
-ROW_BYTES = 1 << 25  # of features in a stream: far beyond the second-level cache
-MOST_ROWS = 1 << 16  # so that one repetition takes about a millisecond, less than a time slice
+ROW_BYTES = (
+    1 << 27
+)  # of features in a stream: beyond all caches, so that the cost of a call is small in it
+MOST_ROWS = 1 << 16  # so that one repetition takes milliseconds
 METHODS: dict[str, tuple[Callable[..., Learner], float]] = {
     "TD": (TD, 0.1),
     "O2TD": (O2TD, 0.01),

@@ -41,7 +41,7 @@ from o2td.transitions import Transitions
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]
 LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
 _MARKS = {False: 0, True: 1}  # NumPy's booleans too
-BLOCK = 32_768  # rows prepared at a time: their row arrays stay in the processor's cache
+BLOCK = 65_536  # rows prepared at a time: their row arrays stay in the cache
 
 
 class Axes(TypedDict, total=False):
@@ -247,10 +247,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
         try:
             if not self._arrays:
                 self._allocate(batch.d)
-            if batch.sparse and self._arrays["active"].shape[1] == 0:
-                self._allocate_sparse()
-            elif not batch.sparse:
-                self._forget_sparse()
+            if batch.sparse != (self._arrays["active"].shape[1] > 0):
+                (self._allocate_sparse if batch.sparse else self._forget_sparse)()
         except MemoryError:
             self._arrays = before
             raise InputError(

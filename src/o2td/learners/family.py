@@ -27,6 +27,7 @@ __all__ = ["Family", "Member", "Parts", "parts", "side_by_side", "streams", "str
 Arrays = dict[str, npt.NDArray[Any]]
 Driver = Callable[..., None]
 
+_FIRST = np.zeros(1, dtype=np.int64)
 TOGETHER = 12  # lanes from which a pass for sixteen takes less time than one for each of them
 
 
@@ -128,6 +129,8 @@ def streams(
     seen: Sequence[Transitions], names: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
     """Which stream each lane reads, and the named columns of every distinct one, (streams, n)."""
+    if len(seen) == 1:
+        return _FIRST, {name: getattr(seen[0], name)[None] for name in names}
     found: dict[tuple[int, ...], int] = {}
     source = np.empty(len(seen), dtype=np.int64)
     for lane, own in enumerate(seen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -22,6 +23,10 @@ NOTHING = Settle(
     False, False, _NONE, _NONE, _NONE, np.empty((0, 0)), _NONE, np.empty((0, 0)), _NONE, _NONE
 )
 
+NO_RECORDS = RingBuffer.room(0, 1, 1)
+SCRATCH = 1 << 20  # numbers of row arrays that a thread keeps for its next block
+_kept = threading.local()
+
 
 class Group:
     """Learners of one family and their stacked state, of which each learner's arrays are views.
@@ -34,7 +39,7 @@ class Group:
         self.family = learners[0].family
         self.owners = [learner for learner in learners for _ in range(learner._width)]
         self.stride = stride(len(self.owners))
-        self._memory = np.empty(0)
+        self._memory = _NONE
         self._rows = self.family.rows + (("alpha_t",) if learners[0]._settles else ())
         self._settings = self.family.settings(self.owners)
         if len(learners) == 1:
@@ -95,8 +100,10 @@ class Group:
             block.n,
             first,
             every,
-            RingBuffer.room(0, self.stride, block.d) if ring is None else ring,
+            NO_RECORDS if ring is None else ring,
         )
+        if self._memory.size <= SCRATCH:
+            _kept.memory, self._memory = self._memory, _NONE
 
     def _settle(self, block: Transitions, alpha: Floats | None) -> Settle:
         """What happens to theta after each step; `alpha` (lanes, n) where anything does."""
@@ -119,9 +126,15 @@ class Group:
         )
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:
-        """Arrays (lanes, n) in the same memory for every block: fresh pages cost more than they hold."""
+        """Arrays (lanes, n) in memory that a thread uses again: fresh pages cost more than they hold.
+
+        It is taken away until the block is done, since a step in plain Python may run other learners.
+        """
         names, lanes = self._rows, len(self.owners)
+        if self._memory is _NONE:
+            self._memory = _kept.__dict__.pop("memory", _NONE)
         if self._memory.size < len(names) * lanes * n:
+            self._memory = _NONE  # before the larger one is there
             self._memory = np.empty(len(names) * lanes * n)
         parts = self._memory[: len(names) * lanes * n].reshape(len(names), lanes, n)
         return dict(zip(names, parts, strict=True))

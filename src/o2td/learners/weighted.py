@@ -101,6 +101,9 @@ class WeightedLearner(TraceLearner):
             passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
             self._fill_decay(block, passed, out["decay"])
         ratio = self.correction(block.rho)
+        if isinstance(self.step_size, float) and "alpha_t" not in out:
+            np.multiply(ratio, self.step_size, out=out["gain"])
+            return
 
         def measure() -> Measured:
             weight = out["weight"].copy()

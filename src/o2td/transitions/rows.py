@@ -11,7 +11,7 @@ from o2td.arrays import Floats, Ints, freeze
 
 __all__ = ["DenseRows", "Rows", "SparseRows", "own_rows", "table_rows"]
 
-_NUMBERS = freeze(np.arange(1 << 15))  # of rows that stand one after the other
+_NUMBERS = freeze(np.arange(1 << 16))  # of rows that stand one after the other
 
 
 class DenseRows(NamedTuple):
