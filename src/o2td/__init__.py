@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from o2td.solvers import BellmanResidual as BellmanResidual
     from o2td.solvers import DantzigTD as DantzigTD
     from o2td.solvers import DiagonalSOTD as DiagonalSOTD
+    from o2td.solvers import DifferentialLSTD as DifferentialLSTD
     from o2td.solvers import MonteCarlo as MonteCarlo
     from o2td.solvers import PluginOptimal as PluginOptimal
     from o2td.transitions import Transitions as Transitions
@@ -84,11 +85,11 @@ _NAMES = {
     "o2td.learners": """
         ABTD ARCTD ATD ETD GTD GTD2 GTD2MP HTD O2TD TD TDC TDCMP TDRC PowerDecay
         ResidualGradient TreeBackup VTrace DifferentialTD GEMETD PERETD ProximalGTD2MP
-        TrueOnlineETD TrueOnlineGTD TrueOnlineHTD TrueOnlineTD TruncatedETD VarianceTD WISTD
+        TrueOnlineETD TrueOnlineGTD TrueOnlineHTD TrueOnlineTD TruncatedETD VarianceTD WISGTD WISTD
         Lane Learner SweepResult sweep
     """,
     "o2td.solvers": """
-        LSETD LSTD LSTDQ SOTD Averager BellmanResidual DantzigTD DiagonalSOTD MonteCarlo
+        DifferentialLSTD LSETD LSTD LSTDQ SOTD Averager BellmanResidual DantzigTD DiagonalSOTD MonteCarlo
         PluginOptimal
     """,
 }

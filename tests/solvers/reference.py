@@ -92,12 +92,33 @@ def lstd(batch, trace=0.0, ridge=0.0, emphatic=False, decay=None):
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
-def lstd_target(batch):
+def lstd_target(batch, trace=0.0):
     A, b = np.zeros((batch.d, batch.d)), np.zeros(batch.d)
+    e, gamma, rho = np.zeros(batch.d), 0.0, 0.0
     for row in rows(batch):
-        A += np.outer(row["phi"], row["phi"] - row["rho"] * row["gamma"] * row["next_phi"])
-        b += row["rho"] * row["phi"] * row["r"]
+        if row["start"]:
+            gamma = 0.0
+        e = trace * rho * gamma * e + row["phi"]
+        A += np.outer(e, row["phi"] - row["rho"] * row["gamma"] * row["next_phi"])
+        b += row["rho"] * e * row["r"]
+        gamma, rho = row["gamma"], row["rho"]
     return np.linalg.solve(A, b)
+
+
+def differential_lstd(batch, trace, ridge):
+    d = batch.d
+    A, b = np.diag(np.append(np.full(d, ridge), 0.0)), np.zeros(d + 1)
+    z, gamma = np.zeros(d), 0.0
+    for row in rows(batch):
+        if row["start"]:
+            gamma = 0.0
+        z = row["rho"] * (trace * gamma * z + row["phi"])
+        left = np.append(z, row["rho"])
+        A = A + np.outer(left, np.append(row["phi"] - row["gamma"] * row["next_phi"], 1.0))
+        b = b + left * row["r"]
+        gamma = row["gamma"]
+    found = np.linalg.solve(A, b)
+    return found[:-1], found[-1]
 
 
 def aggregated(batch, weighting="normalized"):

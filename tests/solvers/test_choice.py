@@ -143,5 +143,5 @@ def test_scales_of_features_and_rewards_change_no_choice():
 
 
 def test_what_does_not_go_together_is_refused():
-    with pytest.raises(InputError, match="without traces only"):
+    with pytest.raises(InputError, match="difference"):
         o2td.LSTD(trace="auto", rho_on="target")

@@ -53,8 +53,64 @@ def test_lstd_with_the_ratio_on_the_target_warns(layout):
     with pytest.warns(UserWarning, match="variance"):
         solver = o2td.LSTD(rho_on="target")
     close(solver.fit(layouts(batch)[layout]).theta, reference.lstd_target(batch))
-    with pytest.raises(InputError, match="trace"):
-        o2td.LSTD(trace=0.5, rho_on="target")
+
+
+@pytest.mark.filterwarnings("ignore:rho_on")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("trace", [0.4, 1.0])
+def test_lstd_with_the_ratio_on_the_target_along_traces(layout, trace):
+    batch = layouts(stream(4))[layout]
+    wanted = reference.lstd_target(stream(4), trace)
+    close(o2td.LSTD(trace, rho_on="target").fit(batch).theta, wanted)
+    parts = [o2td.LSTD(trace, rho_on="target").update(batch[a:b]) for a, b in ((0, 37), (37, None))]
+    close(parts[0].merge(parts[1]).theta, wanted)
+
+
+@pytest.mark.filterwarnings("ignore:rho_on")
+def test_the_ratio_on_the_target_has_the_same_limit_if_all_actions_are_tried():
+    problem = o2td.domains.garnet(seed=3)
+    model = o2td.exact.model(problem)
+    for trace in (0.0, 0.7):
+        both = (o2td.LSTD(trace, rho_on=on).limit(model) for on in ("difference", "target"))
+        close(next(both), next(both))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("trace", [0.0, 0.6])
+def test_differential_lstd(layout, trace):
+    plain = stream(7)
+    batch = layouts(plain)[layout]
+    theta, mean = reference.differential_lstd(plain, trace, ridge=0.3)
+    solver = o2td.DifferentialLSTD(trace, ridge=0.3).fit(batch)
+    close(solver.theta, theta)
+    assert solver.average_reward == pytest.approx(mean, rel=1e-9)
+    parts = [o2td.DifferentialLSTD(trace, 0.3).update(batch[a:b]) for a, b in ((0, 41), (41, None))]
+    close(parts[0].merge(parts[1]).theta, theta)
+
+
+def test_differential_lstd_finds_what_differential_td_goes_to():
+    """Average reward and differential values of a continuing chain, off-policy, from the truth."""
+    rng = np.random.default_rng(2)
+    P, R = rng.dirichlet(np.ones(5), size=(5, 2)), rng.normal(size=(5, 2))
+    b, pi = (rng.dirichlet(np.full(2, 3.0), size=5) for _ in range(2))
+    problem = o2td.Problem(
+        transition=P, reward=R, discount=1.0, behavior=b, target=pi, features=np.eye(5)
+    )
+    K = np.einsum("sa,sat->st", pi, P)
+    stay = np.linalg.matrix_power(K, 200)[0]
+    mean = stay @ (pi * R).sum(axis=1)
+    batch = problem.sample(300_000, seed=1)
+    solver = o2td.DifferentialLSTD().fit(batch)
+    assert solver.average_reward == pytest.approx(mean, abs=0.02)
+    truth = np.linalg.solve(np.eye(5) - K + np.outer(np.ones(5), stay), (pi * R).sum(axis=1) - mean)
+    centred = solver.theta - solver.theta.mean()
+    np.testing.assert_allclose(centred, truth - truth.mean(), atol=0.05)
+    limit = o2td.DifferentialLSTD().limit(o2td.exact.model(problem))
+    np.testing.assert_allclose(limit - limit.mean(), truth - truth.mean(), atol=1e-9)
+    dynamics = o2td.DifferentialTD(0.1, trace=0.3).mean_dynamics(o2td.exact.model(problem))
+    same = o2td.DifferentialLSTD(0.3).limit(o2td.exact.model(problem))
+    rest = dynamics.A @ np.append(same, mean) - dynamics.b
+    np.testing.assert_allclose(rest, 0.0, atol=1e-10)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

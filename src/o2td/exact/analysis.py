@@ -139,6 +139,8 @@ def _learner(problem: Problem, name: str, learner: Any, finder: _Amplification) 
 def _solver(problem: Problem, name: str, solver: Any, finder: _Amplification) -> Landing:
     if not hasattr(solver, "limit"):
         return Landing(name, "solver", reason="it gives no limit")
+    if not getattr(solver, "discounted", True):
+        return Landing(name, "solver", reason="it predicts no discounted values")
     theta = np.asarray(solver.limit(finder.model))
     worst, reason = finder(lambda reward: solver.limit(finder.rewarded(reward)))
     errors = (rmse(problem, theta), suboptimality(problem, theta), rmspbe(problem, theta))

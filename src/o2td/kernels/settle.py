@@ -219,7 +219,7 @@ def drive_settled(
     ring: Any,
 ) -> None:
     """As `lanes.drive`, row by row, with what happens after each step."""
-    lo = 0
+    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
     while lo < n:
         hi = block_end(lo, n, first, every)
         for lane in range(len(diverged)):

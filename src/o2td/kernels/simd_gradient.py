@@ -147,7 +147,7 @@ def _drive(
         steady = steady and m[8] == 0.0 and m[9] == 0.0
     pack(lanes.theta, diverged, theta)
     pack(lanes.w, diverged, w)
-    lo = 0
+    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
         differences(rows, following, lanes.discount[0], lo, hi, room)

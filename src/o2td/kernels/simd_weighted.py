@@ -159,7 +159,7 @@ def _drive(
         for lane in range(len(diverged)):
             if diverged[lane] < 0:
                 bound[lane // WIDTH, lane % WIDTH] = lanes.bound[lane, 0]
-    lo = 0
+    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
         differences(rows, following, lanes.discount[0], lo, hi, room)

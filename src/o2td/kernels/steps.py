@@ -253,7 +253,7 @@ def drive_steps(
     ring: Any,
 ) -> None:
     """As `lanes.drive`, with a step for one row: a template, in which `step` is replaced."""
-    lo, here, there = 0, values_of(rows), values_of(following)
+    lo, here, there = min(0, n), values_of(rows), values_of(following)
     while lo < n:
         hi = min(n, lo + every - (first + lo) % every) if every > 0 else n
         for lane in range(len(diverged)):

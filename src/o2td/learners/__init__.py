@@ -43,7 +43,7 @@ from o2td.learners.proximal_gtd2mp import ProximalGTD2MP
 from o2td.learners.residual_gradient import ResidualGradient
 from o2td.learners.status import Status
 from o2td.learners.step_learner import StepLearner
-from o2td.learners.step_sizes import AlphaBound, PowerDecay, SwiftBound
+from o2td.learners.step_sizes import TIDBD, AlphaBound, PowerDecay, SwiftBound
 from o2td.learners.sweeping import Lane, SweepResult, sweep
 from o2td.learners.td import TD
 from o2td.learners.tdc import TDC
@@ -89,6 +89,7 @@ __all__ = [
     "TDC",
     "TDCMP",
     "TDRC",
+    "TIDBD",
     "WISTD",
     "AlphaBound",
     "DifferentialTD",

@@ -196,8 +196,11 @@ class StepLearner(TraceLearner):
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         self._weigh(block, out["emphasis"])
         self._weigh_inner(block, out["emphasis"])
-        passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
-        self._fill_decay(block, passed, out["decay"])
+        if self._traced or type(self).trace_decay is not TraceLearner.trace_decay:
+            passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
+            self._fill_decay(block, passed, out["decay"])
+        else:
+            out["decay"].fill(0.0)
 
         def measure() -> Measured:
             z = self._memory.setdefault("gauge", np.zeros(block.d))

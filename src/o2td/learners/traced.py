@@ -79,6 +79,7 @@ class TraceAxes(CutAxes, total=False):
 class TraceLearner(Learner):
     """Base of learners with traces: holds the axes, and works out decay and weight of every row."""
 
+    _by_feature: ClassVar[bool] = False  # whether step sizes of features are known here
     one_lambda: ClassVar[bool] = False
     """Whether lambda must be the same for all states."""
 
@@ -95,7 +96,7 @@ class TraceLearner(Learner):
         for name, value in (("clip", clip), ("cut", cut), ("emphasis", emphasis)):
             if value is not None and name in self.undefined:
                 raise InputError(f"{type(self).__name__} is not defined with {name}: leave it out")
-        self.step_size = as_step_size("step_size", step_size)
+        self.step_size = as_step_size("step_size", step_size, self._by_feature)
         self.trace = as_trace(trace)
         if self.one_lambda:
             self._one_lambda()

@@ -9,19 +9,23 @@ ratio and the two probabilities. The same function serves sampled rows and the e
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from o2td.arrays import Floats
 from o2td.emphasis import FollowOn, Omega
+from o2td.errors import InputError, NoAnswerError
 from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, LAMBDA
 from o2td.kernels.settle import Settle
+from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted_lanes import WeightedLanes
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
-from o2td.learners.step_sizes import Gauge, Measured, rule_of
+from o2td.learners.step_learner import StepFamily
+from o2td.learners.step_sizes import TIDBD, Gauge, Measured, Rule, rule_of
 from o2td.learners.traced import TraceLearner
 from o2td.model import Model
 from o2td.transitions import Transitions
@@ -57,12 +61,58 @@ class WeightedFamily(Family):
         return drive_side
 
 
+WEIGHTED = WeightedFamily()
+_by_step = cache(StepFamily)  # of rules with a step of their own
+
+
 class WeightedLearner(TraceLearner):
     """Base of the weighted-TD members; a member sets an axis, or overrides `trace_decay`."""
 
-    family: ClassVar[Family] = WeightedFamily()
-    vectors: ClassVar[tuple[str, ...]] = ("theta", "z")
     traces: ClassVar[tuple[str, ...]] = ("z",)
+    scalars: ClassVar[tuple[str, ...]] = ()
+    _by_feature: ClassVar[bool] = True
+
+    @property
+    def _rule(self) -> Rule | None:
+        """The rule, where it has a step size for every feature."""
+        rule = self.step_size
+        return rule if isinstance(rule, Rule) and rule.vectors else None
+
+    @property
+    def family(self) -> Family:  # type: ignore[override]
+        """That of weighted TD, or of the step that the rule of its step sizes brings along."""
+        rule = self._rule
+        return WEIGHTED if rule is None else _by_step(rule.step)
+
+    @property
+    def vectors(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Theta, what the rule keeps, and the trace."""
+        rule = self._rule
+        return ("theta", "z") if rule is None else ("theta", *rule.vectors, "z")
+
+    @property
+    def feature_step_sizes(self) -> Floats:
+        """The step size of every feature, where `step_size` is a rule that has them (`TIDBD`)."""
+        if not isinstance(self.step_size, TIDBD):
+            raise InputError(f"{self!r} has one step size for all features: give step_size=TIDBD()")
+        return self.step_size.sizes(self._arrays["beta"][0] if self._arrays else np.empty(0))
+
+    def _allocate(self, d: int) -> None:
+        super()._allocate(d)
+        if self._rule is not None:
+            self._arrays["scalars"] = np.zeros((1, len(CARRIED)))
+
+    def _check(self, batch: Transitions) -> bool:
+        if self._arrays and (self._rule is not None) != ("beta" in self._arrays):
+            raise InputError(
+                f"{type(self).__name__} cannot change to or from step sizes of features on the way:"
+                " clone it with the other step_size"
+            )
+        return super()._check(batch)
+
+    def _numbers(self) -> dict[str, float]:
+        """What the rule's step gets as `p`."""
+        return {"rate": getattr(self._rule, "rate", 0.0)}
 
     def _one_row(self) -> Step | None:
         """The compiled step, where decay and weight are those of TD, ETD or sample O2TD."""
@@ -95,7 +145,20 @@ class WeightedLearner(TraceLearner):
         """The ratio in the update itself."""
         return rho
 
+    def _fill_by_feature(self, block: Transitions, out: dict[str, Floats], first: float) -> None:
+        """The rows of a step that the rule brings along: `alpha_w` is the ratio in the update."""
+        self._weigh(block, out["emphasis"])
+        self._weigh_inner(block, out["emphasis"])
+        passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
+        self._fill_decay(block, passed, out["decay"])
+        for name in {"alpha", "alpha_t"} & out.keys():
+            out[name].fill(first)
+        out["alpha_w"][:] = self.correction(block.rho)
+
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+        if isinstance(self.step_size, TIDBD):
+            self._fill_by_feature(block, out, self.step_size.initial)
+            return
         self._weigh(block, out["weight"])
         if self._traced:
             passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
@@ -117,4 +180,9 @@ class WeightedLearner(TraceLearner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """`A = E[rho z dphi^T]`, `b = E[rho z r]`."""
+        if self._rule is not None:
+            raise NoAnswerError(
+                f"{self!r} gives no mean dynamics: its step sizes change with what is learned; ask for"
+                " those of the same learner with a number as step_size, which has the same limit"
+            )
         return self._weighted_dynamics(model, self.correction(model.rho))

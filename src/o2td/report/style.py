@@ -63,6 +63,7 @@ _LOOKS = {
     "ARCTD": Look("#a50026", "-", "P"),
     "ATD": Look("#7f7f00", "-.", "X"),
     "DifferentialTD": Look("#4d4d4d", ":", "v"),
+    "DifferentialLSTD": Look("#000000", ":", "v"),
     "GEMETD": Look("#e69f00", ":", "D"),
     "LSTDQ": Look("#000000", ":", "D"),
     "PERETD": Look("#c17d00", "-", "<"),

@@ -9,6 +9,7 @@ from o2td.solvers.base import Solver, Statistics
 from o2td.solvers.bellman_residual import BellmanResidual
 from o2td.solvers.dantzig import DantzigTD
 from o2td.solvers.diagonal_sotd import DiagonalSOTD
+from o2td.solvers.differential_lstd import DifferentialLSTD
 from o2td.solvers.lsetd import LSETD
 from o2td.solvers.lstd import LSTD
 from o2td.solvers.lstdq import LSTDQ
@@ -25,6 +26,7 @@ __all__ = [
     "BellmanResidual",
     "DantzigTD",
     "DiagonalSOTD",
+    "DifferentialLSTD",
     "MonteCarlo",
     "PluginOptimal",
     "Solution",

@@ -3,6 +3,10 @@
 `z_t = rho_t (lambda gamma_t z_{t-1} + phi_t)`, `A = sum_t z_t (phi_t - gamma_{t+1} phi_{t+1})^T`,
 `b = sum_t z_t r_{t+1}`, `theta = A^-1 b`. Direction `X = (I - lambda P_gamma^T)^-1 Xi Phi`, the limit
 of TD(lambda). Bradtke and Barto (1996), Boyan (1999); off-policy with traces Yu (2010).
+
+With the ratio on the target, the same limit (since `E[rho | s] = 1`) has another estimate:
+`e_t = lambda rho_{t-1} gamma_t e_{t-1} + phi_t`, `A = sum_t e_t (phi_t - rho_t gamma_{t+1} phi_{t+1})^T`
+and `b = sum_t rho_t e_t r_{t+1}` (Yu 2010, Mahmood, van Hasselt and Sutton 2014).
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from o2td.arguments import choice, number, unit
-from o2td.arrays import Floats
+from o2td.arrays import Floats, freeze
 from o2td.errors import InputError
 from o2td.linear_algebra import Solution, solve
 from o2td.model import Model
@@ -38,8 +42,8 @@ class LSTD(Solver):
         Added to the diagonal of `A` (a sum over rows, not a mean).
     rho_on
         "difference": the ratio multiplies all of `phi - gamma phi'`. "target": only the successor and
-        the reward, `A = sum phi (phi - rho gamma phi')^T`, `b = sum rho phi r`, as some codes do;
-        its variance is far larger, and it exists without traces only.
+        the reward, `A = sum e (phi - rho gamma phi')^T`, `b = sum rho e r`, as published codes have it;
+        its variance is far larger.
 
     Examples
     --------
@@ -70,8 +74,8 @@ class LSTD(Solver):
         number("ridge", ridge, low=0.0)
         choice("rho_on", rho_on, ("difference", "target"))
         if rho_on == "target":
-            if trace != 0.0:
-                raise InputError('rho_on="target" exists without traces only; pass trace=0')
+            if trace == "auto":
+                raise InputError('trace="auto" chooses among traces with rho_on="difference" only')
             warnings.warn(
                 'rho_on="target" has a far larger variance than rho_on="difference"', stacklevel=2
             )
@@ -86,17 +90,11 @@ class LSTD(Solver):
     def _collect(self, batch: Transitions) -> System | Directions:
         if self.trace == "auto":
             return collect(batch)
+        if self.rho_on == "target":
+            batch = on_target(batch)
         if self.trace > 0.0:
             return traced(batch, self.trace)
-        return self._untraced(batch, np.ones(batch.n))
-
-    def _untraced(self, batch: Transitions, weight: Floats) -> System:
-        rho, ones = batch.rho, np.ones(batch.n)
-        if self.rho_on == "target":
-            right = Side(ones, 1.0, rho * batch.discount)
-            return product(batch, Side(weight), right, rho * batch.reward)
-        right = Side(ones, 1.0, batch.discount)
-        return product(batch, Side(weight * rho), right, batch.reward)
+        return _untraced(batch, np.ones(batch.n))
 
     def _solve(self, sums: System | Directions) -> Solution:
         if isinstance(sums, Directions):
@@ -105,8 +103,26 @@ class LSTD(Solver):
 
     def _limit(self, model: Model) -> Solution:
         trace = 1.0 if self.trace == "auto" else self.trace  # the longest one has no bias
+        target = self.rho_on == "target"
         if trace > 0.0:
-            sums = expected(model, model.visits, trace)
+            sums = expected(model, model.visits, trace, target)
         else:
-            sums = self._untraced(*model_rows(model))
+            rows, probability = model_rows(model)
+            sums = _untraced(on_target(rows) if target else rows, probability)
         return solve(sums.A, sums.b, rows=sums.rows)
+
+
+def _untraced(batch: Transitions, weight: Floats) -> System:
+    right = Side(np.ones(batch.n), 1.0, batch.discount)
+    return product(batch, Side(weight * batch.rho), right, batch.reward)
+
+
+def on_target(batch: Transitions) -> Transitions:
+    """Ratios moved into rewards and discounts: what is left is the recursion without them."""
+    other = batch[:]
+    other.reward, other.discount = (
+        freeze(batch.rho * batch.reward),
+        freeze(batch.rho * batch.discount),
+    )
+    other.rho = freeze(np.ones(batch.n))
+    return other

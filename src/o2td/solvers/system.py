@@ -186,18 +186,24 @@ def refuse_wide(batch: Transitions, why: str = "traces", remedy: str = "pass tra
         )
 
 
-def expected(model: Model, inflow: Floats, trace: float) -> System:
-    """`A = Y^T L Phi`, `b = Y^T R` with `Y = (I - lambda P_gamma^T)^-1 diag(inflow) Phi`."""
+def expected(model: Model, inflow: Floats, trace: float, target: bool = False) -> System:
+    """`A = Y^T L Phi`, `b = Y^T R` with `Y = (I - lambda P_gamma^T)^-1 diag(inflow) Phi`.
+
+    L is `E[rho | s] - P_gamma`, or `1 - P_gamma` with the ratio on the `target`; they differ where the
+    behaviour leaves out actions.
+    """
     table, carried = model.table, trace * model.rho * model.discount
     seen = np.where(model.visits > 0.0, model.visits, 1.0)
     reward = model.by_state(model.rho * model.reward) / seen
     if trace > 0.0:
         reward = model.ahead(reward, carried)
-    A = model.once(("expected", inflow, trace), lambda: _expected_matrix(model, inflow, trace))
+    A = model.once(
+        ("expected", inflow, trace, target), lambda: _expected_matrix(model, inflow, trace, target)
+    )
     return System(A, table.T @ (inflow * reward), 1, np.zeros(0))
 
 
-def _expected_matrix(model: Model, inflow: Floats, trace: float) -> Floats:
+def _expected_matrix(model: Model, inflow: Floats, trace: float, target: bool) -> Floats:
     """`Phi^T diag(inflow) (I - lambda P_gamma)^-1 L Phi`.
 
     `(I - lambda P)^-1 P Phi = ((I - lambda P)^-1 Phi - Phi) / lambda`, so that one solve serves every
@@ -209,8 +215,8 @@ def _expected_matrix(model: Model, inflow: Floats, trace: float) -> Floats:
         own = model.by_state(model.rho)[:, None] * table
         return np.asarray((share[:, None] * table).T @ (own - model.flow(followed) @ table))
     carried = trace * model.rho * model.discount
-    own = model.features_ahead(model.share(model.rho), carried)
     whole = model.features_ahead(np.ones(model.n_states), carried)
+    own = whole if target else model.features_ahead(model.share(model.rho), carried)
     return np.asarray((inflow[:, None] * table).T @ (own - (whole - table) / trace))
 
 

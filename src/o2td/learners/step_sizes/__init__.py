@@ -21,8 +21,10 @@ from o2td.learners.step_sizes.constant import Constant
 from o2td.learners.step_sizes.power_decay import PowerDecay, number
 from o2td.learners.step_sizes.rule import Gauge, Measured, Rule
 from o2td.learners.step_sizes.swift_bound import SwiftBound
+from o2td.learners.step_sizes.tidbd import TIDBD
 
 __all__ = [
+    "TIDBD",
     "AlphaBound",
     "Auto",
     "Constant",
@@ -39,8 +41,13 @@ __all__ = [
 StepSize = float | str | Rule
 
 
-def as_step_size(name: str, value: Any) -> StepSize:
-    """A checked step size: a number from 0, a rule, or "auto"."""
+def as_step_size(name: str, value: Any, by_feature: bool = False) -> StepSize:
+    """A checked step size: a number from 0, a rule (`by_feature`: of any kind), or "auto"."""
+    if isinstance(value, Rule) and value.vectors and not by_feature:
+        raise InputError(
+            f"{name}={value!r} is a step size a feature, which TD and the other weighted learners take"
+            " (WeightedLearner); give a number, another rule or 'auto' here"
+        )
     if isinstance(value, Rule) or (isinstance(value, str) and value == "auto"):
         return value
     if isinstance(value, dict) and set(value) == {"c", "p"}:

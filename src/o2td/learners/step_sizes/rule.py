@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
@@ -59,7 +59,14 @@ class Gauge:
 
 
 class Rule:
-    """Base of step-size rules: one file each, `fill` their only duty."""
+    """Base of step-size rules: one file each, `fill` their only duty.
+
+    A rule with a step size for every feature names the `vectors` that it keeps, and has a `step` for one
+    row, as learners of `StepLearner` have, in place of the learner's own.
+    """
+
+    vectors: ClassVar[tuple[str, ...]] = ()
+    step: ClassVar[Callable[..., None]]
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
         """Fill `out` with the step sizes of rows `gauge.first`, `gauge.first + 1`, ..."""

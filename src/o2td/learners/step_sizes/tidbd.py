@@ -1,0 +1,82 @@
+"""TIDBD: a step size for every feature, adapted while learning by gradient descent on the TD error.
+
+    beta_i += rate rho delta phi_i h_i,    alpha_i = initial exp(beta_i)
+    z_t = decay_t z_{t-1} + M_t phi_t,     theta_i += alpha_i rho delta z_i
+    h_i = h_i [1 - alpha_i rho phi_i z_i]^+ + alpha_i rho delta z_i
+
+`h_i` follows how theta_i depends on beta_i, so features whose errors keep their sign get larger steps,
+and noisy ones smaller. On-policy (rho = M = 1) this is the published semi-gradient TIDBD(lambda); ratios
+multiply delta, as in TD, and the bracket. CSR rows cost the entries of the row and of the trace.
+
+Kearney, Veeriah, Travnik, Sutton & Pilarski (2018), "TIDBD: Adapting temporal-difference step-sizes
+through stochastic meta-descent", algorithm 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from o2td.arrays import Floats
+from o2td.compiled import njit
+from o2td.errors import InputError
+from o2td.kernels.access import count, follow, index, td_error, value
+from o2td.learners.parameters import at_least_zero, positive
+from o2td.learners.step_sizes.rule import Gauge, Rule
+
+__all__ = ["TIDBD"]
+
+
+@njit(cache=True)
+def step(row, p, s, theta, beta, h, z):  # type: ignore[no-untyped-def]
+    """One row; `row.alpha_w` is the ratio in the update."""
+    delta = row.alpha_w * td_error(row, theta)
+    follow(z, row.decay, row.emphasis, row.phi)
+    for k in range(count(row.phi)):
+        j, x = index(row.phi, k), value(row.phi, k)
+        beta[j] += p.rate * delta * x * h[j]
+        own = row.alpha * np.exp(beta[j]) * row.alpha_w * x * z.values[j]
+        h[j] *= max(0.0, 1.0 - own)
+    for k in range(count(z)):
+        j = index(z, k)
+        moved = row.alpha * np.exp(beta[j]) * delta * value(z, k)
+        theta[j] += moved
+        h[j] += moved
+
+
+class TIDBD(Rule):
+    """A step size a feature, for `TD` and the other weighted learners (`ETD`, `VTrace`, `O2TD`, ...).
+
+    Parameters
+    ----------
+    initial : float
+        Every feature's step size at first.
+    rate : float
+        The meta step size; 0 leaves all step sizes as they are.
+
+    Examples
+    --------
+    Of two features, one tells the reward and the other is noise:
+
+    >>> import numpy as np, o2td
+    >>> noise = np.random.default_rng(0).normal(size=2000)
+    >>> phi = np.column_stack([np.ones(2000), noise])
+    >>> rows = o2td.Transitions(phi, np.ones(2000), phi, discount=0.0)
+    >>> learner = o2td.TD(o2td.learners.TIDBD(0.01, rate=0.1)).partial_fit(rows)
+    >>> sizes = learner.feature_step_sizes
+    >>> bool(sizes[0] > 2 * sizes[1])
+    True
+    """
+
+    vectors = ("beta", "h")
+    step = staticmethod(step)
+
+    def __init__(self, initial: float = 0.01, rate: float = 0.01) -> None:
+        self.initial, self.rate = positive("initial", initial), at_least_zero("rate", rate)
+
+    def fill(self, gauge: Gauge, out: Floats) -> None:
+        """One number a row does not exist."""
+        raise InputError(f"{self!r} is a step size a feature, and this learner has one for all")
+
+    def sizes(self, beta: Floats) -> Floats:
+        """The step sizes of all features."""
+        return np.asarray(self.initial * np.exp(beta))
