@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from o2td.learners import TDC as TDC
     from o2td.learners import TDCMP as TDCMP
     from o2td.learners import TDRC as TDRC
+    from o2td.learners import WISGTD as WISGTD
     from o2td.learners import WISTD as WISTD
     from o2td.learners import DifferentialTD as DifferentialTD
     from o2td.learners import Lane as Lane

@@ -60,8 +60,9 @@ class Problem:
         A vector is read as the discount of *entering* a state.
     behavior, target : (S, A) array
         Rows sum to one. A row of zeros in `target` says that the target is not followed there: the
-        ratio is 0, rewards of such rows are not used, and metrics leave the state out (`active`). A
-        second vector w, and theta by it, may still move in such rows.
+        ratio is 0, rewards of such rows are not used, and metrics leave the state out (`active`). The
+        second vector w of gradient TD moves in such rows all the same, and so does theta in HTD and in
+        GTD2's expanded form; with `skip_zero_ratio=True` neither does.
     features : (S, d) array or CSR array
         `phi(s)`, one row per state.
     start : (S,) array, optional

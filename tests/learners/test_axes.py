@@ -7,9 +7,11 @@ import pytest
 
 import o2td
 from o2td.errors import InputError, NoAnswerError
+from o2td.learners import GTD, GTD2, GTD2MP, HTD, TDCMP, TDRC
 from o2td.learners.cuts import ActionDependent, Clipped, Target
 
 from . import golden
+from .conftest import LAYOUTS, random_rows
 
 ALPHA = 0.03
 LAMBDA = np.linspace(0.1, 0.9, golden.STATES)
@@ -128,3 +130,28 @@ def test_lambda_by_state_is_saved_and_a_function_is_not(tmp_path):
     assert o2td.TD.load(tmp_path / "td.npz").trace == tuple(LAMBDA)
     with pytest.raises(InputError, match="function"):
         o2td.TD(ALPHA, trace=lambda s: LAMBDA[s]).save(tmp_path / "no.npz")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "learner",
+    [GTD(0.05), GTD2(0.05, trace=0.6), TDRC(0.05), HTD(0.05, trace=0.6), GTD2MP(0.05), TDCMP(0.05)],
+    ids=repr,
+)
+def test_rows_with_ratio_zero_can_be_left_out(learner, layout):
+    """Neither theta nor w moves in them; in other rows both move as before."""
+    batch = LAYOUTS[layout](*random_rows(200, double=False))
+    zero = np.flatnonzero(batch.rho == 0.0)
+    skipping, plain = learner.clone(skip_zero_ratio=True), learner.clone()
+    moved = 0
+    for t in range(batch.n):
+        before = [(x.theta, getattr(x, "w", None)) for x in (skipping, plain)]
+        skipping.partial_fit(batch[t : t + 1])
+        plain.partial_fit(batch[t : t + 1])
+        if t in zero and t > 0:
+            np.testing.assert_array_equal(skipping.theta, before[0][0])
+            np.testing.assert_array_equal(skipping.w, before[0][1])
+            moved += not np.array_equal(plain.w, before[1][1])
+    assert moved > 5
+    whole = learner.clone(skip_zero_ratio=True).partial_fit(batch)
+    np.testing.assert_allclose(whole.theta, skipping.theta, rtol=1e-12, atol=1e-14)

@@ -152,6 +152,20 @@ def wis(batch, usage=3.0, eta=0.1):
     return theta
 
 
+def wis_gradient(batch, usage=3.0, eta=0.1):
+    d = batch.d
+    theta, w, e, v, u = *np.zeros((4, d)), np.full(d, usage)
+    for phi, r, phi2, g, rho, before, _, _ in Rows(batch):
+        c, less = before * LAM, 1.0 - eta * phi * phi
+        u = less * u + rho * phi * phi + (rho - 1.0) * c * less * v
+        v = c * rho * less * v + rho * phi * phi
+        e = rho * (c * e + phi)
+        delta = r + g * (theta @ phi2) - theta @ phi
+        theta = theta + (delta * e - g * (1.0 - LAM) * (e @ w) * phi2) / u
+        w = w + W * (delta * e - (w @ phi) * phi)
+    return theta
+
+
 def differential(batch):
     theta, z = np.zeros((2, batch.d))
     mean = 0.0
@@ -233,6 +247,10 @@ CASES = {
     "PERETD": (o2td.PERETD(A, period=4), per_etd),
     "GEMETD": (o2td.GEMETD(A, second_step_size=W), gem),
     "WISTD": (o2td.WISTD(usage=3.0, recency=0.1, trace=LAM), wis),
+    "WISGTD": (
+        o2td.WISGTD(second_step_size=W, usage=3.0, recency=0.1, trace=LAM),
+        wis_gradient,
+    ),
     "DifferentialTD": (o2td.DifferentialTD(A, rate=0.5, trace=LAM), differential),
     "VarianceTD direct": (
         o2td.VarianceTD(A, second_step_size=W, trace=LAM),

@@ -20,6 +20,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "clip_update": (True,),
     "form": ("sampled", "expanded"),
     "average": (True,),
+    "skip_zero_ratio": (True,),
     "l1": (0.01,),
     "radius": (0.5,),
     "clip": (1.0,),

@@ -148,9 +148,10 @@ def vectors_of(stacked: Any, lane: int) -> Any:
 
 @overload(vectors_of)
 def _vectors_of(stacked, lane):  # type: ignore[no-untyped-def]
-    if len(stacked) == 0:
-        return lambda stacked, lane: ()
-    return lambda stacked, lane: (stacked[0][lane], *vectors_of(stacked[1:], lane))
+    if len(stacked) == 1:
+        return lambda stacked, lane: (stacked[0][lane],)
+    half = len(stacked) // 2  # or many vectors would be too deep a recursion
+    return lambda stacked, lane: vectors_of(stacked[:half], lane) + vectors_of(stacked[half:], lane)
 
 
 def traces_of(rows: Any, stacked: Any, active: Any, sizes: Any, lane: int, place: int) -> Any:
@@ -188,7 +189,7 @@ class Kept(NamedTuple):
     def room(cls, lanes: Any) -> Kept:
         """Memory for a lane of these."""
         return cls(
-            np.empty((len(lanes.all), lanes.all[0].shape[1])),
+            np.empty((len(lanes.all), max(array.shape[1] for array in lanes.all))),
             np.empty((len(lanes.active), lanes.active[0].shape[1]), dtype=np.int32),
             np.empty_like(lanes.size[0]),
             np.empty_like(lanes.numbers[0]),
@@ -196,25 +197,32 @@ class Kept(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def copy(source: Any, into: Any) -> None:
+    """Number by number, which compiles in no time; `into` may have room for more."""
+    for j in range(len(source)):
+        into[j] = source[j]
+
+
+@njit(cache=True, nogil=True)
 def keep(lanes: Any, lane: int, kept: Any) -> None:
     """Copy the state of a lane."""
     for k in range(len(lanes.all)):
-        kept.vectors[k] = lanes.all[k][lane]
+        copy(lanes.all[k][lane], kept.vectors[k])
     for k in range(len(lanes.active)):
-        kept.active[k] = lanes.active[k][lane]
-    kept.size[:] = lanes.size[lane]
-    kept.numbers[:] = lanes.numbers[lane]
+        copy(lanes.active[k][lane], kept.active[k])
+    copy(lanes.size[lane], kept.size)
+    copy(lanes.numbers[lane], kept.numbers)
 
 
 @njit(cache=True, nogil=True)
 def restore(lanes: Any, lane: int, kept: Any) -> None:
     """Copy it back."""
     for k in range(len(lanes.all)):
-        lanes.all[k][lane] = kept.vectors[k]
+        copy(kept.vectors[k, : lanes.all[k].shape[1]], lanes.all[k][lane])
     for k in range(len(lanes.active)):
-        lanes.active[k][lane] = kept.active[k]
-    lanes.size[lane] = kept.size
-    lanes.numbers[lane] = kept.numbers
+        copy(kept.active[k], lanes.active[k][lane])
+    copy(kept.size, lanes.size[lane])
+    copy(kept.numbers, lanes.numbers[lane])
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@
 | `TrueOnlineTD`, `TrueOnlineETD`, `TrueOnlineGTD`, `TrueOnlineHTD` | steps | exact online |
 | `GEMETD`           | steps    | a learned emphasis                                  |
 | `ProximalGTD2MP`   | steps    | l1-prox, averaged                                   |
-| `WISTD`            | steps    | weighted importance sampling                        |
+| `WISTD`, `WISGTD`  | steps    | weighted importance sampling                        |
 | `ATD`              | steps    | a low-rank preconditioner                           |
 | `DifferentialTD`, `VarianceTD` | steps | average reward; variance of the return     |
 """
@@ -58,6 +58,7 @@ from o2td.learners.truncated_etd import TruncatedETD
 from o2td.learners.variance_td import VarianceTD
 from o2td.learners.vtrace import VTrace
 from o2td.learners.weighted import WeightedLearner
+from o2td.learners.wis_gtd import WISGTD
 from o2td.learners.wis_td import WISTD
 from o2td.registry import LEARNERS
 
@@ -65,7 +66,7 @@ MEMBERS = (
     *(TD, VTrace, TreeBackup, ABTD, ETD, O2TD, ResidualGradient),
     *(GTD, GTD2, TDC, TDRC, HTD, GTD2MP, TDCMP, ProximalGTD2MP),
     *(TrueOnlineTD, TrueOnlineETD, TrueOnlineGTD, TrueOnlineHTD),
-    *(TruncatedETD, PERETD, GEMETD, WISTD, ATD, DifferentialTD, VarianceTD),
+    *(TruncatedETD, PERETD, GEMETD, WISTD, WISGTD, ATD, DifferentialTD, VarianceTD),
     ARCTD,
 )
 
@@ -90,6 +91,7 @@ __all__ = [
     "TDCMP",
     "TDRC",
     "TIDBD",
+    "WISGTD",
     "WISTD",
     "AlphaBound",
     "DifferentialTD",

@@ -5,7 +5,7 @@
 Between TD (rank 0) and LSTD (full rank), at O(k d) a row: rows are collected k at a time, and then the
 sum is cut to its k largest singular values. Small ones are damped, `1 / (S + 1 / alpha)`, so that the
 first rows move theta no farther than TD does. The limit is TD(lambda)'s; the fast directions get there
-as LSTD does. The step runs in plain Python on NumPy.
+as LSTD does.
 
 Pan, White & White (2017), "Accelerated gradient temporal difference learning"; Gehring, Pan & White
 (2016).
@@ -13,62 +13,87 @@ Pan, White & White (2017), "Accelerated gradient temporal difference learning"; 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
-from o2td.arrays import Floats
+from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.kernels.weighted import HUGE
-from o2td.learners.step_learner import Row, StepLearner, add
+from o2td.learners.step_learner import StepLearner, add
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import TraceAxes
 
 __all__ = ["ATD"]
 
-MOST = 8  # the largest rank: vectors are declared for all of it
+MOST = 8  # the largest rank: there is room for all of it
 LEAST = 1e-9  # singular values below this share of the largest are none
 
 
-def cut(left: list[Floats], right: list[Floats], rank: int) -> tuple[Floats, Floats]:
-    """`sum_i left_i right_i^T` as `L V^T` of this rank: L is U S, and V is orthonormal."""
-    one, two = np.linalg.qr(np.column_stack(left)), np.linalg.qr(np.column_stack(right))
-    U, S, V = np.linalg.svd(one.R @ two.R.T)
-    S = np.where(LEAST * S.max(initial=0.0) < S, S, 0.0)
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def sum_of_products(x, y):  # type: ignore[no-untyped-def]
+    """`x.y`."""
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * y[j]
+    return total
+
+
+@njit(cache=True)
+def cut(left, right, rank):  # type: ignore[no-untyped-def]
+    """`left right^T`, (d, 2 k) each, as `L V^T` of this rank in the first k columns: L is U S."""
+    one, R = np.linalg.qr(left)
+    two, T = np.linalg.qr(right)
+    U, S, V = np.linalg.svd(np.dot(np.ascontiguousarray(R), np.ascontiguousarray(T.T)))
     some = min(rank, len(S))
-    return one.Q @ (U[:, :some] * S[:some]), two.Q @ V[:some].T
+    for j in range(len(left)):
+        for k in range(rank):
+            left[j, k] = right[j, k] = 0.0
+        for k in range(some):
+            size = S[k] if S[k] > LEAST * S[0] else 0.0
+            for m in range(len(S)):
+                left[j, k] += one[j, m] * U[m, k] * size
+                right[j, k] += two[j, m] * V[k, m]
 
 
-def step(row: Row, p: Any, s: Any, theta: Floats, z: Floats, *rest: Floats) -> None:
-    """One `row` with parameters `p`, scalars `s` and trace `z`.
-
-    `rest` holds L, V, and the rows since they were last cut.
-    """
-    rank = int(p.rank)
-    left, right, gains, changes = (list(rest[k * MOST : k * MOST + rank]) for k in range(4))
-    phi, dphi = np.zeros((2, len(theta)))
-    add(phi, 1.0, row.phi)
-    add(dphi, 1.0, row.phi)
-    add(dphi, -row.discount, row.next_phi)
-    z[:] = row.decay * z + row.emphasis * phi
-    gain = row.rho * z
-    delta = row.reward - dphi @ theta
-    move = row.alpha * gain
-    for u, v in zip(left, right, strict=True):
-        size = np.sqrt(u @ u)
-        if size > 0.0 and row.alpha > 0.0:
-            move = move + v * (u @ gain) / (size * (size + 1.0 / row.alpha))
-    theta += delta * move
+@njit(cache=True)
+def step(row, p, s, theta, z, left, right, gains, changes):  # type: ignore[no-untyped-def]
+    """One row; L and V, and the rows since they were last cut, are (rank, d) laid out flat."""
+    rank, d = int(p.rank), len(theta)
     place = int(s.steps) % rank
-    gains[place][:], changes[place][:] = gain, dphi
+    gain, change = gains[place * d : (place + 1) * d], changes[place * d : (place + 1) * d]
+    for j in range(d):
+        z[j] *= row.decay
+        change[j] = 0.0
+    add(z, row.emphasis, row.phi)
+    add(change, 1.0, row.phi)
+    add(change, -row.discount, row.next_phi)
+    delta = row.reward - sum_of_products(change, theta)
+    for j in range(d):
+        gain[j] = row.rho * z[j]
+        theta[j] += delta * row.alpha * gain[j]
+    for k in range(rank):
+        u, v = left[k * d : (k + 1) * d], right[k * d : (k + 1) * d]
+        size = np.sqrt(sum_of_products(u, u))
+        if size > 0.0 and row.alpha > 0.0:
+            share = delta * sum_of_products(u, gain) / (size * (size + 1.0 / row.alpha))
+            for j in range(d):
+                theta[j] += share * v[j]
     if place < rank - 1:
         return
-    if not np.abs([left, right, gains, changes]).sum() < HUGE:
-        theta[:] = np.nan  # the products would overflow: diverged, at the row that was too large
+    one, two, total = np.empty((d, 2 * rank)), np.empty((d, 2 * rank)), 0.0
+    for k in range(rank):
+        for j in range(d):
+            one[j, k], one[j, rank + k] = left[k * d + j], gains[k * d + j]
+            two[j, k], two[j, rank + k] = right[k * d + j], changes[k * d + j]
+            total += abs(one[j, k]) + abs(one[j, rank + k]) + abs(two[j, k]) + abs(two[j, rank + k])
+    if not total < HUGE:
+        theta[0] = np.nan  # the products would overflow: diverged, at the row that was too large
         return
-    L, V = cut(left + gains, right + changes, rank)
-    for k in range(L.shape[1]):
-        left[k][:], right[k][:] = L[:, k], V[:, k]
+    cut(one, two, rank)
+    for k in range(rank):
+        for j in range(d):
+            left[k * d + j], right[k * d + j] = one[j, k], two[j, k]
 
 
 class ATD(StepLearner):
@@ -88,14 +113,12 @@ class ATD(StepLearner):
     'ok'
     """
 
-    vectors: ClassVar[tuple[str, ...]] = (
-        *("theta", "z"),
-        *(f"{name}_{k}" for name in ("left", "right", "gain", "change") for k in range(MOST)),
-    )
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "z", "left", "right", "gains", "changes")
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "replicates")
     moves_all: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
     step = staticmethod(step)
+    no_dynamics: ClassVar[str] = "its preconditioner grows with the rows and depends on them"
 
     def __init__(
         self, step_size: StepSize = "auto", *, rank: int = 4, **axes: Unpack[TraceAxes]
@@ -105,3 +128,8 @@ class ATD(StepLearner):
             raise InputError(f"rank must be a whole number from 1 to {MOST}, got {rank!r}")
         self.rank = int(rank)
         super().__init__(step_size, **axes)
+
+    def _allocate(self, d: int) -> None:
+        super()._allocate(d)
+        for name in self.vectors[2:]:
+            self._arrays[name] = np.zeros((1, MOST * d))

@@ -76,6 +76,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
     """Parameters of its base that a learner sets itself."""
     undefined: ClassVar[tuple[str, ...]] = ()
     """Parameters of its base with which a learner is not defined."""
+    no_dynamics: ClassVar[str] = ""
+    """Why there are no mean dynamics, where there are none."""
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
@@ -333,7 +335,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def mean_dynamics(self, model: Model) -> Any:
         """`A`, `b` with `E[x_{t+1} - x_t] = alpha (b - A x)`, exact, on a finite problem."""
-        raise NoAnswerError(f"{type(self).__name__} gives no mean dynamics")
+        why = self.no_dynamics or "its class does not state them"
+        raise NoAnswerError(f"{type(self).__name__} gives no mean dynamics: {why}")
 
     def _refuse_settled(self) -> None:
         """Prox and projection are not linear: their mean dynamics have no matrix."""

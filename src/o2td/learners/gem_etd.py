@@ -91,6 +91,9 @@ class GEMETD(StepLearner):
     counts_rows: ClassVar[bool] = True
     finds_step: ClassVar[bool] = True
     step = staticmethod(step)
+    no_dynamics: ClassVar[str] = (
+        "it multiplies two things that it learns, so its step is not linear"
+    )
 
     @property
     def emphasis_weights(self) -> Floats:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
+from o2td.arguments import switch
 from o2td.arrays import Floats, freeze
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
@@ -79,6 +80,7 @@ class GradientAxes(TraceAxes, total=False):
     """Parameters of every gradient-TD learner."""
 
     second_step_size: StepSize | None
+    skip_zero_ratio: bool
 
 
 class GradientLearner(TraceLearner):
@@ -88,6 +90,9 @@ class GradientLearner(TraceLearner):
     ----------
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
+    skip_zero_ratio : bool
+        Whether rows with ratio 0 move neither theta nor w. Otherwise w moves there, in most members by
+        `-alpha_w (phi.w) phi`, and so does theta in HTD and in GTD2's expanded form.
     """
 
     family: ClassVar[Family] = GradientFamily()
@@ -100,8 +105,10 @@ class GradientLearner(TraceLearner):
         step_size: StepSize = "auto",
         *,
         second_step_size: StepSize | None = None,
+        skip_zero_ratio: bool = False,
         **axes: Unpack[TraceAxes],
     ) -> None:
+        self.skip_zero_ratio = switch("skip_zero_ratio", skip_zero_ratio)
         self.second_step_size = (
             None if second_step_size is None else as_step_size("second_step_size", second_step_size)
         )
@@ -135,6 +142,9 @@ class GradientLearner(TraceLearner):
         share = 0.25 if self.mirror else 1.0
         kappa = self.member().kappa
         self._fill_gains(Gauge(self.steps, self._memory, measure, kappa, True, share), out)
+        if self.skip_zero_ratio:
+            for name in ("gain", "second_gain"):
+                out[name][block.rho == 0.0] = 0.0
         if "alpha_t" in out:
             out["alpha_t"][:] = out["gain"]
 
@@ -170,7 +180,11 @@ class GradientLearner(TraceLearner):
     def _one_row(self) -> Step | None:
         """The compiled step, where all axes are plain and step sizes are numbers."""
         sizes = (self.step_size, self._second())
-        plain = self._ordinary and type(self)._fill_rows is GradientLearner._fill_rows
+        plain = (
+            self._ordinary
+            and not self.skip_zero_ratio
+            and type(self)._fill_rows is GradientLearner._fill_rows
+        )
         if not plain or not all(isinstance(x, float) for x in sizes):
             return None
         from o2td.kernels.single_row import one_gradient
@@ -189,7 +203,8 @@ class GradientLearner(TraceLearner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """The joint system of theta and w, w's rows scaled by alpha_w / alpha."""
-        return self._gradient_dynamics(model, self.member(), self._eta())
+        learned = np.sign(model.rho) if self.skip_zero_ratio else None
+        return self._gradient_dynamics(model, self.member(), self._eta(), learned)
 
     def _sizes(self) -> tuple[float, float]:
         """Both step sizes at the first step, where they are known."""

@@ -218,14 +218,23 @@ class TraceLearner(Learner):
         ratio = model.rho if correction is None else correction
         return weighted_dynamics(trace_moments(model, emphasis, decay, ratio))
 
-    def _gradient_dynamics(self, model: Model, member: Any, eta: float = 1.0) -> MeanDynamics:
-        """The joint system of theta and w, w's rows scaled by `eta`, alpha_w / alpha."""
+    def _gradient_dynamics(
+        self, model: Model, member: Any, eta: float = 1.0, learned: Floats | None = None
+    ) -> MeanDynamics:
+        """The joint system of theta and w, w's rows scaled by `eta`, alpha_w / alpha.
+
+        `learned` is 1 or 0 for each transition: whether it is learned from.
+        """
         self._refuse_settled()
         emphasis, decay = self._expected(model)
         one = np.ones_like(model.rho)
         z = trace_moments(model, emphasis, decay, model.rho)
-        zb = trace_moments(model, one, self._expected_lambda(model), one)
-        features = trace_moments(model, one, 0.0 * one, one).phi
+        if learned is None:
+            learned = one
+        else:
+            member = member._replace(kappa=member.kappa * float(model.probability @ learned))
+        zb = trace_moments(model, one, self._expected_lambda(model), learned)
+        features = trace_moments(model, one, 0.0 * one, learned).phi
         return gradient_dynamics(member, z, zb, features, eta)
 
     def _expected_lambda(self, model: Model) -> Floats:

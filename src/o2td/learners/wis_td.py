@@ -38,23 +38,31 @@ LEAST = 1e-12  # usage below this stands for never used
 
 
 @njit(cache=True)
-def step(row: Row, p, s, theta, u, e, v):  # type: ignore[no-untyped-def]
-    """One row; `s.value` is `theta_{t-1}.phi_t`."""
-    here, next_v = dot(row.phi, theta), dot(row.next_phi, theta)
-    kept = row.before * p.trace
-    moved = row.rho * (1.0 - row.rho * kept * dot(row.phi, e))
+def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
+    """The usage u and its trace v after this row; u is kept without what it was at first."""
     for k in range(count(row.phi)):
         j, square = index(row.phi, k), value(row.phi, k) ** 2
         own = (row.rho - 1.0) * kept * v.values[j]
         u[j] += row.rho * square - p.recency * square * (u[j] + p.usage + own)
     add(u, (row.rho - 1.0) * kept, v)
     follow(v, row.rho * kept, row.rho, row.phi)
-    follow(e, row.rho * kept, moved, row.phi)
-    back = row.rho * (s.value - here)
     for k in range(count(row.phi)):
         j, x = index(row.phi, k), value(row.phi, k)
         rest = v.values[j] - row.rho * x
         v.values[j] = rest - p.recency * x * x * rest + row.rho * x * x
+
+
+@njit(cache=True)
+def step(row: Row, p, s, theta, u, e, v):  # type: ignore[no-untyped-def]
+    """One row; `s.value` is `theta_{t-1}.phi_t`."""
+    here, next_v = dot(row.phi, theta), dot(row.next_phi, theta)
+    kept = row.before * p.trace
+    moved = row.rho * (1.0 - row.rho * kept * dot(row.phi, e))
+    use(row, p, kept, u, v)
+    follow(e, row.rho * kept, moved, row.phi)
+    back = row.rho * (s.value - here)
+    for k in range(count(row.phi)):
+        j, x = index(row.phi, k), value(row.phi, k)
         a = row.alpha / max(u[j] + p.usage, LEAST)
         e.values[j] += moved * (a - 1.0) * x
         theta[j] += back * a * x
@@ -92,17 +100,19 @@ class WISTD(StepLearner):
     one_lambda: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
     step = staticmethod(step)
+    no_dynamics: ClassVar[str] = "its step sizes fall with what was used"
 
     def __init__(
         self,
         step_size: StepSize = 1.0,
         *,
+        second_step_size: StepSize | None = None,
         usage: float = 10.0,
         recency: float = 0.0,
         **axes: Unpack[LambdaAxes],
     ) -> None:
         self.usage, self.recency = positive("usage", usage), fraction("recency", recency)
-        super().__init__(step_size, **axes)
+        super().__init__(step_size, second_step_size=second_step_size, **axes)
 
     @property
     def used(self) -> Floats:

@@ -74,6 +74,7 @@ _LOOKS = {
     "TrueOnlineTD": Look("#4d4d4d", "-", "P"),
     "TruncatedETD": Look("#b35806", "-", ">"),
     "VarianceTD": Look("#7b6888", "-", "h"),
+    "WISGTD": Look("#1b7837", "-.", "s"),
     "WISTD": Look("#1b7837", "-", "d"),
     "V": Look("#000000", "-", "*"),
     "v* (best)": Look("#d55e00", "-", "*"),

@@ -89,7 +89,7 @@ class DifferentialLSTD(Solver):
         A[-1], b[-1] = sums.extra[:-1], sums.extra[-1]
         A[:-1, :-1] += self.ridge * np.eye(len(b) - 1)
         whole = solve(A, b, rows=sums.rows)
-        return replace(whole, theta=whole.theta[:-1]), whole
+        return replace(whole, theta=whole.theta[:-1], rank=max(whole.rank - 1, 0)), whole
 
     def _solve(self, sums: Widened) -> Solution:
         return self._system(sums)[0]
