@@ -132,4 +132,4 @@ class ATD(StepLearner):
     def _allocate(self, d: int) -> None:
         super()._allocate(d)
         for name in self.vectors[2:]:
-            self._arrays[name] = np.zeros((1, MOST * d))
+            self._arrays[name] = np.zeros((self._width, MOST * d))

@@ -116,11 +116,12 @@ def widened(batch: Transitions) -> Transitions:
     columns: dict[str, Any] = {name: getattr(batch, name) for name in names}
     if batch.layout != "table":
         return Transitions(_wider(batch.phi, 1.0), next_phi=_wider(batch.next_phi, 0.0), **columns)
-    state: Any = batch.next_state
+    state: Any = batch.state
+    following: Any = batch.next_state
     table = [_wider(batch.table, 1.0), _wider(batch.table, 0.0)]
     both: Any = csr_array(vstack(table)) if batch.sparse else np.vstack(table)
-    later = np.where(state < 0, -1, state + batch.table.shape[0])
-    return Transitions.from_table(both, batch.state, next_state=later, **columns)
+    later = np.where(following < 0, -1, following + batch.table.shape[0])
+    return Transitions.from_table(both, state, next_state=later, **columns)
 
 
 def _wider(rows: Any, last: float) -> Any:
