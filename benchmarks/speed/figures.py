@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.speed import data
 from benchmarks.speed.record import Row
 from benchmarks.speed.timing import interleave
-from benchmarks.speed.updates import METHODS, Size
+from benchmarks.speed.updates import KNOWN, METHODS, Size
 from o2td.domains import random_mdp
 from o2td.errors import O2TDError
 from o2td.learners import TDC, Learner, sweep
@@ -155,7 +155,7 @@ def others(size: Size) -> Iterator[Row]:
     """Every other registered learner, other packages' too, on the random MDP: for `--against`."""
     batch = random_mdp().sample(max(500, int(size.share * 5000)), seed=0)
     for name in LEARNERS.names():
-        if name in METHODS:
+        if name in KNOWN:
             continue
         learner: Any = LEARNERS[name]()
         times = interleave({"ours": _fitting(learner, batch)}, max(3, size.repeats // 4))["ours"]

@@ -71,6 +71,33 @@ def gtd2(
         w += alpha_w * (rho[t] * delta - wphi) * phi[t]
 
 
+def tdrc(
+    phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
+) -> None:
+    """As `td`, less `alpha rho gamma (phi.w) phi'`; `w += alpha_w (rho delta phi - (phi.w) phi - w)`."""
+    reward, gamma, rho = batch.reward, batch.discount, batch.rho
+    for t in range(batch.n):
+        delta = reward[t] + gamma[t] * (next_phi[t] @ theta) - phi[t] @ theta
+        wphi = phi[t] @ w
+        theta += alpha * rho[t] * (delta * phi[t] - gamma[t] * wphi * next_phi[t])
+        w += alpha_w * ((rho[t] * delta - wphi) * phi[t] - w)
+
+
+def gtd2mp(
+    phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
+) -> None:
+    """A step of `gtd2`, and then one from the same place with the directions where that ended."""
+    reward, gamma, rho = batch.reward, batch.discount, batch.rho
+    for t in range(batch.n):
+        dphi = phi[t] - gamma[t] * next_phi[t]
+        wphi, delta = phi[t] @ w, reward[t] - dphi @ theta
+        there = theta + alpha * rho[t] * wphi * dphi
+        then = w + alpha_w * (rho[t] * delta - wphi) * phi[t]
+        wphi, delta = phi[t] @ then, reward[t] - dphi @ there
+        theta += alpha * rho[t] * wphi * dphi
+        w += alpha_w * (rho[t] * delta - wphi) * phi[t]
+
+
 def td_sparse(
     phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
 ) -> None:
@@ -128,5 +155,8 @@ def _entries(rows: Any, t: int) -> tuple[Any, Floats]:
 
 LOOPS: dict[str, Loop] = {
     loop.__name__: loop
-    for loop in (td, o2td, etd, gtd2, td_sparse, o2td_sparse, etd_sparse, gtd2_sparse)
+    for loop in (
+        *(td, o2td, etd, gtd2, tdrc, gtd2mp),
+        *(td_sparse, o2td_sparse, etd_sparse, gtd2_sparse),
+    )
 }

@@ -14,7 +14,7 @@ from benchmarks.speed.native import Native
 from benchmarks.speed.record import Row
 from benchmarks.speed.timing import Times, interleave
 from o2td.errors import O2TDError
-from o2td.learners import ETD, GTD2, O2TD, TD, Learner, sweep
+from o2td.learners import ETD, GTD2, GTD2MP, O2TD, TD, TDRC, Learner, sweep
 from o2td.transitions import Transitions
 
 __all__ = ["METHODS", "agreement", "lanes", "learn_one", "updates"]
@@ -33,6 +33,12 @@ METHODS: dict[str, tuple[Callable[..., Learner], float]] = {
     "ETD": (ETD, 0.002),
     "GTD2": (GTD2, 0.1),
 }
+MORE: dict[str, tuple[Callable[..., Learner], float]] = {
+    "TDRC": (TDRC, 0.1),
+    "GTD2MP": (GTD2MP, 0.1),
+}
+"""Measured on tables only."""
+KNOWN = METHODS | MORE
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ def updates(size: Size, native: Native | None) -> Iterator[Row]:
     for d in (8, 201, 1000):
         for make in (data.dense, data.table):
             batch = make(size.rows(d), d)
-            for name in METHODS:
+            for name in METHODS if make is data.dense else KNOWN:
                 yield _update(name, batch, size, native)
     batch = data.sparse(max(2000, int(size.share * MOST_ROWS)), 65_536, 16)
     for name in METHODS:
@@ -62,7 +68,7 @@ def updates(size: Size, native: Native | None) -> Iterator[Row]:
 def _update(name: str, batch: Transitions, size: Size, native: Native | None) -> Row:
     few = batch[: 2000 if batch.sparse else max(20, 200_000 // (1000 + batch.d))]
     agreement(name, few, native)
-    maker, alpha = METHODS[name]
+    maker, alpha = KNOWN[name]
     learner = maker(step_size=alpha)
     turns: dict[str, Callable[[], Any]] = {
         "ours": lambda: learner.partial_fit(batch),
@@ -119,7 +125,7 @@ def learn_one(size: Size) -> Iterator[Row]:
 
 def agreement(name: str, batch: Transitions, native: Native | None) -> None:
     """Refuse to time updates that do not compute the same: theta to 1e-10 of its largest entry."""
-    maker, alpha = METHODS[name]
+    maker, alpha = KNOWN[name]
     ours = maker(step_size=alpha).fit(batch).theta
     others: dict[str, Update] = {"NumPy": plain.bind(name.lower(), batch)}
     if native is not None:

@@ -37,13 +37,15 @@ def test_loading_the_c_leaves_small_numbers_alone(updates_in_c):
     assert (np.array([2.3e-308]) * 0.5)[0] > 0.0
 
 
-@pytest.mark.parametrize("name", updates.METHODS)
+@pytest.mark.parametrize("name", updates.KNOWN)
 @pytest.mark.parametrize("layout", STREAMS)
 def test_all_three_compute_the_same(name, layout, updates_in_c):
+    if name in updates.MORE and layout == "csr":
+        pytest.skip("measured on tables only")
     batch = STREAMS[layout]()
     assert batch.layout == layout
     updates.agreement(name, batch, updates_in_c)
-    learner = updates.METHODS[name][0](step_size=0.01).fit(batch)
+    learner = updates.KNOWN[name][0](step_size=0.01).fit(batch)
     assert np.abs(learner.theta).max() > 0.0
 
 

@@ -90,3 +90,50 @@ void gtd2_dense(struct dense s, double alpha, double alpha_w, double *restrict t
         }
     }
 }
+
+/* theta += alpha rho (delta phi - gamma (phi.w) phi'), w += alpha_w (rho delta phi - (phi.w) phi - w) */
+void tdrc_dense(struct dense s, double alpha, double alpha_w, double *restrict theta,
+                double *restrict w)
+{
+    for (int64_t t = 0; t < s.n; t++) {
+        const double *phi = here(&s, t), *next = there(&s, t);
+        double gamma = s.discount[t], v = 0.0, next_v = 0.0, wphi = 0.0;
+        for (int64_t j = 0; j < s.d; j++) {
+            v += theta[j] * phi[j];
+            next_v += theta[j] * next[j];
+            wphi += w[j] * phi[j];
+        }
+        double delta = s.reward[t] + gamma * next_v - v, keep = 1.0 - alpha_w;
+        double step = alpha * s.rho[t] * delta, back = alpha * s.rho[t] * gamma * wphi;
+        double second = alpha_w * (s.rho[t] * delta - wphi);
+        for (int64_t j = 0; j < s.d; j++) {
+            theta[j] += step * phi[j] - back * next[j];
+            w[j] = keep * w[j] + second * phi[j];
+        }
+    }
+}
+
+/* gtd2, then its directions once more at the point where that step would end */
+void gtd2mp_dense(struct dense s, double alpha, double alpha_w, double *restrict theta,
+                  double *restrict w)
+{
+    for (int64_t t = 0; t < s.n; t++) {
+        const double *phi = here(&s, t), *next = there(&s, t);
+        double gamma = s.discount[t], v = 0.0, wphi = 0.0, own = 0.0, square = 0.0;
+        for (int64_t j = 0; j < s.d; j++) {
+            double dphi = phi[j] - gamma * next[j];
+            v += theta[j] * dphi;
+            wphi += w[j] * phi[j];
+            own += phi[j] * phi[j];
+            square += dphi * dphi;
+        }
+        double rho = s.rho[t], delta = s.reward[t] - v;
+        double then = wphi + alpha_w * (rho * delta - wphi) * own;
+        delta -= alpha * rho * wphi * square;
+        double step = alpha * rho * then, second = alpha_w * (rho * delta - then);
+        for (int64_t j = 0; j < s.d; j++) {
+            theta[j] += step * (phi[j] - gamma * next[j]);
+            w[j] += second * phi[j];
+        }
+    }
+}
