@@ -37,10 +37,11 @@ SWEEP = """
 import sys, numpy as np, o2td
 def lanes(): return [o2td.TD(0.001 * k) for k in range(1, 129)]
 rows = o2td.domains.random_mdp(states=50, features=40).sample(1_000_000)
-o2td.sweep(lanes(), rows[:2000], workers=2)
+many = {streams}
+o2td.sweep(lanes(), rows[:2000])
 print("begun", flush=True)
 for _ in range(50):
-    o2td.sweep(lanes(), rows, workers=2)
+    o2td.sweep(lanes(), [rows] * many if many > 1 else rows, workers=2)
 """
 
 
@@ -148,13 +149,16 @@ def test_an_evaluation(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_in_compiled_code(tmp_path: Path) -> None:
-    """Compiled code hears nothing, so a sweep looks up between blocks of rows."""
+@pytest.mark.parametrize("streams", [1, 6])
+def test_a_sweep_in_compiled_code(streams: int, tmp_path: Path) -> None:
+    """Compiled code hears nothing, so a sweep looks up between blocks of rows, in its threads too."""
     ends = []
     for delay in (0.3, 1.0):
         mark = tmp_path / "begun"
         mark.unlink(missing_ok=True)
-        code = SWEEP.replace('print("begun", flush=True)', f"open({str(mark)!r}, 'w').close()")
+        code = SWEEP.replace("{streams}", str(streams)).replace(
+            'print("begun", flush=True)', f"open({str(mark)!r}, 'w').close()"
+        )
         ends.append(interrupted([sys.executable, "-c", code], mark.exists, True, tmp_path, delay))
         assert (ends[-1].code, ends[-1].left) == (-signal.SIGINT, []), ends[-1].said
         assert "KeyboardInterrupt" in ends[-1].said

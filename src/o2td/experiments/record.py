@@ -26,6 +26,7 @@ __all__ = ["RECORD", "describe", "keep", "read_record"]
 RECORD = "experiments.json"
 WAYS = ("shown", "tuned", "sensitivity")
 _FORMAT = 1
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _MAX_BYTES = 1 << 26
 
 
@@ -100,7 +101,7 @@ def read_record(path: Path) -> dict[str, Any]:
         msgspec.convert(record.get("studies", {}), dict[str, list[str]])
     except FileNotFoundError:
         raise InputError(f"{path.parent}: no {path.name} there") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (*_DAMAGE, msgspec.MsgspecError):  # a ValueError from msgspec 0.20 on
         raise FormatError(f"{path}: damaged; run the same command again to write it anew") from None
     return dict(record)
 

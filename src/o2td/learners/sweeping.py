@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from math import gcd
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -151,12 +152,10 @@ def sweep(
         raise InputError("the mappings of metrics must have the same names for every stream")
     count = len(batch)
     own = [[lane._of(k, count) for lane in lanes] for k in range(count)]
-    run = partial(_one_stream, every=every)
     if workers == 1:  # here, where an interrupt ends it
-        parts = list(map(run, own, batch, measured))
+        parts = list(map(partial(_one_stream, every=every), own, batch, measured))
     else:
-        with ThreadPoolExecutor(max_workers=int(workers)) as pool:
-            parts = list(pool.map(run, own, batch, measured))
+        parts = _side_by_side(int(workers), own, batch, measured, every)
     first = parts[0]
     return SweepResult(
         [part.learners for part in parts],
@@ -166,6 +165,26 @@ def sweep(
         np.stack([part.diverged for part in parts]),
         first.metrics,
     )
+
+
+def _side_by_side(
+    workers: int,
+    lanes: list[list[Lane]],
+    batches: Sequence[Transitions],
+    metrics: Sequence[Mapping[str, Any] | None],
+    every: int | None,
+) -> list[SweepResult]:
+    """Streams in threads of their own; an interrupt or an error here ends those that go on, too."""
+    stop = Event()
+    run = partial(_one_stream, every=every, stop=stop)
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        streams = [pool.submit(run, *each) for each in zip(lanes, batches, metrics, strict=True)]
+        try:
+            return [stream.result() for stream in streams]
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _lanes(learners: Sequence[Learner | Lane]) -> list[Lane]:
@@ -181,7 +200,11 @@ def _lanes(learners: Sequence[Learner | Lane]) -> list[Lane]:
 
 
 def _one_stream(
-    lanes: list[Lane], batch: Transitions, metrics: Mapping[str, Any] | None, every: int | None
+    lanes: list[Lane],
+    batch: Transitions,
+    metrics: Mapping[str, Any] | None,
+    every: int | None,
+    stop: Event | None = None,
 ) -> SweepResult:
     every = max(batch.n, 1) if every is None else every
     if not isinstance(every, (int, np.integer)) or every < 1:
@@ -194,7 +217,7 @@ def _one_stream(
     steps = np.arange(every, batch.n + 1, every)
     values = np.full((len(lanes) + 1, len(names), len(steps)), np.inf)  # the last for replicates
     for members in _families(trained, batch, seen):
-        _run(members, trained, seen, batch, every, measured, values)
+        _run(members, trained, seen, batch, every, measured, values, stop)
     return SweepResult(
         trained,
         steps,
@@ -213,6 +236,7 @@ def _run(
     every: int,
     metrics: list[Measure],
     values: Floats,
+    stop: Event | None,
 ) -> None:
     """One family over the stream; errors are worked out while the next rows are learned."""
     group = Group([trained[k] for k in members])
@@ -237,6 +261,8 @@ def _run(
         if beside:
             metrics_thread.start()
         for low, high in spans:
+            if stop is not None and stop.is_set():
+                raise CancelledError  # nobody waits for this stream any more
             metrics_thread.finish(high // every - len(ring.turned))  # whose memory is written now
             cut = {key: stream[low:high] for key, stream in streams.items()}
             own = [cut[id(seen[k])] for k in members]
