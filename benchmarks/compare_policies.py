@@ -142,8 +142,8 @@ PROBLEMS: dict[str, tuple[Any, int, float]] = {
         0.5,
     ),
     "CliffWalking, slippery": (
-        lambda: gymnasium_table("CliffWalking-v1", 0.7, 0.95, is_slippery=True),
-        200,
+        lambda: gymnasium_table("CliffWalking-v1", 0.9, 0.95, is_slippery=True),
+        100,
         0.4,
     ),
     "CliffWalking": (lambda: gymnasium_table("CliffWalking-v1", 0.7, 0.95), 200, 0.4),

@@ -85,6 +85,18 @@ def command(
             " where it does not, 4 where it cannot be told. May be repeated.",
         ),
     ] = None,
+    segment: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Also the value by this column of start states."),
+    ] = None,
+    quantiles: Annotated[
+        str | None,
+        typer.Option(metavar="P,P,…", help="Also quantiles of the target's returns: 0.1,0.5,0.9."),
+    ] = None,
+    cvar: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Also the mean of the worst share P of its returns."),
+    ] = None,
     on_policy: Annotated[
         bool, typer.Option("--on-policy", help="Evaluate the policy that made the log.")
     ] = False,
@@ -138,7 +150,9 @@ def command(
         check_requirements,
         compare_policies,
         finish,
+        parse_quantiles,
         parse_targets,
+        refuse_beside_targets,
         say_comparison,
     )
     from o2td.evaluation.output import check_folder
@@ -157,20 +171,25 @@ def command(
         "lanes": bootstrap,
         "seed": seed,
     }
+    levels = parse_quantiles(quantiles)
     if policies:
+        refuse_beside_targets(segment, quantiles, cvar)
         both = compare_policies(logs, discount, policies, against, {**settings, **reading})
         if out is not None:
             both.save(out, force=force)
-        finish(both, require or [], as_json, check, lambda: say_comparison(both, out))
+        finish(both, require or [], as_json, check, lambda document: say_comparison(both, out))
         return
     source = _open(logs, reading, discount, on_policy)
     given = None if states is None else Given(states, source)
-    answer = _evaluate(source, settings, dask)
+    answer = _evaluate(source, {**settings, "segments": segment}, dask)
     if out is not None:
         if given is not None and answer.model is not None:
             given.check(answer.model)
         answer.save(out, force=force, states=given)
-    finish(answer, require or [], as_json, check, lambda: _say(answer, source, out))
+    more = answer.returns(levels, cvar) if levels or cvar is not None else []
+    finish(
+        answer, require or [], as_json, check, lambda found: _say(answer, found, source, out), more
+    )
 
 
 def check_options(
@@ -235,11 +254,11 @@ class Given:
             yield rows, chances_of(chances)
 
 
-def _say(answer: Evaluation, source: LogSource, out: Path | None) -> None:
+def _say(answer: Evaluation, found: dict[str, Any], source: LogSource, out: Path | None) -> None:
     from o2td.evaluation.text import show_answer, show_log
 
     show_log(str(source.info).splitlines())
-    show_answer(answer.as_dict())
+    show_answer(found)
     if out is not None:
         print(f"\nreport in {out / 'report.html'}")
         if answer.model is None:

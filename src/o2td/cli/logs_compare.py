@@ -11,9 +11,17 @@ import typer
 from o2td.errors import InputError
 
 if TYPE_CHECKING:
-    from o2td.evaluation import Comparison, Evaluation
+    from o2td.evaluation import Comparison, Evaluation, ReturnEstimate
 
-__all__ = ["check_requirements", "compare_policies", "finish", "parse_targets", "say_comparison"]
+__all__ = [
+    "check_requirements",
+    "compare_policies",
+    "finish",
+    "parse_quantiles",
+    "parse_targets",
+    "refuse_beside_targets",
+    "say_comparison",
+]
 
 NOT_HELD, NOT_TOLD = 3, 4  # exit codes
 
@@ -49,6 +57,31 @@ def parse_targets(
             if value:
                 raise InputError(f"--target: has no place beside {option}; leave one of them out")
     return found
+
+
+def parse_quantiles(given: str | None) -> list[float]:
+    """Shares from `0.1,0.5,0.9`.
+
+    >>> parse_quantiles("0.1, 0.5")
+    [0.1, 0.5]
+    """
+    try:
+        found = [float(part) for part in (given or "").split(",") if part.strip()]
+    except ValueError:
+        found = [-1.0]
+    if not all(0.0 < level < 1.0 for level in found) or (given is not None and not found):
+        raise InputError(f"--quantiles {given}: write shares between 0 and 1, such as 0.1,0.5,0.9")
+    return found
+
+
+def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: float | None) -> None:
+    """These are of one policy at a time."""
+    beside = {"--segment": segment, "--quantiles": quantiles, "--cvar": cvar}
+    for option, value in beside.items():
+        if value is not None:
+            raise InputError(
+                f"{option}: is of one policy; leave out --target, and name its columns with -c"
+            )
 
 
 def check_requirements(given: Sequence[str], policies: dict[str, str]) -> None:
@@ -100,19 +133,22 @@ def finish(
     required: Sequence[str],
     as_json: bool,
     check: bool,
-    say: Callable[[], None],
+    say: Callable[[dict[str, Any]], None],
+    returns: Sequence[ReturnEstimate] = (),
 ) -> None:
     """Print the answer and what the requirements come to, and exit with the code that says so."""
-    from o2td.evaluation.result import json_text
+    from o2td.evaluation.output import json_text
 
     found = [answer.require(text) for text in required]
+    document = answer.as_dict()
+    if returns:
+        document["returns"] = [one.as_dict() for one in returns]
+    if found:
+        document["requirements"] = [one.as_dict() for one in found]
     if as_json:
-        document = answer.as_dict()
-        if found:
-            document["requirements"] = [one.as_dict() for one in found]
         print(json_text(document))
     else:
-        say()
+        say(document)
         if found:
             print()
         for one in found:

@@ -21,6 +21,8 @@ from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.model import ValueModel, load_model
 from o2td.evaluation.requirements import Requirement
 from o2td.evaluation.result import Estimate, Evaluation
+from o2td.evaluation.returns import ReturnEstimate
+from o2td.evaluation.segments import Segment
 from o2td.evaluation.statistic import Passes, Statistic
 from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import Thresholds
@@ -44,6 +46,8 @@ __all__ = [
     "Outcome",
     "Passes",
     "Requirement",
+    "ReturnEstimate",
+    "Segment",
     "Standing",
     "Statistic",
     "Study",

@@ -12,8 +12,9 @@ from o2td.arguments import file_path, some_path, switch, text
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import LOGGED, Difference
+from o2td.evaluation.output import json_text, write_page
 from o2td.evaluation.requirements import Parsed, Quantity, Requirement, check
-from o2td.evaluation.result import Evaluation, json_text, write_page
+from o2td.evaluation.result import Evaluation
 from o2td.evaluation.text import fixed, places
 from o2td.evaluation.thresholds import CANNOT
 

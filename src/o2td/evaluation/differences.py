@@ -17,7 +17,9 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.evaluation.bootstrap import Interval, bca, rule_of_three, sandwich
+from o2td.evaluation.estimators.lstd import off_by
 from o2td.evaluation.moments import Spread
+from o2td.evaluation.select import half_spread
 from o2td.evaluation.thresholds import CANNOT, CAUTION, Thresholds, worst
 from o2td.evaluation.verdicts import FLAT, ROUNDING, WIDTH, Case
 
@@ -287,10 +289,10 @@ def _of_reference(one: Case, two: Case, shorts: list[Spread]) -> float:
     others = [a[name] - b[name] for name in a.keys() & b.keys()]
     found = max(one.approximation or 0.0, two.approximation or 0.0)
     if others:
-        found = float(np.ptp([*others, value])) / 2.0
-        found = max(found, abs(float(np.mean(others)) - value))
+        found = half_spread(others)
+        found = max(found, abs(float(np.median(others)) - value))
     for short in shorts:
-        found = max(found, abs(short.mean) - 2.0 * short.error)
+        found = max(found, off_by(short, len(others) > 1))
     return found
 
 

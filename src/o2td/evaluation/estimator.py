@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from o2td.arrays import Floats
 from o2td.evaluation.bootstrap import Interval
 from o2td.evaluation.moments import Spread
@@ -65,8 +63,6 @@ class Outcome:
         Weights (d,), or (A, d) of action values, and the feature map that they belong to.
     curve : mapping or None
         `rows` and `value`, for estimates that change while rows come in.
-    narrow : float
-        Half-width of a better interval from the same rows, if there is one.
     variants : mapping
         The value under other features, by their names.
     """
@@ -81,7 +77,6 @@ class Outcome:
     trouble: str = ""
     model: tuple[Floats, Any] | None = None
     curve: Mapping[str, Any] | None = None
-    narrow: float = np.inf
     variants: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from o2td.evaluation.audit import facts
 from o2td.evaluation.bootstrap import LANES
 from o2td.evaluation.differences import LOGGED, Difference, Side, measure
 from o2td.evaluation.episodes import Log
+from o2td.evaluation.families import weight_doubts
 from o2td.evaluation.horizon import HorizonLog
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import run_passes
 from o2td.evaluation.result import Estimate, Evaluation
+from o2td.evaluation.returns import ReturnDistribution
+from o2td.evaluation.segments import by_segment, labels_of
 from o2td.evaluation.starts import Starts
 from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.thresholds import CANNOT, Thresholds
@@ -42,6 +46,7 @@ def evaluate(
     thresholds: Thresholds | None = None,
     influence: bool = False,
     horizon: int | None = None,
+    segments: Any = None,
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Evaluation:
@@ -79,6 +84,9 @@ def evaluate(
         Keep what each episode moves each estimate by, for `Evaluation.influence`.
     horizon
         Steps over which rewards count; later ones do not. None: until episodes terminate.
+    segments
+        Also the value by segment of start states: a column that the policy sees, or a function of
+        observations (or states) that returns a label for each row. All rows count for each segment.
     progress
         Called with the number of rows of each chunk that is read.
     options
@@ -100,6 +108,8 @@ def evaluate(
     log = Log.of(logs, discount, target, **options)
     if horizon is not None:
         log = HorizonLog(log, horizon)
+    if segments is not None:
+        labels_of(segments, log.source)  # refuse what is no column before anything is read
     settings = Settings(features, confidence, seed, lanes, trace, bounds, influence, horizon)
     study = Study(log, settings)
     tests = [LOG_TESTS[name]() for name in LOG_TESTS]
@@ -108,11 +118,15 @@ def evaluate(
     starts = Starts(log.source)
     with limited, starts.noting(progress):
         run_passes(log, [*(test.collect(study) for test in tests), study.collect(*named)])
-        return conclude(study, tests, starts)[0]
+        return conclude(study, tests, starts, segments=segments)[0]
 
 
 def conclude(
-    study: Study, tests: list[LogTest], starts: Starts, name: str = "target"
+    study: Study,
+    tests: list[LogTest],
+    starts: Starts,
+    name: str = "target",
+    segments: Any = None,
 ) -> tuple[Evaluation, list[Case]]:
     """The answer once all passes were made, and the cases that it rests on."""
     findings = [found for test in tests if (found := test.find(study)) is not None]
@@ -125,7 +139,16 @@ def conclude(
     best = recommend(cases)
     agreed = agreement(best, cases, bounds)
     veto(best, cases, study)
-    return _answer(study, findings, starts, cases, best, agreed, name), cases
+    answer = _answer(study, findings, starts, cases, best, agreed, name)
+    if segments is None:
+        return answer, cases
+
+    def judged(case: Case, own: Study) -> None:
+        judge(case, own)
+        _heed(case, findings, own)
+
+    method = best.method if best.estimator.kind == "fit" else study.reference.method
+    return replace(answer, segments=by_segment(study, segments, method, judged)), cases
 
 
 def _answer(
@@ -155,7 +178,19 @@ def _answer(
         starts,
         _influence(study, cases) if study.settings.influence else None,
         _lift(study, cases, logged, name),
+        _returns=_returns(study),
     )
+
+
+def _returns(study: Study) -> ReturnDistribution:
+    """The distribution of returns, with what is to be said about the weights and about ends."""
+    doubts: list[tuple[str, str]] = [(doubt[0], doubt[1]) for doubt in weight_doubts(study.grounds)]
+    cut, bounds = study.grounds.cut, study.settings.thresholds
+    if cut > bounds.cut_caution:
+        doubts.append((CANNOT, f"of cut episodes the return is not known, about {cut:.0%} of it"))
+    asked = study.settings
+    sample = study.weighed.returns
+    return ReturnDistribution(sample, doubts, asked.confidence, asked.seed, asked.lanes)
 
 
 def _lift(study: Study, cases: list[Case], logged: Case, name: str) -> Difference:

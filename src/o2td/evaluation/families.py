@@ -75,7 +75,6 @@ class SystemEstimator(FitEstimator):
             condition=self.fit.condition,
             about=f"{self.title}: {self.fit.system.label}",
             model=self.fit.model(),
-            narrow=study.reference.half_width,
         )
 
 
@@ -231,12 +230,11 @@ def fit_doubts(case: Case, study: Study) -> Iterator[Doubt]:
             CANNOT,
             f"other features change the answer by {approximation:.3g}: these cannot express the values",
         )
-    elif approximation > bounds.approximation_caution * min(case.half_width, outcome.narrow):
-        weight = "exceeds" if approximation > case.half_width else "is not negligible next to"
+    elif approximation > bounds.approximation_caution * scale > 0.0:
         yield (
             CAUTION,
-            f"the approximation error (about {approximation:.2g}) {weight} the interval's half-width"
-            f" ({case.half_width:.2g}): compare finer features, or judge the difference to the"
-            " logged policy",
+            f"other features would move the answer by about {approximation:.2g}, and values here are of"
+            f" the size of {scale:.2g}: compare finer features, or judge the difference to the logged"
+            " policy",
             WIDTH,
         )

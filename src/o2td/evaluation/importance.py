@@ -12,6 +12,7 @@ from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.histories import HORIZON, Horizon, histories
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.pareto import Largest
+from o2td.evaluation.returns import EpisodeReturns
 
 LARGEST = 1 << 16  # weights held: the whole tail of up to 477 million episodes, 3 sqrt(episodes)
 _NUMBERS = ("is", "pdis", "weight", "plain")
@@ -53,6 +54,7 @@ class Weighed:
     lengths: Ints = field(default_factory=lambda: np.zeros(HORIZON + 1, dtype=np.int64))
     largest: float = 0.0  # ratio of an action
     lone: int = 0  # episodes of which only the start is known
+    returns: EpisodeReturns = field(default_factory=EpisodeReturns)
 
     def __post_init__(self) -> None:
         self.moments = Moments(len(_NUMBERS), users=self.users)
@@ -69,6 +71,7 @@ class Weighed:
         final, plain = weight[last], block.sums(reward)
         each = np.column_stack([final * plain, block.sums(weighted), final, plain])
         self.moments.add(each, block.key)
+        self.returns.add(block.key, plain, final, rows.terminated[last])
         self.top.add(final[final > 0.0])
         length = np.diff(block.first)
         self.lengths += np.bincount(np.minimum(length, HORIZON), minlength=HORIZON + 1)
@@ -93,6 +96,7 @@ class Weighed:
         """Add what another one holds."""
         self.horizon.merge(other.horizon)
         self.moments.merge(other.moments)
+        self.returns.merge(other.returns)
         self.totals.add(**vars(other.totals))
         self.top.add(other.top.sorted())
         self.lengths += other.lengths

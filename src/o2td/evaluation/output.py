@@ -8,6 +8,7 @@ what else is in it stays.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -17,11 +18,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from o2td import terminal
+from o2td.arguments import whole
 from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra, option
 from o2td.evaluation.model import ValueModel
 
-__all__ = ["check_folder", "values_writer", "write_folder", "write_parquet"]
+__all__ = [
+    "check_folder",
+    "json_text",
+    "values_writer",
+    "write_folder",
+    "write_page",
+    "write_parquet",
+]
 
 _GROUP = 1 << 16  # rows of a group in a parquet file
 Writer = Callable[[Path], None]
@@ -114,3 +124,21 @@ def write_parquet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
     with replacing(path) as file, pq.ParquetWriter(file, first.schema, **options) as writer:
         for batch in chain([first], batches):
             writer.write_batch(batch, row_group_size=_GROUP)
+
+
+def write_page(target: Path, page: bytes) -> Path:
+    """Write a page to a file, whole or not at all."""
+    try:
+        write_bytes(target, page)
+    except OSError as error:
+        why = error.strerror or error
+        raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
+    return target
+
+
+def json_text(document: Mapping[str, Any], indent: int | None = None) -> str:
+    """Plain values as JSON that a terminal can show; never NaN."""
+    if indent is not None:
+        indent = whole("indent", indent, 0, 100)
+    made = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
+    return terminal.printable_json(made)

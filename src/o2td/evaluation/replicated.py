@@ -157,7 +157,6 @@ class ReplicatedEstimator(FitEstimator):
             trouble=found.trouble,
             model=None if found.theta is None else (found.theta, found.features),
             curve=found.curve,
-            narrow=base.half_width,
         )
 
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from o2td import terminal
-from o2td.arguments import file_path, listed, some_path, switch, text, whole
+from o2td.arguments import choice, file_path, listed, number, some_path, switch, text
 from o2td.arrays import Floats
 from o2td.documents import finite
-from o2td.errors import InputError, O2TDError, import_extra
+from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import Difference
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
+from o2td.evaluation.output import json_text, write_page
+from o2td.evaluation.returns import ReturnDistribution, ReturnEstimate
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from o2td.evaluation.requirements import Requirement
+    from o2td.evaluation.segments import Segment
 
-__all__ = ["Estimate", "Evaluation", "json_text", "write_page"]
+__all__ = ["Estimate", "Evaluation"]
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,13 @@ class Evaluation:
     `print` shows it as the command line does, a notebook with its picture. `verdict` and `reasons` are
     about the question, those of an estimate about one method. `estimates` has the recommended one
     first, `logged` is the value of the policy that made the log, `lift` how far the target is above
-    it (a `Difference`, paired), `tests` what was tested about the log,
+    it (a `Difference`, paired), `segments` its value by segment of start states, if asked for, `tests`
+    what was tested about the log,
     `diagnostics` what was measured, `features` what was picked and why, `audit` of what, when and how
     this was computed; `series` holds what figures draw, `starts` start states of the log, `_influence`
-    what each episode moves estimates by, if it was kept. `model` predicts values of states: it is
-    LSTD's fit, or where `methods` leaves that out the recommended one's, or the first one's that has
-    one.
+    what each episode moves estimates by, if it was kept, `_returns` the episodes' returns. `model`
+    predicts values of states: it is LSTD's fit, or where `methods` leaves that out the recommended
+    one's, or the first one's that has one.
 
     Examples
     --------
@@ -128,6 +131,8 @@ class Evaluation:
     starts: Iterable[Any] = ()
     _influence: Mapping[str, Any] | None = None
     lift: Difference | None = None
+    segments: list[Segment] = field(default_factory=list)
+    _returns: ReturnDistribution | None = None
 
     @property
     def recommended(self) -> Estimate:
@@ -214,6 +219,7 @@ class Evaluation:
                 "policies": [self._row()],
                 "differences": [] if self.lift is None else [self.lift.as_dict()],
                 "logged": self.logged,
+                "segments": [one.as_dict() for one in self.segments],
                 "lift": None if self.lift is None else self.lift.as_dict(),
                 "tests": [test.as_dict() for test in self.tests],
                 "diagnostics": {**self.diagnostics, "features": self.features},
@@ -253,6 +259,84 @@ class Evaluation:
         from o2td.evaluation.requirements import of_evaluation
 
         return of_evaluation(self, requirement)
+
+    def returns(
+        self, quantiles: Sequence[float] = (0.1, 0.5, 0.9), cvar: float | None = 0.1
+    ) -> list[ReturnEstimate]:
+        """How returns are distributed under the target, by weighted histories.
+
+        Where weights cannot carry it, or episodes were cut, there is no figure but the reasons.
+
+        Parameters
+        ----------
+        quantiles
+            Shares of the target's episodes; each figure is the return that so many stay below.
+        cvar
+            A share: the mean of so many of the worst returns. None: leave it out.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from o2td import evaluation
+        >>> rng = np.random.default_rng(0)
+        >>> log = pd.DataFrame({"reward": rng.normal(size=900), "state": 0,
+        ...                     "rho": rng.choice([0.5, 1.5], 900)})
+        >>> answer = evaluation.evaluate(log, methods="lstd")
+        >>> middle, worst = answer.returns(quantiles=[0.5], cvar=0.2)
+        >>> middle.low < 0.0 < middle.high, worst.low < -1.4 < worst.high
+        (True, True)
+        """
+        if self._returns is None:
+            raise InputError("returns: this answer was made without them; evaluate the log anew")
+        levels = [_share("quantiles", one) for one in listed("quantiles", quantiles, "shares")]
+        found = [self._returns.quantile(level) for level in levels]
+        if cvar is None:
+            return found
+        share = _share("cvar", cvar)
+        return [*found, self._returns.cvar(share)]
+
+    def by_horizon(self) -> pl.DataFrame:
+        """What the target earns over the first steps, by weighted per-decision histories.
+
+        A row a number of steps: `value`, and the episodes that the weights leave; below ten of them
+        there is no value.
+        """
+        polars, found = import_extra("polars", "logs"), self.series.get("horizon") or {}
+        names = {"step": "steps", "value": "value", "size": "effective_episodes"}
+        columns = {name: found.get(key, []) for key, name in names.items()}
+        made: pl.DataFrame = polars.DataFrame(columns)
+        return made
+
+    def episodes_for(self, reach: float, of: str = "value") -> int:
+        """How many more episodes make the interval about `value ± reach`.
+
+        By the measured influence of episodes: the interval shrinks with the root of their number.
+        The approximation error does not shrink, and is not counted.
+
+        Parameters
+        ----------
+        reach
+            Half of the interval's length that is wanted.
+        of
+            "value" or "lift".
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from o2td import evaluation
+        >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
+        ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
+        >>> evaluation.evaluate(log, discount=0.9).episodes_for(0.05)
+        219
+        """
+        wanted = number("reach", reach, above=0.0)
+        found: Estimate | Difference | None = self.recommended
+        if choice("of", of, ("value", "lift")) == "lift":
+            found = self.lift
+        if found is None or found.low is None or found.high is None:
+            raise InputError(f"episodes_for: the {of} has no interval to shrink")
+        count = int(self.diagnostics["episodes"])
+        return max(ceil(count * ((found.high - found.low) / 2.0 / wanted) ** 2) - count, 0)
 
     def to_json(self, indent: int | None = None) -> str:
         """`as_dict` as JSON text; never NaN."""
@@ -304,21 +388,8 @@ class Evaluation:
         return target
 
 
-def write_page(target: Path, page: bytes) -> Path:
-    """Write a page to a file, whole or not at all."""
-    from o2td.atomic import write_bytes
-
-    try:
-        write_bytes(target, page)
-    except OSError as error:
-        why = error.strerror or error
-        raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
-    return target
-
-
-def json_text(document: Mapping[str, Any], indent: int | None = None) -> str:
-    """Plain values as JSON that a terminal can show; never NaN."""
-    if indent is not None:
-        indent = whole("indent", indent, 0, 100)
-    made = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
-    return terminal.printable_json(made)
+def _share(name: str, value: Any) -> float:
+    share = number(name, value, 0.0, 1.0)
+    if 0.0 < share < 1.0:
+        return share
+    raise InputError(f"{name}: {value} is no share; pass one between 0 and 1, such as 0.1")

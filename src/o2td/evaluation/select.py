@@ -12,6 +12,7 @@ what the choice of features does to the answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ REJECT = 3.0
 ENOUGH = 0.5  # share of the episodes
 UNSTABLE = 10.0  # times the median noise of the kernel loss: a fit that blows up between folds
 PANEL = 12  # bases
+_FEW = 8  # values that have no middle half
 
 
 @dataclass(eq=False)
@@ -186,6 +188,18 @@ def panel(choices: list[Choice]) -> list[Choice]:
     for choice in fine:
         choice.verdict = choice.verdict or "not needed: as good, with fewer features"
     return kept
+
+
+def half_spread(values: Sequence[float]) -> float:
+    """Half of what the middle half of some values spans; of fewer than eight, half of what all do.
+
+    >>> half_spread([1.0, 2.0, 3.0, 7.0]), half_spread([*range(8), 100.0])
+    (3.0, 2.0)
+    """
+    if len(values) < _FEW:
+        return float(np.ptp(values)) / 2.0
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(high - low) / 2.0
 
 
 def agreeing(values: Floats) -> Any:

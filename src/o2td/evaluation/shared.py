@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from o2td.sources.rows import ARRAYS
 from o2td.sources.several import chunks_of_all
 
 __all__ = ["SharedLog", "run_together"]
+
+
+class Several(Protocol):
+    """A log several times over: what `run_together` needs."""
+
+    def collect(self, wanted: Mapping[int, Sequence[Statistic]]) -> None:
+        """One pass; statistics by the number of the one that they belong to."""
 
 
 class SharedLog:
@@ -61,7 +68,7 @@ class SharedLog:
                 Together(list(wanted[target])).add(blocks[min(target, len(blocks) - 1)])
 
 
-def run_together(log: SharedLog, jobs: Sequence[Passes]) -> None:
+def run_together(log: Several, jobs: Sequence[Passes]) -> None:
     """Let a job for each target go on, and after them one for all, until none asks for a pass."""
     waiting = dict(enumerate(jobs))
     while waiting:

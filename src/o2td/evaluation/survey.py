@@ -24,6 +24,7 @@ SAMPLE = 100_000  # rows of the sample
 FEWEST = 20  # episodes of it, if the log has as many
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _LISTED = 10  # largest weights shown
+_TOLD = 10.0  # effective episodes down to which the value up to a step is told
 _DRAWN = 200  # and drawn
 _BLOCKS = 64  # of a sample before they are joined: small ones are mostly overhead
 _SALT = np.uint64(0xD1B54A32D192ED03)
@@ -319,7 +320,8 @@ class Survey:
         weight = np.concatenate([self.weighed.top.sorted(), np.zeros(_DRAWN)])
         total = self.weighed.spread("weight").mean * self.episodes
         drawn = weight[: min(_DRAWN, self.episodes)]
+        value = np.where(size < _TOLD, np.nan, np.cumsum(self.weighed.horizon.weighted()))
         return {
-            "horizon": {"step": at, "size": size[at - 1]},
+            "horizon": {"step": at, "size": size[at - 1], "value": value[at - 1]},
             "weights": drawn / total if total > 0.0 else [],
         }

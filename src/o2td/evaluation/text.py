@@ -37,6 +37,8 @@ _SHOWN = (
     ("condition", "condition of the equations", ""),
 )
 _IF_ANY = ("unlogged_share",)
+_SEGMENT = ("segment", "starts")
+_RETURN = ("name", "level", "logged")
 _FILES = 5  # of which digests are shown
 _DIGEST = 16  # of its digits
 
@@ -73,6 +75,10 @@ def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> No
         console.print(_table(answer["estimates"], confidence))
         console.print()
         _doubts(console, answer["estimates"][1:])
+    for rows, names in ((answer.get("segments"), _SEGMENT), (answer.get("returns"), _RETURN)):
+        if rows:
+            console.print(_more(rows, names, confidence))
+            console.print()
     verdict = str(answer["verdict"])
     console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {STYLES.get(verdict, '')}"))
     said = [_conclusion(answer, confidence), *_logged(answer), *answer["reasons"]]
@@ -177,6 +183,31 @@ def _table(rows: Sequence[Mapping[str, Any]], confidence: float) -> Any:
             style="bold" if place == 0 else "",
         )
     return table
+
+
+def _more(rows: Sequence[Mapping[str, Any]], names: Sequence[str], confidence: float) -> Any:
+    """A table of segments, or of figures about the returns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    heads = [*names, "value", f"{confidence:.0%} low", "high", "verdict"]
+    for place, name in enumerate(heads):
+        left = place == 0 or name == "verdict"
+        table.add_column(name, justify="left" if left else "right", no_wrap=name != "verdict")
+    for row in rows:
+        verdict = str(row["verdict"])
+        more = "" if verdict != "cannot answer" else f": {'; '.join(row['reasons'])}"
+        table.add_row(
+            *(Text(_plain(row[name])) for name in names),
+            *(fixed(row[name], places(row)) for name in ("value", "low", "high")),
+            Text(verdict + more, STYLES.get(verdict, "")),
+        )
+    return table
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "–" if value is None else str(value)
 
 
 def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:

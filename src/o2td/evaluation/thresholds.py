@@ -14,7 +14,8 @@
 | `support_caution` | 0.95 | share of the target's visits that the log can tell about, and leaves |
 | `support_none` | 0.5 | below, most of what the target does was never seen; mean ratio above 1/0.5 |
 | `condition_caution` | 1e13 | three of sixteen digits are left: rounding nears the sampling error |
-| `approximation_caution` | 0.5 | of the interval's half-width: beyond, the interval is not the error |
+| `approximation_caution` | 0.1 | of the size of the values: it is beside the interval, never inside |
+| `loss_caution` | 0.5 | of the interval's half-width: what dropped rows may cost is not in it |
 | `approximation_none` | 0.25 | of the spread of the values: the features do not carry the value |
 | `cut_caution` | 0.01 | of the discount left at truncations: what is beyond them starts to count |
 | `agreement_caution` | 3.0 | standard errors between this estimate and another that is trusted |
@@ -52,7 +53,8 @@ class Thresholds:
     support_caution: float = 0.95
     support_none: float = 0.5
     condition_caution: float = 1e13
-    approximation_caution: float = 0.5
+    approximation_caution: float = 0.1
+    loss_caution: float = 0.5
     approximation_none: float = 0.25
     cut_caution: float = 0.01
     agreement_caution: float = 3.0

@@ -233,7 +233,7 @@ def _about_ends(case: Case, grounds: Grounds) -> None:
     for share, reason in case.estimator.losses(grounds):
         if share > bounds.approximation_none:
             case.note(CANNOT, reason)
-        elif share * scale > bounds.approximation_caution * case.half_width:
+        elif share * scale > bounds.loss_caution * case.half_width:
             case.note(CAUTION, reason)
 
 

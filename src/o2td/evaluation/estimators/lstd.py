@@ -1,8 +1,9 @@
 """LSTD: `A theta = b` with `A = sum_t z_t (phi_t - gamma phi'_t)^T`, `b = sum_t z_t r_t`.
 
-On chosen features the estimate is a mean of several fits, and half of what lies between them is the
-approximation error; on given features that error is what lies between this fit and the others. It
-is at least the weighted doubly robust correction over the steps at which histories have weight.
+On chosen features the estimate is a mean of the middle half of several fits, and half of what that
+middle half spans is the approximation error; on given features that error is what lies between this
+fit and all others. It is at least the weighted doubly robust correction over the steps at which
+histories have weight, or half of it where a mean of fits is the estimate.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from o2td.evaluation.fitting import Fit, middle
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.influence import Column, Histories
 from o2td.evaluation.moments import Spread
-from o2td.evaluation.select import agreeing
+from o2td.evaluation.select import agreeing, half_spread
 from o2td.evaluation.statistic import Passes
 
 if TYPE_CHECKING:
@@ -84,13 +85,13 @@ class LSTDEstimator(FitEstimator):
         if values and study.choice.average:
             about = f"LSTD: mean of {len(self.blend)} of {len(values)} fits; as model"
             about += f" {self.lead.system.label}"
-            approximation = float(np.ptp(values)) / 2.0
+            approximation = half_spread(values)
         elif values:
             off = abs(float(np.mean(values)) - value)
             approximation = max(off, float(np.ptp([*values, value])) / 2.0)
         for _, short in self.corrections(study) if not study.choice.exact else ():
             if approximation is not None:
-                approximation = max(approximation, abs(short.mean) - 2.0 * short.error)
+                approximation = max(approximation, off_by(short, study.choice.average))
         return Outcome(
             value,
             *study.influences.found(self.column, self.blend),
@@ -119,6 +120,15 @@ class LSTDEstimator(FitEstimator):
             return 0.0
         finer = study.choice.finer
         return None if finer is None else abs(study.fitting.fit(finer).value - value)
+
+
+def off_by(short: Spread, average: bool) -> float:
+    """What a correction says about the values that it corrects, beyond two standard errors.
+
+    It is how far their error moves between the start and the last step that it reaches, so they are
+    off by half of it at one of the two; a mean of fits is not one of those values itself.
+    """
+    return abs(short.mean) / (2.0 if average else 1.0) - 2.0 * short.error
 
 
 class Correction(Column):

@@ -1,0 +1,60 @@
+"""Sections of an evaluation's page that not every answer has: segments, and how much more data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from o2td.report.page import Badge, Section, Table, Text
+from o2td.report.statistics import number
+
+__all__ = ["more_episodes", "segments_section"]
+
+_TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
+
+
+def segments_section(answer: Mapping[str, Any]) -> list[Section]:
+    """The value by segment of start states."""
+    rows = answer.get("segments") or ()
+    if not rows:
+        return []
+    made = Section("segments", "By segment of start states")
+    made.add(Text("All rows of the log count for each segment; only the start states are its own."))
+    columns = ["segment", "starts", "value", "interval", "approximation error", "verdict", "why"]
+    body = [
+        (
+            str(row["segment"]).replace("`", "'"),
+            f"{row['starts']:,}",
+            number(row["value"], 4),
+            f"[{number(row['low'], 4)}, {number(row['high'], 4)}]",
+            number(row["approximation_error"], 2),
+            Badge(row["verdict"], _TONES.get(row["verdict"], "plain")),
+            "; ".join(row["reasons"]) or "–",
+        )
+        for row in rows
+    ]
+    return [made.add(Table(columns, body, numbers=columns[1:5], stack=True, caption="Segments"))]
+
+
+def more_episodes(answer: Mapping[str, Any]) -> list[Section]:
+    """How many more episodes narrow the interval, by the measured influence of those there are."""
+    best = answer["estimates"][0] if answer["estimates"] else None
+    if best is None or best["low"] is None or best["high"] is None:
+        return []
+    half, count = (best["high"] - best["low"]) / 2.0, int(answer["diagnostics"]["episodes"])
+    if not half > 0.0 or answer["verdict"] == "cannot answer":
+        return []
+    rows = [
+        (f"the value to ±{number(half / by, 2)}", f"{count * (by * by - 1):,}") for by in (2, 4)
+    ]
+    lift = answer.get("lift")
+    if lift and lift["value"] and lift["low"] is not None and lift["low"] < 0.0 < lift["high"]:
+        by = (lift["high"] - lift["low"]) / 2.0 / abs(lift["value"])
+        rows.append(("whether the lift is above 0", f"{ceil(count * (by * by - 1.0)):,}"))
+    made = Section("more", "How many more episodes?")
+    said = "Intervals shrink with the root of the number of episodes. What features get wrong does not."
+    made.add(Text(said))
+    return [
+        made.add(Table(["to tell", "about so many more"], rows, numbers=["about so many more"]))
+    ]

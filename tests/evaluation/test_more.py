@@ -1,0 +1,184 @@
+"""Segments, distributions of returns, more episodes, horizons; and what a verdict on width is about."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import evaluation
+from o2td.errors import InputError
+
+from .test_compare import END, GAMMA, POLICIES, P, R, made_log
+
+
+def state_values(policy):
+    ahead = GAMMA * (1.0 - END) * np.einsum("sa,sat->st", policy, P)
+    return np.linalg.solve(np.eye(2) - ahead, (policy * R).sum(axis=1))
+
+
+@pytest.fixture(scope="module")
+def answer():
+    log = made_log(300, 5)
+    return evaluation.evaluate(log, GAMMA, target=POLICIES["B"], methods="lstd", segments="state")
+
+
+def test_segments_are_the_values_of_their_states(answer):
+    for one in answer.segments:
+        assert one.value == pytest.approx(float(answer.values(np.array([int(one.segment)]))[0]))
+        assert one.low < one.value < one.high
+    assert sum(one.starts for one in answer.segments) == 300
+
+
+def test_segments_average_to_the_whole(answer):
+    mean = sum(one.value * one.starts for one in answer.segments) / 300
+    assert mean == pytest.approx(answer.recommended.value)
+
+
+def test_segments_by_a_function_and_in_the_page(answer):
+    log = made_log(300, 5)
+
+    def named(states):
+        return np.where(states == 0, "zero", "one")
+
+    found = evaluation.evaluate(log, GAMMA, target=POLICIES["B"], methods="lstd", segments=named)
+    values = {one.segment: one.value for one in found.segments}
+    assert values["zero"] == pytest.approx({s.segment: s.value for s in answer.segments}["0"])
+    assert "By segment of start states" in found._page().decode()
+    assert [one["segment"] for one in found.as_dict()["segments"]] == list(values)
+
+
+def test_intervals_of_segments_cover():
+    truth, hits = state_values(POLICIES["B"]), []
+    for seed in range(15):
+        log = made_log(100, 900 + seed)
+        found = evaluation.evaluate(
+            log, GAMMA, target=POLICIES["B"], methods="lstd", segments="state", seed=seed
+        )
+        hits += [one.low <= truth[int(one.segment)] <= one.high for one in found.segments]
+    assert sum(hits) >= 25
+
+
+@pytest.mark.parametrize("wrong", ["nothing", 3, "reward"])
+def test_a_segment_that_is_no_column_is_refused(wrong):
+    with pytest.raises(InputError, match="segments"):
+        evaluation.evaluate(made_log(20), GAMMA, target="behavior", segments=wrong)
+
+
+def test_too_many_segments_are_refused():
+    log = pd.DataFrame({"state": range(60), "reward": 1.0, "rho": 1.0})
+    with pytest.raises(InputError, match="more than 20"):
+        evaluation.evaluate(log, segments="state", methods="lstd")
+
+
+# -- returns ---------------------------------------------------------------------------------------
+
+
+def bandit(episodes=800, seed=0):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(2, size=episodes)
+    reward = action + rng.standard_normal(episodes)
+    rho = np.where(action == 1, 1.6, 0.4)
+    return pd.DataFrame({"state": 0, "action": action, "reward": reward, "rho": rho})
+
+
+def test_returns_of_the_logged_policy_are_plain_quantiles():
+    log = bandit()
+    log["rho"] = 1.0
+    answer = evaluation.evaluate(log, methods="lstd")
+    middle, worst = answer.returns(quantiles=[0.5], cvar=0.25)
+    assert middle.value == pytest.approx(np.median(log.reward), abs=0.01)
+    tail = np.sort(log.reward)[:200].mean()
+    assert worst.value == pytest.approx(tail, abs=1e-9)
+    assert middle.logged == pytest.approx(middle.value, abs=0.01)
+
+
+def test_a_tail_moves_with_the_target():
+    low, worst = evaluation.evaluate(bandit(), methods="lstd").returns(quantiles=[0.2], cvar=0.2)
+    assert low.low <= low.value <= low.high
+    assert low.value > low.logged
+    assert worst.value > worst.logged
+    assert worst.value < low.value
+
+
+def test_returns_are_refused_where_weights_are_hopeless_or_episodes_cut():
+    n, steps = 60, 30
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "episode": np.repeat(np.arange(n), steps),
+            "state": 0,
+            "reward": rng.standard_normal(n * steps),
+            "terminated": np.tile(np.arange(steps) == steps - 1, n),
+            "rho": rng.choice([0.2, 1.8], n * steps),
+        }
+    )
+    for found in evaluation.evaluate(frame, 1.0, methods="lstd").returns():
+        assert found.verdict == "cannot answer"
+        assert found.value is None
+        assert found.reasons
+    cut = frame.assign(terminated=False, rho=1.0, truncated=frame.terminated, next_state=0)
+    for found in evaluation.evaluate(cut, 0.99, methods="lstd").returns():
+        assert any("cut episodes" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize("wrong", [{"quantiles": [0.0]}, {"quantiles": "a"}, {"cvar": 1.5}])
+def test_shares_that_are_none_are_refused(answer, wrong):
+    with pytest.raises(InputError):
+        answer.returns(**wrong)
+
+
+# -- more episodes, horizons -----------------------------------------------------------------------
+
+
+def test_so_many_more_episodes_make_the_interval_that_narrow():
+    small = evaluation.evaluate(made_log(150, 7), GAMMA, target=POLICIES["B"], methods="lstd")
+    half = (small.recommended.high - small.recommended.low) / 2.0
+    assert small.episodes_for(half) == 0
+    more = small.episodes_for(half / 2.0)
+    assert more == pytest.approx(450, abs=2)
+    large = evaluation.evaluate(
+        made_log(150 + more, 8), GAMMA, target=POLICIES["B"], methods="lstd"
+    )
+    found = (large.recommended.high - large.recommended.low) / 2.0
+    assert found == pytest.approx(half / 2.0, rel=0.3)
+    assert small.episodes_for(0.01, of="lift") > 0
+    with pytest.raises(InputError):
+        small.episodes_for(-1.0)
+
+
+def test_values_by_horizon_end_at_the_per_decision_estimate():
+    answer = evaluation.evaluate(made_log(300, 9), GAMMA, target=POLICIES["A"], methods="wpdis")
+    frame = (
+        answer.by_horizon()
+        .drop_nulls()
+        .filter(pytest.importorskip("polars").col("value").is_not_nan())
+    )
+    last = frame["value"][-1]
+    assert last == pytest.approx(answer["wpdis"].value, rel=0.1)
+    assert frame["steps"][0] == 1
+
+
+# -- words about width -----------------------------------------------------------------------------
+
+
+def test_a_shorter_interval_alone_never_makes_a_word_worse():
+    from types import SimpleNamespace
+
+    from o2td.evaluation.bootstrap import Interval
+    from o2td.evaluation.estimator import Outcome
+    from o2td.evaluation.estimators.lstd import LSTDEstimator
+    from o2td.evaluation.families import fit_doubts
+    from o2td.evaluation.thresholds import Thresholds
+    from o2td.evaluation.verdicts import Case
+
+    study = SimpleNamespace(grounds=SimpleNamespace(thresholds=Thresholds(), spread=2.0))
+    said = []
+    for half in (1.0, 0.1, 0.001):
+        outcome = Outcome(3.0, approximation=0.3)
+        case = Case(LSTDEstimator(), outcome, Interval(3.0 - half, 3.0 + half, "", half / 2.0))
+        said.append(list(fit_doubts(case, study)))
+    assert said == [[], [], []]
+    outcome = Outcome(3.0, approximation=0.8)
+    case = Case(LSTDEstimator(), outcome, Interval(2.0, 4.0, "", 0.5))
+    assert [doubt[0] for doubt in fit_doubts(case, study)] == ["caution"]
