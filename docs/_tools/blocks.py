@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from docs._tools import board, claims, honesty, mutants, near
+from docs._tools import board, claims, honesty, mutants, near, scale
 from docs._tools.measure import ROOT, family
 from docs._tools.values import number
 
@@ -51,6 +51,9 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "mutation groups": mutants.groups,
         "mutation verdicts": mutants.verdicts,
         "mutation survivors": mutants.survivors,
+        "scale measured": scale.measured,
+        "scale paper": scale.paper,
+        "scale ratio": scale.ratio,
     }
 
 

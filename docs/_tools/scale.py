@@ -1,0 +1,66 @@
+"""Large inputs: what `python -m benchmarks.scale` measured, and what follows for larger ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from docs._tools.measure import ROOT
+
+SCALE = ROOT / "docs" / "data" / "scale.json"
+LOG = 100e9  # bytes
+FILE = 100e6  # bytes of one file
+CORES = 80  # of ten machines
+LINE = 125e6  # bytes a second into the one process that merges
+
+
+def kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(SCALE.read_text("utf-8"))
+    return found
+
+
+def measured() -> str:
+    """A table of what was measured."""
+    from docs._tools.blocks import table
+
+    one = kept()
+    scan, whole, hashed = one["scan"], one["evaluate"], one["hashed"]
+    rows = [
+        [f"bare scan of {scan['rows']:,} rows", f"{scan['cpu']:.1f}", str(scan["peak_mb"])],
+        [f"`evaluate`, {whole['rows']:,} rows", f"{whole['cpu']:.1f}", str(whole["peak_mb"])],
+        *(
+            [f"sweep of {one[name]['lanes']:,} lanes × 20,000 rows", f"{one[name]['cpu']:.1f}",
+             str(one[name]["peak_mb"])]
+            for name in ("hundred", "lanes")
+        ),
+        *(
+            [f"{hashed['rows']:,} rows hashed into {hashed['columns']:,} columns, {name}",
+             f"{hashed[name]:.1f}", str(hashed["peak_mb"])]
+            for name in ("features", "TD", "TDC")
+        ),
+    ]  # fmt: skip
+    return table(["", "seconds of the processor", "peak in MB"], rows)
+
+
+def ratio() -> str:
+    """How many bare scans an evaluation takes, row by row."""
+    one = kept()
+    each = one["evaluate"]["cpu"] / one["evaluate"]["rows"]
+    return f"{each / (one['scan']['cpu'] / one['scan']['rows']):.0f}"
+
+
+def paper() -> str:
+    """A hundred gigabytes on ten machines, from the constants above."""
+    one = kept()
+    rows = LOG / (one["scan"]["bytes"] / one["scan"]["rows"])
+    work = rows * one["evaluate"]["cpu"] / one["evaluate"]["rows"]
+    back = LOG / FILE * one["sent"]["from_part"]
+    sent = one["sent"]
+    return (
+        f"{rows / 1e9:.1f} billion rows, {work / 3600:.0f} hours of one core, so"
+        f" {work / CORES / 60:.0f} minutes on {CORES} cores. Each of {sent['passes']} passes sends the"
+        f" statistic to every worker, together {sent['to_worker'] / 1e6:.1f} MB, and every file's sums"
+        f" come back, together {sent['from_part'] / 1e6:.0f} MB a file: {back / 1e9:.0f} GB for"
+        f" {LOG / FILE:,.0f} files of {FILE / 1e6:.0f} MB, {back / LINE / 60:.0f} minutes at a gigabit"
+        " a second into the one process that merges"
+    )
