@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from docs._tools import board, claims, honesty, mutants, near, scale
+from docs._tools import board, claims, compared, honesty, mutants, near, scale
 from docs._tools.measure import ROOT, family
 from docs._tools.values import number
 
@@ -47,6 +47,9 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty errors": honesty.errors,
         "honesty alarms": honesty.alarms,
         "honesty candidates": honesty.candidates,
+        "compare sizes": compared.sizes,
+        "compare table": compared.shown,
+        "compare best": compared.best,
         "mutation figure": mutants.figure,
         "mutation groups": mutants.groups,
         "mutation verdicts": mutants.verdicts,
