@@ -48,6 +48,14 @@ ALLOWED = {
     ),
     "evaluation/test_magic.py": "o2td.evaluation.moments",
     "evaluation/test_moments.py": "o2td.evaluation.bootstrap",
+    "evaluation/test_more.py": (
+        "o2td.evaluation.bootstrap "
+        "o2td.evaluation.estimator "
+        "o2td.evaluation.estimators.lstd "
+        "o2td.evaluation.families "
+        "o2td.evaluation.thresholds "
+        "o2td.evaluation.verdicts"
+    ),
     "evaluation/test_passes.py": (
         "o2td.evaluation.episodes "
         "o2td.evaluation.estimators.dr "
