@@ -151,5 +151,5 @@ def test_the_data_goes_the_way_of_the_map(
     found = crossed(list(told), lambda: way(tmp_path))
     assert list(found) == list(told), "functions are listed in the order in which data reaches them"
     for path, often in told.items():
-        most = {"once": 1, "twice a shard": 4}.get(often)
+        most = {"once": 1, "twice per shard": 4}.get(often)
         assert found[path] == (most or found[path]), path
