@@ -1,11 +1,11 @@
-"""Errors of many `theta`, cheaply: every metric is `sqrt(|R (theta - center)|^2 + constant)`.
+"""Cheap errors for many `theta`: every metric is `sqrt(|R (theta - center)|^2 + constant)`.
 
 RMSE, RMSPBE and RMSBE are quadratic in `theta`, so a problem of any size (or any number of held-out
 rows) is compressed once to a triangle `R` (d, d), and an error costs d^2 / 2 multiplications.
-Finite problems give them exactly; for simulated ones they come from an independent sample.
+They are exact for finite problems and come from an independent sample for simulated ones.
 
-`metrics.RMSE(problem)` is an object that knows the error of every `theta`; the error of one is the
-number `exact.rmse(problem, theta)`.
+`metrics.RMSE(problem)` returns an object that computes the error of any `theta`; for the error of a
+single one, use `exact.rmse(problem, theta)`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["RMSBE", "RMSE", "RMSPBE", "Quadratic", "held_out", "held_out_rmspbe"
 class Quadratic:
     """`value(theta) = sqrt(|R (theta - center)|^2 + constant)`, R upper triangular.
 
-    `R`, `center` and `constant` are plain arrays, which compiled code reads.
+    `R`, `center` and `constant` are plain arrays, so compiled code can read them.
 
     Parameters
     ----------
     name : str
-        What it is called in results.
+        Name of the metric in results.
     """
 
     name: str
@@ -101,8 +101,8 @@ def RMSBE(problem: Problem, form: str = "target") -> Quadratic:  # noqa: N802
 def held_out(phi: Any, value: Any, weight: Any = None) -> Quadratic:
     """`sqrt(sum_t weight_t (phi_t . theta - value_t)^2 / sum_t weight_t)` over held-out rows.
 
-    `value` holds the true values of these rows' states, or an unbiased estimate of each, such as
-    the mean of roll-outs; the estimates' own variance then adds to `constant`.
+    `value` holds the true value of each row's state, or an unbiased estimate such as the mean of
+    roll-outs, in which case the variance of the estimates adds to `constant`.
 
     >>> held_out([[1.0], [1.0]], [0.0, 2.0]).value([1.0])
     1.0
@@ -122,8 +122,8 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     """RMSPBE from held-out transitions: `|C^-1/2 (b - A theta)|` with the sample's `A`, `b`, `C`.
 
     `A = mean rho phi (phi - gamma phi')^T`, `b = mean rho r phi`, `C = mean phi phi^T`. Its error
-    falls as one over the square root of the number of rows: use many more than are learned from. Rows
-    of states in which the target is not followed count here; in `RMSPBE` such states do not.
+    falls as one over the square root of the number of rows, so use many more than for learning.
+    Rows of states in which the target is not followed count here; `RMSPBE` excludes such states.
 
     >>> import numpy as np
     >>> batch = Transitions(np.ones((2, 1)), [0.0, 1.0], np.ones((2, 1)), 0.5)
@@ -146,7 +146,7 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     return _named("rmspbe", compress(basis.T @ A, basis.T @ b))
 
 
-rmse, rmspbe, rmsbe = RMSE, RMSPBE, RMSBE  # as version 0.1 called them
+rmse, rmspbe, rmsbe = RMSE, RMSPBE, RMSBE  # names in version 0.1
 
 
 def _named(name: str, parts: Compressed) -> Quadratic:

@@ -1,12 +1,12 @@
-"""The one container that flows through the system: a struct of arrays, one entry per transition.
+"""The container that every part of the library reads: a struct of arrays, one entry per transition.
 
 Row t holds features `phi_t`, the reward `r_{t+1}`, the features `phi_{t+1}` of the successor, the
 discount `gamma_{t+1}` of this transition (0 where it terminates), the ratio
-`rho_t = pi(a_t|s_t) / b(a_t|s_t)`, and a mark where a trajectory starts.
+`rho_t = pi(a_t|s_t) / b(a_t|s_t)`, and a flag that marks the start of a trajectory.
 
 Features come in three layouts: dense rows, CSR rows, or rows of a table (`Transitions.from_table`),
-which never builds the (n, d) array. Everything is checked once, here; whoever receives a
-`Transitions` may rely on it.
+which never builds the (n, d) array. Everything is validated here, once; code that receives a
+`Transitions` need not check it again.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ Given = npt.ArrayLike | None  # a column that may be left out
 
 
 class Transitions:
-    """Transitions of one stream, checked at construction and never changed afterwards.
+    """Transitions of one stream, validated at construction and immutable afterwards.
 
     Parameters
     ----------
     phi, next_phi : (n, d) array or scipy.sparse CSR array
-        Features before and after. Rows of `next_phi` where `discount` is 0 are ignored.
+        Features of states and successors. Rows of `next_phi` where `discount` is 0 are ignored.
     reward : (n,) array or scalar
-        What followed the action.
+        Reward received after the action.
     discount : (n,) array or scalar
-        gamma of the step, 0 where the episode ends.
+        Discount gamma of the step, 0 where the episode ends.
     rho : (n,) array or scalar
-        Probability of the action under the target over that under the behaviour. None means
-        `target_prob / behavior_prob`, or 1 without them.
+        Importance ratio: the action's probability under the target policy divided by that under the
+        behaviour policy. None means `target_prob / behavior_prob`, or 1 if those are not given.
     start : (n,) array of bool, optional
-        True where a trajectory starts. None: only the first row that a learner ever sees is a start.
+        True where a trajectory starts. If None, only the first row that a learner sees is a start.
     state, next_state : (n,) array of int, optional
-        Identity of the states, which state-aggregating methods need; -1 where `discount` is 0.
+        State indices, needed by methods that aggregate by state; -1 where `discount` is 0.
     target_prob, behavior_prob : (n,) array, optional
-        Probability of the action under either policy.
+        Probability of the action under the target and the behaviour policy.
     interest : (n,) array, optional
         How much each row matters to emphatic methods; 1 if None.
     next_phi_2, discount_2, rho_2 : optional
@@ -190,7 +190,7 @@ class Transitions:
 
     @classmethod
     def unchecked(cls, table: Any, largest: float, **columns: Any) -> Transitions:
-        """Rows of a table whose columns are right by construction: for samplers, which made them.
+        """Build from a table without validation, for samplers, whose columns are known to be right.
 
         `largest` bounds the absolute values in the table; columns are named as in `from_table`.
         """
@@ -207,12 +207,12 @@ class Transitions:
 
     @property
     def phi(self) -> Any:
-        """Features (n, d). Where the layout is "table" this gathers them, that is, copies."""
+        """Features (n, d). With layout "table" this gathers the rows, which copies them."""
         return self.table[self.state] if self.layout == "table" else self._window(self._phi)
 
     @property
     def next_phi(self) -> Any:
-        """Features of the successors (n, d); gathered where the layout is "table"."""
+        """Features of the successors (n, d); gathered (copied) with layout "table"."""
         if self.layout == "table":
             return self._gather(self.next_state)
         return self._window(self._next_phi)
@@ -225,7 +225,7 @@ class Transitions:
         return self._window(self._next_phi_2)
 
     def _window(self, rows: Any) -> Any:
-        """The rows of this slice: slices of CSR rows share the whole, `_low` says where they begin."""
+        """The rows of this slice. Slices of CSR rows share the whole array and begin at `_low`."""
         if rows is None or isinstance(rows, np.ndarray) or rows.shape[0] == self.n:
             return rows
         return rows[self._low : self._low + self.n]
@@ -240,7 +240,7 @@ class Transitions:
 
     @property
     def sparse(self) -> bool:
-        """Whether the features are held as CSR rows."""
+        """Whether the features are stored as CSR rows."""
         return not isinstance(self.table if self.layout == "table" else self._phi, np.ndarray)
 
     def __len__(self) -> int:
@@ -270,11 +270,11 @@ class Transitions:
         reward: Given = None,
         discount: Given = None,
     ) -> Transitions:
-        """The same stream under another target: its own ratios, rewards or discounts.
+        """The same stream for another target policy, with other ratios, rewards or discounts.
 
-        With `rho` the target's probabilities become `rho behavior_prob`, and are left out where that is
-        not known or above 1. With `rho` or `discount` a second successor is left out: its own ratio and
-        discount were those of the target before.
+        With `rho`, the target's probabilities become `rho behavior_prob`; they are dropped if that
+        is unknown or exceeds 1. With `rho` or `discount`, a second successor is dropped, since its
+        ratio and discount belong to the previous target.
 
         >>> import numpy as np
         >>> batch = Transitions(np.ones((2, 1)), 0.0, np.ones((2, 1)), 0.9)
@@ -315,7 +315,7 @@ class Transitions:
 
     @staticmethod
     def concatenate(parts: Sequence[Transitions] | Iterable[Transitions]) -> Transitions:
-        """One batch from several in order; layouts (and tables) must agree.
+        """Concatenate batches in order; their layouts (and tables) must agree.
 
         >>> import numpy as np
         >>> one = Transitions(np.ones((2, 1)), 0.0, np.ones((2, 1)), 0.9)

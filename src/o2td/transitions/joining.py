@@ -1,4 +1,4 @@
-"""Which batches make one, and their columns as one."""
+"""Concatenate batches: check that they fit together and join their columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["checked", "join"]
 
 
 def checked(parts: Iterable[Transitions]) -> list[Transitions]:
-    """The batches, refused where their layouts or tables differ."""
+    """The batches as a list; raises if their layouts or tables differ."""
     from o2td.transitions import Transitions
 
     parts = [
@@ -46,7 +46,7 @@ def _same_table(one: Any, other: Any) -> bool:
 
 
 def join(name: str, parts: list[Any]) -> Any:
-    """One column from those of several batches, None where none has it."""
+    """Join one column of several batches; None if no batch has it."""
     missing = [part is None for part in parts]
     if all(missing):
         return None

@@ -24,7 +24,7 @@ def ratio(rho: Any, target: Floats | None, behavior: Floats | None, n: int) -> F
 
 
 def implied(rho: Floats, behavior: Floats | None) -> Floats | None:
-    """The target's probabilities that give these ratios, where there are such."""
+    """The target's probabilities implied by these ratios, or None if there are none."""
     if behavior is None:
         return None
     target = rho * behavior

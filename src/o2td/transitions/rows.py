@@ -1,4 +1,4 @@
-"""Features as compiled kernels read them: a matrix, or the three arrays of a CSR one, and an index."""
+"""Features in the form that compiled kernels read: a matrix (dense or CSR triple) and an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from o2td.arrays import Floats, Ints, freeze
 
 __all__ = ["DenseRows", "Rows", "SparseRows", "own_rows", "table_rows"]
 
-_NUMBERS = freeze(np.arange(1 << 16))  # of rows that stand one after the other
+_NUMBERS = freeze(np.arange(1 << 16))  # indices of consecutive rows
 
 
 class DenseRows(NamedTuple):
@@ -42,7 +42,7 @@ def table_rows(table: Any, index: Ints) -> Rows:
 
 
 def own_rows(rows: Any, low: int, n: int) -> Rows:
-    """`n` rows one after the other; of CSR rows those from `low` on."""
+    """`n` consecutive rows; for CSR rows, those from `low` on."""
     index = _NUMBERS[:n] if n <= len(_NUMBERS) else freeze(np.arange(n))
     if isinstance(rows, np.ndarray):
         return DenseRows(rows, index)
