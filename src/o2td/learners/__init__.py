@@ -1,4 +1,4 @@
-"""Online learners, O(d) a step: one file a member; families bring their compiled code along.
+"""Online learners, O(d) per step: one file per method; each family brings its own compiled code.
 
 | learner            | family   | what it adds                                        |
 |--------------------|----------|-----------------------------------------------------|

@@ -1,10 +1,10 @@
-"""ABTD(zeta), action-dependent bootstrapping: the trace is cut by as much as the ratio would swell it.
+"""ABTD(zeta), action-dependent bootstrapping: the trace is cut as much as the ratio would grow it.
 
     z_t = nu_{t-1} pi_{t-1} gamma_t z_{t-1} + phi_t,    theta += alpha rho_t delta_t z_t
     nu = min(psi, 1 / max(pi, b)),    psi = 2 zeta psi_0 + max(0, 2 zeta - 1) (psi_max - 2 psi_0)
 
-zeta in [0, 1] plays the part of lambda: 0 is TD(0), 1 the longest trace. `X = (I - P_c^T)^-1 Xi Phi`
-with `P_c = sum_a b nu pi P gamma`.
+zeta in [0, 1] plays the role of lambda: 0 is TD(0), 1 the longest trace. `X = (I - P_c^T)^-1 Xi
+Phi` with `P_c = sum_a b nu pi P gamma`.
 
 Mahmood, Yu & Sutton (2017), the state-value form of Ghiassian & Sutton (2021).
 """

@@ -6,22 +6,24 @@
     w     += alpha (rho delta z - (phi.w) phi - N w)
     alpha = 4 / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 2
 
-and predictions use the average of theta over about the last sixth of all rows. `L` is the running mean
-of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots: alpha is
-at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`, with |phi| for |dphi| if
-that is larger and the successor's value is beyond its bounds, since then it does not move with theta.
-The correction, TDC's in the form that is right for any trace, is regularised in the features' own unit,
-so that no scale matters. It fades where traces are long, since w could not follow them; where they are
-cut, which is where TD may be unstable, it stays.
+and predictions use the average of theta over about the last sixth of all rows. `L` is the running
+mean of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots:
+alpha is at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`, with |phi| in
+place of |dphi| if it is larger and the successor's value exceeds its bounds, because that value
+then does not change with theta. The correction is TDC's, in the form that holds for any trace; it
+is regularised in units of the features, so their scale does not matter. It fades where traces are
+long, because w could not follow them, and stays where they are cut, which is where TD may be
+unstable.
 
-Traces begin short, when noise is what matters, and become longer and less clipped, as bias is what is
-left: lambda goes from 1/2 to 0.9 and the largest ratio from 1 to 2. With `trace` a number they stay.
+Traces start short, while noise dominates, and become longer and less clipped as bias begins to
+dominate: lambda goes from 1/2 to 0.9 and the largest ratio from 1 to 2. If `trace` is a number,
+they do not change.
 
-`bounded`: no value lies beyond what the rewards so far allow, the least and the largest of them (and
-0) times the longest discounted horizon seen. Where TD is stable this does nothing after the first
-rows; where it is not, predictions stay bounded.
+`bounded`: values are clipped to what the rewards so far allow, that is, the smallest and the
+largest reward (and 0) times the longest discounted horizon seen. Where TD is stable, this has no
+effect after the first rows; where it is not, predictions stay bounded.
 
-The limit is TD(0.9)'s with ratios in traces clipped at 2, where the mean dynamics are stable.
+Where the mean dynamics are stable, the limit is that of TD(0.9) with trace ratios clipped at 2.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ FAINT = 1e-100  # where the scale of w is written into w
 
 @njit(nogil=True, fastmath=FASTMATH, forceinline=True)
 def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
-    """One row; w is held as `s.scale` times the vector, so that shrinking it costs nothing."""
+    """One row; w is stored as `s.scale` times a vector, so that shrinking it costs nothing."""
     if s.steps == 0.0:
         s.scale = 1.0
     decay = row.decay
@@ -103,15 +105,15 @@ class ARCTD(StepLearner):
     Parameters
     ----------
     step_size
-        "auto", or a number or rule in place of what it finds itself.
+        "auto", or a number or rule to use instead.
     trace
         "auto", or lambda.
     clip
-        Largest ratio inside the trace, where lambda is given.
+        Largest ratio inside the trace, if lambda is given.
     average
         Predictions use the average over about the last `1 / average` of all rows.
     replicates
-        Lanes resampled online, for `predict(phi, interval=0.95)`; 64 are enough.
+        Number of online bootstrap replicates, for `predict(phi, interval=0.95)`; 64 are enough.
 
     Examples
     --------
@@ -167,7 +169,7 @@ class ARCTD(StepLearner):
         return 1.0 - 0.5 / MOST if self._grows else super()._lambda(block)
 
     def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
-        """`lambda c`; of traces that grow, at the end."""
+        """`lambda c`; for growing traces, its final value."""
         if self._grows:
             return (1.0 - 0.5 / MOST) * np.minimum(LARGEST, rho)
         return super().trace_decay(rho, target_prob, behavior_prob)
@@ -177,7 +179,7 @@ class ARCTD(StepLearner):
 
     @property
     def w(self) -> Floats:
-        """The second vector, without the scale that it is kept with."""
+        """The second vector, with its stored scale applied."""
         if not self._arrays:
             return np.empty(0)
         scale = self._arrays["scalars"][0, len(CARRIED)] if self.steps else 1.0
@@ -187,7 +189,7 @@ class ARCTD(StepLearner):
         return np.concatenate([self.last_theta, self.w])
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
-        """Of theta and w, in units of alpha, where no value is beyond its bounds."""
+        """The joint system of theta and w, in units of alpha, while no value exceeds its bounds."""
         emphasis, decay = self._expected(model)
         z = trace_moments(model, emphasis, decay, model.rho)
         C, d = model.gram(np.ones_like(model.rho)), model.d

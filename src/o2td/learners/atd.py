@@ -2,10 +2,10 @@
 
     theta += (A_k^+ + alpha I) rho delta z,    A_k ~ sum_i rho_i z_i dphi_i^T, of rank k
 
-Between TD (rank 0) and LSTD (full rank), at O(k d) a row: rows are collected k at a time, and then the
-sum is cut to its k largest singular values. Small ones are damped, `1 / (S + 1 / alpha)`, so that the
-first rows move theta no farther than TD does. The limit is TD(lambda)'s; the fast directions get there
-as LSTD does.
+Between TD (rank 0) and LSTD (full rank), at O(k d) per row: rows are collected k at a time, then
+the sum is truncated to its k largest singular values. Small ones are damped, `1 / (S + 1 / alpha)`,
+so the first rows move theta no farther than TD does. The limit is TD(lambda)'s; along the leading
+directions it is reached as fast as by LSTD.
 
 Pan, White & White (2017), "Accelerated gradient temporal difference learning"; Gehring, Pan & White
 (2016).
@@ -26,8 +26,8 @@ from o2td.learners.traced import TraceAxes
 
 __all__ = ["ATD"]
 
-MOST = 8  # the largest rank: there is room for all of it
-LEAST = 1e-9  # singular values below this share of the largest are none
+MOST = 8  # the largest rank
+LEAST = 1e-9  # singular values below this fraction of the largest count as zero
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
@@ -41,7 +41,7 @@ def sum_of_products(x, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def cut(left, right, rank):  # type: ignore[no-untyped-def]
-    """`left right^T`, (d, 2 k) each, as `L V^T` of this rank in the first k columns: L is U S."""
+    """Truncate `left right^T`, (d, 2 k) each, to `L V^T` in the first k columns, with L = U S."""
     one, R = np.linalg.qr(left)
     two, T = np.linalg.qr(right)
     U, S, V = np.linalg.svd(np.dot(np.ascontiguousarray(R), np.ascontiguousarray(T.T)))
@@ -58,7 +58,7 @@ def cut(left, right, rank):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def step(row, p, s, theta, z, left, right, gains, changes):  # type: ignore[no-untyped-def]
-    """One row; L and V, and the rows since they were last cut, are (rank, d) laid out flat."""
+    """One row; L, V and the rows since the last truncation are (rank, d), stored flat."""
     rank, d = int(p.rank), len(theta)
     place = int(s.steps) % rank
     gain, change = gains[place * d : (place + 1) * d], changes[place * d : (place + 1) * d]
@@ -97,12 +97,12 @@ def step(row, p, s, theta, z, left, right, gains, changes):  # type: ignore[no-u
 
 
 class ATD(StepLearner):
-    """Accelerated TD.
+    """Accelerated TD, preconditioned by a low-rank estimate of A^-1.
 
     Parameters
     ----------
     rank : int
-        k, from 1 to 8.
+        Rank k of the estimate, from 1 to 8.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """What every online learner shares: parameters, state, `partial_fit`, `learn_one`, files.
 
-A learner is a lane. It carries only what the next row needs: arrays (theta, traces, w), a few scalars of
-the row before, and the memory of its emphasis; `partial_fit` runs one lane and `sweep` runs many
-through the driver of its family.
+A learner is one lane. Its state is only what the next row needs: arrays (theta, traces, w), a few
+scalars of the previous row, and the memory of its emphasis. `partial_fit` runs one lane and `sweep`
+runs many through the driver of its family.
 """
 
 from __future__ import annotations
@@ -55,29 +55,30 @@ class Axes(TypedDict, total=False):
 
 
 class Learner(Parameterized, OneAtATime, Lanes):
-    """An online learner of O(d) a step. Subclasses are in files of their own.
+    """An online learner at O(d) per step. Each subclass has its own file.
 
-    A subclass belongs to a `family`, names the fields of `Transitions` that it cannot do without in
-    `needs`, the vectors of d numbers that it keeps in `vectors`, and which of them are eligibility
-    traces in `traces`. Bases to build on are `WeightedLearner`, `GradientLearner` and `StepLearner`.
+    A subclass belongs to a `family`. It lists the fields of `Transitions` that it requires in
+    `needs`, the vectors of length d that it stores in `vectors`, and those of them that are
+    eligibility traces in `traces`. Derive new methods from `WeightedLearner`, `GradientLearner` or
+    `StepLearner`.
     """
 
     family: ClassVar[Family]
     needs: ClassVar[tuple[str, ...]] = ()
     discounted: ClassVar[bool] = True
-    """Whether it predicts discounted values: only then its distance from them says anything."""
+    """Whether it predicts discounted values; otherwise its distance from them means nothing."""
     linear: ClassVar[bool] = True
-    """Whether what is learned is linear in the rewards: the checks then ask for it."""
+    """Whether the learned weights are linear in the rewards; if so, the checks test it."""
     counts_rows: ClassVar[bool] = False
-    """Whether it remembers more than theta across starts: a count of rows, or sizes of steps."""
+    """Whether it keeps more than theta across starts, such as a row count or step sizes."""
     moves_all: ClassVar[bool] = False
-    """Whether a CSR row may move theta where neither it nor a trace has entries."""
+    """Whether a CSR row may change theta where neither the row nor a trace has entries."""
     fixed: ClassVar[tuple[str, ...]] = ()
-    """Parameters of its base that a learner sets itself."""
+    """Parameters of the base class that this learner sets itself."""
     undefined: ClassVar[tuple[str, ...]] = ()
-    """Parameters of its base with which a learner is not defined."""
+    """Parameters of the base class for which this learner is not defined."""
     no_dynamics: ClassVar[str] = ""
-    """Why there are no mean dynamics, where there are none."""
+    """Why there are no mean dynamics, if there are none."""
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
@@ -114,13 +115,13 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     @property
     def steps(self) -> int:
-        """Rows learned from."""
+        """Number of rows learned from."""
         return int(self._carried[STEPS] if self._diverged[0] < 0 else self._diverged[0])
 
     # -- learning ----------------------------------------------------------------------------------
 
     def partial_fit(self, transitions: Transitions) -> Self:
-        """Learn from every row in order; any split of the rows gives what one call gives."""
+        """Learn from every row in order; splitting the rows over several calls changes nothing."""
         self._hold()
         try:
             if self._check(transitions):
@@ -145,7 +146,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
     ) -> Self:
         """Learn from one row; the same as `partial_fit` on a batch of one, without its overhead.
 
-        `fields`: `target_prob`, `behavior_prob`, `interest`, `state` where the method uses them.
+        `fields` are `target_prob`, `behavior_prob`, `interest` and `state`, if the method uses
+        them.
         """
         if not fields:
             self._hold()
@@ -170,7 +172,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
         start: bool,
         fields: dict[str, Any],
     ) -> Self:
-        """By way of a batch of one: checks everything, and serves every method."""
+        """Learn through a batch of one, which checks everything and works for every method."""
         given: dict[str, Any] = {"phi": phi, "next_phi": next_phi, **fields}
         if "target_prob" not in fields or "behavior_prob" not in fields:
             given["rho"] = rho
@@ -206,11 +208,11 @@ class Learner(Parameterized, OneAtATime, Lanes):
         return step
 
     def _unbind(self) -> None:
-        """The arrays have moved: `learn_one` must pack them again."""
+        """Note that the arrays have moved, so `learn_one` must pack them again."""
         self._step = None
 
     def _one_row(self) -> Step | None:
-        """The family's compiled step on a packed state; None: a batch of one must do."""
+        """The family's compiled step on a packed state, or None to fall back on a batch of one."""
         return None
 
     def _pack(self, packed: Floats) -> None:
@@ -228,7 +230,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
         return self.reset().partial_fit(transitions)
 
     def _check(self, batch: Transitions) -> bool:
-        """Refuse what cannot be learned from, before anything changes; False: nothing to do."""
+        """Reject invalid input before anything changes; returns False if there is nothing to do."""
         if not isinstance(batch, Transitions):
             raise InputError(f"partial_fit takes Transitions, got {type(batch).__name__}")
         for field in self.needs:
@@ -259,7 +261,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
         return batch.n > 0 and self._diverged[0] < 0
 
     def _check_retargeted(self, batch: Transitions) -> None:
-        """Refuse ratios or discounts of a lane's own where the learner cannot follow them."""
+        """Reject a lane's own ratios or discounts if the learner cannot use them."""
 
     @property
     def _weighting(self) -> Emphasis:
@@ -274,20 +276,20 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     @property
     def theta(self) -> Floats:
-        """The weights that `predict` uses, read-only: the average, where there is one.
+        """The weights that `predict` uses (the average, if averaging is on), read-only.
 
-        Empty before the first row, when the number of features is not known.
+        Empty before the first row, when the number of features is not yet known.
         """
         self._at_rest()
         return freeze(self._predicting.copy())
 
     @property
     def last_theta(self) -> Floats:
-        """The weights after the last step, read-only: where `average` is off, `theta`."""
+        """The weights after the last step, read-only; the same as `theta` if `average` is off."""
         return freeze(self._arrays["theta"][0].copy() if self._arrays else np.empty(0))
 
     def _moving(self) -> Floats:
-        """All that the mean dynamics are about: the last theta, and w where there is one."""
+        """The state that the mean dynamics describe: the last theta, and w if there is one."""
         own = self._arrays["w"][0] if "w" in self._arrays else np.empty(0)
         return np.concatenate([self.last_theta, own])
 
@@ -306,7 +308,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     @property
     def status(self) -> Status:
-        """Whether the learner is new, fine, or diverged and at which step."""
+        """Whether the learner is new, fine, or diverged, and at which step."""
         return Status.after(self.steps, int(self._diverged[0]))
 
     @overload
@@ -318,8 +320,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
     def predict(self, phi: Any, interval: float | None = None) -> Floats | Prediction:
         """`phi . theta` for each row of `phi` (dense or CSR), or for one vector.
 
-        With `interval`, such as 0.95, a `Prediction` of `value`, `low` and `high`: where the values lie
-        that the learner would end at, as far as its `replicates` can tell.
+        With `interval`, such as 0.95, a `Prediction` with `value`, `low` and `high`: a confidence
+        interval for the learner's limit, estimated from its `replicates`.
         """
         if not self._arrays:
             raise InputError(
@@ -339,7 +341,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
         raise NoAnswerError(f"{type(self).__name__} gives no mean dynamics: {why}")
 
     def _refuse_settled(self) -> None:
-        """Prox and projection are not linear: their mean dynamics have no matrix."""
+        """Raise for prox and projection: not being linear, they have no matrix of mean dynamics."""
         if self.l1 > 0.0 or self.radius is not None:
             raise NoAnswerError(
                 f"{self!r} gives no mean dynamics: l1 and radius make its average step non-linear"
@@ -354,7 +356,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The learner that `save` wrote. `Learner.load` finds the class by its registered name."""
+        """Load what `save` wrote. `Learner.load` finds the class by its registered name."""
         return read(cls, path)
 
 

@@ -1,13 +1,13 @@
-"""How traces are cut: `c_{t-1}`, what a row passes on of the trace, before lambda and the discount.
+"""How traces are cut: the factor `c_{t-1}` of the trace, besides lambda and the discount.
 
 | cut               | c                                                              |
 |-------------------|----------------------------------------------------------------|
 | `Ratio`           | rho: importance sampling (TD)                                  |
 | `Clipped`         | min(limit, rho) (V-trace)                                      |
 | `Target`          | pi (tree backup)                                               |
-| `ActionDependent` | nu pi, which takes the place of lambda c (ABTD)                |
+| `ActionDependent` | nu pi, which replaces lambda c (ABTD)                          |
 
-An axis of every learner with traces. All are 0 where the ratio is 0.
+Every learner with traces takes a `cut`. All are 0 where the ratio is 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ActionDependent", "Clipped", "Cut", "Ratio", "Target", "as_cut"]
 
 
 class Cut:
-    """Base of cuts: `passed` gives c from the ratio and the two probabilities of a row."""
+    """Base class of cuts: `passed` computes c from the ratio and the two probabilities of a row."""
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -43,7 +43,7 @@ class Cut:
 
 
 class Ratio(Cut):
-    """The ratio itself.
+    """The importance ratio itself.
 
     >>> Ratio().passed(4.0, None, None)
     4.0
@@ -70,7 +70,7 @@ class Clipped(Cut):
 
 
 class Target(Cut):
-    """The target's probability.
+    """The target's probability of the action.
 
     >>> Target().passed(2.0, 0.5, 0.25)
     0.5

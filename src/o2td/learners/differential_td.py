@@ -3,9 +3,9 @@
     delta_t = r_{t+1} - mean_t + gamma_{t+1} theta.phi_{t+1} - theta.phi_t
     theta += alpha rho delta z,    mean += rate alpha rho delta
 
-With discounts of 1 `mean` goes to the target's average reward and `Phi theta` to its differential
-values, up to a constant; with discounts below 1 it is TD with a baseline that is learned. The mean moves
-by delta, not by the reward, which is what makes it right off-policy.
+With discounts of 1, `mean` converges to the target's average reward and `Phi theta` to its
+differential values, up to a constant; with discounts below 1 it is TD with a learned baseline. The
+mean is updated by delta, not by the reward, which makes it correct off-policy.
 
 Wan, Naik & Sutton (2021), "Learning and planning in average-reward Markov decision processes", eq. 8-9.
 """
@@ -41,12 +41,12 @@ def step(row: Row, p, s, theta, z):  # type: ignore[no-untyped-def]
 
 
 class DifferentialTD(StepLearner):
-    """Differential TD, for the average reward.
+    """Differential TD, for average-reward problems.
 
     Parameters
     ----------
     rate : float
-        Step size of the average reward over that of theta.
+        Step size of the average reward divided by that of theta.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Mean dynamics: what a learner does on average, in closed form.
+"""Mean dynamics: a learner's expected update, in closed form.
 
     E[x_{t+1} - x_t] = alpha (b - A x),    x = theta, or theta and w stacked
 
@@ -32,7 +32,7 @@ class MeanDynamics:
 
 @dataclass(frozen=True, eq=False)
 class TraceMoments:
-    """Expectations of the trace with what it is multiplied by, at the long run."""
+    """Long-run expectations of the trace times the factors of the update."""
 
     phi: Floats
     """E[z phi^T]"""
@@ -70,7 +70,7 @@ def trace_moments(
 
 
 def trace_square(model: Model, decay: Floats) -> float:
-    """`E |e|^2` of `e_t = decay_{t-1} gamma_t e_{t-1} + phi_t`; infinite where it has no mean."""
+    """`E |e|^2` for `e_t = decay_{t-1} gamma_t e_{t-1} + phi_t`; infinite if it has no mean."""
     carried, table = decay * model.discount, model.table
     own = model.visits * np.sum(table**2, axis=1)
     if not carried.any():
@@ -90,8 +90,8 @@ def _traced_matrices(
 ) -> tuple[Floats, Floats]:
     """`E[z phi^T]` and `E[z gamma phi'^T]`.
 
-    Where the trace is carried on by a multiple of what corrects a row, one solve serves every
-    emphasis: `(I - K)^-1 E[rho gamma phi' | s] = ((I - K)^-1 Phi - Phi) / lambda`. Else Z is found.
+    If the trace's decay is a multiple of the row's correction, one solve serves every emphasis:
+    `(I - K)^-1 E[rho gamma phi' | s] = ((I - K)^-1 Phi - Phi) / lambda`. Otherwise Z is computed.
     """
     table, followed = model.table, correction * model.discount
     current = correction * emphasis
@@ -123,7 +123,7 @@ def _given(model: Model, weight: Floats) -> Floats:
 
 
 def _multiple(part: Floats, whole: Floats) -> float | None:
-    """The factor between two vectors, None where there is none."""
+    """The factor between two vectors, or None if they are not proportional."""
     k = int(np.argmax(whole))
     factor = float(part[k] / whole[k]) if whole[k] > 0.0 else 0.0
     same = factor > 0.0 and np.allclose(part, factor * whole, rtol=1e-14, atol=0.0)

@@ -3,8 +3,8 @@
     F_t = i_t + gamma_t rho_{t-1} F_{t-1},    M_t = lambda i_t + (1 - lambda) F_t
 
 `F` is the power series of `(I - P_gamma^T)^-1 xi`, so `X = (I - lambda P_gamma^T)^-1 diag(lambda xi i +
-(1 - lambda) f) Phi`: X* with its matrix replaced by a diagonal. Stable off-policy, with a variance
-that may be infinite; `decay` (beta) below gamma trades stability for variance.
+(1 - lambda) f) Phi`: X* with its matrix replaced by a diagonal. Stable off-policy, but its variance
+may be infinite; `decay` (beta) below gamma gives up some stability for less variance.
 
 Sutton, Mahmood & White (2016); beta: Hallak, Tamar, Munos & Mannor (2016).
 """
@@ -25,11 +25,11 @@ class ETD(WeightedLearner):
     Parameters
     ----------
     decay : float, optional
-        beta in the follow-on trace, in place of the discount.
+        beta, used in the follow-on trace instead of the discount.
 
     Examples
     --------
-    The hand-computed example: F = 2 and M = 1.2 at the second row.
+    Computed by hand: F = 2 and M = 1.2 at the second row.
 
     >>> import numpy as np, o2td
     >>> e = np.eye(3)

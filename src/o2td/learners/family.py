@@ -1,9 +1,9 @@
-"""What a family of learners brings along, and what it may rely on.
+"""What a family of learners provides, and what it may rely on.
 
-A family is one object that says all that tells it from others: which numbers of every row its compiled
-code reads (`rows`), which lanes may go together (`kind`), what tells such lanes apart (`settings`), how
-their state is handed to compiled code (`lanes`) and which driver runs them (`driver`). Nothing else
-knows which families there are; a learner names its own in `family`.
+A family is one object that defines everything specific to it: which numbers of each row its
+compiled code reads (`rows`), which lanes may run together (`kind`), what distinguishes such lanes
+(`settings`), how their state is passed to compiled code (`lanes`) and which driver runs them
+(`driver`). Nothing else knows which families exist; a learner names its own in `family`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Member(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What there is to make a family's lanes of: rows (lanes, n), settings, and the stacked state."""
+    """The parts that a family builds its lanes from: rows (lanes, n), settings, stacked state."""
 
     learners: Sequence[Any]
     block: Transitions
@@ -70,24 +70,24 @@ class Parts:
     state: Arrays
 
     def common(self) -> dict[str, npt.NDArray[Any]]:
-        """Reward, discount and source, and all row arrays and settings: what most families hand on."""
+        """Reward, discount, source, row arrays and settings: what most families pass on."""
         source, columns = streams(self.seen, ("reward", "discount"))
         return {"source": source, **columns, **self.rows, **self.settings}
 
 
 class Family(ABC):
-    """Base of families; `rows` names the row arrays that members fill, each (lanes, n)."""
+    """Base class of families; `rows` names the row arrays that members fill, each (lanes, n)."""
 
     rows: ClassVar[tuple[str, ...]] = ()
     step_sizes: ClassVar[tuple[str, ...]] = ("gain",)
     """Those of `rows` that a row's update is proportional to: replicates weigh rows by them."""
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
-        """Lanes of this family whose kinds are equal may go together."""
+        """Lanes of this family whose kinds are equal may run together."""
         return ()
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
-        """What tells lanes apart from their first row on, one entry per lane."""
+        """What distinguishes lanes from their first row on, one entry per lane."""
         return {}
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Family(ABC):
         """The arrays as the family's compiled code reads them; all have an attribute `theta`."""
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
-        """What runs these lanes over the block: lane by lane, unless a family knows better."""
+        """The driver that runs these lanes over the block: lane by lane, unless overridden."""
         if not settle.active:
             driver: Driver = drive
             return driver
@@ -108,18 +108,18 @@ class Family(ABC):
 
 
 def side_by_side(lanes: Any, block: Transitions) -> bool:
-    """Whether lanes are many enough, and share dense rows and discounts."""
+    """Whether there are enough lanes, and they share dense rows and discounts."""
     many = len(lanes.theta) >= TOGETHER and not block.sparse
     return many and bool((lanes.discount == lanes.discount[0]).all())
 
 
 def stride(lanes: int) -> int:
-    """Rows that a record takes in the ring buffer: whole groups where lanes may be side by side."""
+    """Rows per record in the ring buffer: whole groups where lanes may run side by side."""
     return lanes if lanes < TOGETHER else -(-lanes // WIDTH) * WIDTH
 
 
 def parts(members: list[int]) -> list[list[int]]:
-    """Whole groups of lanes side by side, and a rest of too few for one."""
+    """Whole groups of lanes that run side by side, and the remaining lanes."""
     rest = len(members) % WIDTH
     cut = len(members) - (rest if rest < TOGETHER else 0)
     return [part for part in (members[:cut], members[cut:]) if part]

@@ -1,16 +1,17 @@
-"""GEM-ETD: emphatic TD whose expected emphasis is learned instead of followed.
+"""GEM-ETD: emphatic TD whose expected emphasis is learned instead of traced.
 
     e_t = i_t + gamma_t rho_{t-1} k.phi_{t-1} - k.phi_t          (TD backwards in time)
     u += alpha_w (e - u.phi) phi,    k += alpha_w (u.phi) (phi - gamma_t rho_{t-1} phi_{t-1})
     theta += alpha rho delta max(0, k.phi) phi
 
-`k.phi` goes to the best linear `E[F_t | s]` in the norm of a projected Bellman error, by gradient
-descent (GTD2 backwards). ETD's limit without the follow-on trace's variance, as far as features can tell
-the emphasis of states. The average step is not linear, so there are no mean dynamics.
+`k.phi` converges to the best linear `E[F_t | s]` in the norm of a projected Bellman error, by
+gradient descent (GTD2 backwards). It has ETD's limit without the variance of the follow-on trace,
+as far as the features can represent the emphasis of states. The average step is not linear, so
+there are no mean dynamics.
 
-With `step_size="auto"` both step sizes are `2 / (S sqrt(1 + t / 1000))`, S the root mean square of a
-bound on how much of itself a row changes, and no row changes more than all: `|phi| |phi - gamma rho
-phi_{t-1}| + |phi|^2` for the emphasis, `rho k.phi |phi| (|phi| + gamma |phi'|)` for theta.
+With `step_size="auto"` both step sizes are `2 / (S sqrt(1 + t / 1000))`, where S is the root mean
+square of a bound on the relative change that a row makes: `|phi| |phi - gamma rho phi_{t-1}| +
+|phi|^2` for the emphasis, `rho k.phi |phi| (|phi| + gamma |phi'|)` for theta. No row overshoots.
 
 Zhang, Liu, Yao & Whiteson (2020), gradient emphasis learning; Jiang et al. (2022), learned expected
 emphatic traces (X-ETD).
@@ -34,7 +35,7 @@ HORIZON = 1000.0  # steps after which step sizes begin to fall
 
 @njit(cache=True)
 def bounded(fall, squares, size):  # type: ignore[no-untyped-def]
-    """`fall` over the root of a mean of squares; no row goes farther than all the way."""
+    """`fall` over the root of a mean of squares, bounded so that no row overshoots."""
     if not squares > 0.0:
         return 0.0
     found = fall / np.sqrt(squares)
@@ -43,7 +44,7 @@ def bounded(fall, squares, size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def step(row: Row, p, s, theta, k, u, past):  # type: ignore[no-untyped-def]
-    """One row; `past` holds the features of the row before."""
+    """One row; `past` holds the features of the previous row."""
     back = row.before * row.rho_before
     emphasis = dot(row.phi, k)
     error, along = row.interest + back * dot(past, k) - emphasis, dot(row.phi, u)
@@ -73,7 +74,7 @@ class GEMETD(StepLearner):
     Parameters
     ----------
     second_step_size : optional
-        alpha_w, of the emphasis; None means the same as `step_size`.
+        alpha_w, the step size of the emphasis; None means the same as `step_size`.
 
     Examples
     --------

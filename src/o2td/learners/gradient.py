@@ -2,14 +2,14 @@
 
     z_t = rho_t e_t,    e_t = lambda c_{t-1} gamma_t e_{t-1} + M_t phi_t
 
-and two vectors, theta and w, that move in directions linear in delta, phi.w, z.w and z^b.w. A member
-is the `Member` that says with which coefficients. What w estimates is `C^-1 E[delta z]`, and
+and two vectors, theta and w, whose updates are linear in delta, phi.w, z.w and z^b.w. Each method's
+`Member` gives the coefficients. w estimates `C^-1 E[delta z]`, and
 
     E[delta z] - C w + E[dphi z^T] w = E[delta z] - E[gamma phi' ((1 - lambda) z)^T] w
 
-holds with uniform emphasis and traces that pass on the ratio itself: only then is TDC's usual
-correction, on the right, the gradient's. The form on the left holds for any trace, and members take it
-elsewhere.
+holds for uniform emphasis and traces that use the ratio itself: only then is TDC's usual
+correction, on the right, that of the gradient. The form on the left holds for any trace; methods
+use it in all other cases.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from o2td.transitions import Transitions
 
 
 class GradientFamily(Family):
-    """Lanes of two vectors, theta and w, each a `Member` of its own."""
+    """Lanes of two vectors, theta and w, each lane with its own `Member`."""
 
     rows = ("gain", "second_gain", "weight", "decay", "decay_b")
     step_sizes = ("gain", "second_gain")
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
-        """With or without traces, one step or two."""
+        """Whether there are traces, and one step or two."""
         return bool(learner._traced), bool(learner.mirror)
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
@@ -67,7 +67,7 @@ class GradientFamily(Family):
         return GradientLanes(**parts.common(), **{k: parts.state[k] for k in names})
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
-        """Sixteen side by side where lanes share dense rows and keep no traces."""
+        """Sixteen lanes side by side if they share dense rows and have no traces."""
         alone = settle.active or lanes.traced.any() or lanes.mirror.any()
         if alone or not side_by_side(lanes, block):
             return super().driver(lanes, block, settle)
@@ -84,15 +84,16 @@ class GradientAxes(TraceAxes, total=False):
 
 
 class GradientLearner(TraceLearner):
-    """Base of the gradient-TD members; a member overrides `member`.
+    """Base class of the gradient-TD methods, each of which overrides `member`.
 
     Parameters
     ----------
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
     skip_zero_ratio : bool
-        Whether rows with ratio 0 move neither theta nor w. Otherwise w moves there, in most members by
-        `-alpha_w (phi.w) phi`, and so does theta in HTD and in GTD2's expanded form.
+        Whether rows with ratio 0 leave theta and w unchanged. By default w moves on such rows, in
+        most methods by `-alpha_w (phi.w) phi`, and so does theta in HTD and in GTD2's expanded
+        form.
     """
 
     family: ClassVar[Family] = GradientFamily()
@@ -115,17 +116,17 @@ class GradientLearner(TraceLearner):
         super().__init__(step_size, **axes)
 
     def member(self) -> Member:
-        """The coefficients of this method's directions."""
+        """The coefficients of this method's updates."""
         raise NotImplementedError
 
     @property
     def _ordinary(self) -> bool:
-        """Whether emphasis is uniform and the trace passes on the ratio itself, lambda one number."""
+        """Whether emphasis is uniform, traces use the ratio itself, and lambda is one number."""
         return self._plain and self._emphasis.uniform
 
     @property
     def w(self) -> Floats:
-        """The second weights as they are now, read-only."""
+        """The current second vector w, read-only."""
         return freeze(self._arrays["w"][0].copy() if self._arrays else np.empty(0))
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
@@ -149,7 +150,7 @@ class GradientLearner(TraceLearner):
             out["alpha_t"][:] = out["gain"]
 
     def _fill_gains(self, gauge: Gauge, out: dict[str, Floats]) -> None:
-        """Both step sizes; a rule that both share is asked once."""
+        """Both step sizes; a rule that they share is evaluated once."""
         rule_of(self.step_size).fill(replace(gauge, kappa=0.0), out["gain"])
         if self.second_step_size not in (None, self.step_size):
             rule_of(self.second_step_size).fill(gauge, out["second_gain"])
@@ -161,7 +162,7 @@ class GradientLearner(TraceLearner):
             out["second_gain"][:] = out["gain"]
 
     def _fill_traces(self, block: Transitions, out: dict[str, Floats]) -> None:
-        """What is left of both traces: `z = rho e`, so that of z is `rho_t / rho_{t-1}` of that of e."""
+        """The decay of both traces: as `z = rho e`, z's is `rho_t / rho_{t-1}` times that of e."""
         into = out["decay_b"]
         np.multiply(block.discount[:-1], self.trace if self._by_number else 1.0, out=into[1:])
         into[0] = (self.trace if self._by_number else 1.0) * self._carried[DISCOUNT]
@@ -178,7 +179,7 @@ class GradientLearner(TraceLearner):
         out["decay"] *= block.rho
 
     def _one_row(self) -> Step | None:
-        """The compiled step, where all axes are plain and step sizes are numbers."""
+        """The compiled step, if all options are plain and the step sizes are numbers."""
         sizes = (self.step_size, self._second())
         plain = (
             self._ordinary
@@ -202,12 +203,12 @@ class GradientLearner(TraceLearner):
         return self.step_size if self.second_step_size is None else self.second_step_size
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
-        """The joint system of theta and w, w's rows scaled by alpha_w / alpha."""
+        """The joint system of theta and w, with w's rows scaled by alpha_w / alpha."""
         learned = np.sign(model.rho) if self.skip_zero_ratio else None
         return self._gradient_dynamics(model, self.member(), self._eta(), learned)
 
     def _sizes(self) -> tuple[float, float]:
-        """Both step sizes at the first step, where they are known."""
+        """Both step sizes at the first step, if known."""
         given = (self.step_size, self._second())
         sizes = [x.c if isinstance(x, PowerDecay) else x for x in given]
         known = [x for x in sizes if isinstance(x, float)]

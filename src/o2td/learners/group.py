@@ -24,14 +24,14 @@ NOTHING = Settle(
 )
 
 NO_RECORDS = RingBuffer.room(0, 1, 1)
-SCRATCH = 1 << 20  # numbers of row arrays that a thread keeps for its next block
+SCRATCH = 1 << 20  # numbers per thread kept as row arrays for the next block
 _kept = threading.local()
 
 
 class Group:
-    """Learners of one family and their stacked state, of which each learner's arrays are views.
+    """Learners of one family and their stacked state; each learner's arrays are views of it.
 
-    A learner takes one lane, and one more for each of its replicates.
+    A learner takes one lane, plus one for each of its replicates.
     """
 
     def __init__(self, learners: Sequence[Member]) -> None:
@@ -74,9 +74,9 @@ class Group:
         every: int = 0,
         ring: RingBuffer | None = None,
     ) -> None:
-        """Every lane over the block; learner k reads ratio, reward and discount from `seen[k]`.
+        """Run every lane over the block; learner k reads ratio, reward and discount from `seen[k]`.
 
-        Every `every` steps all theta are appended to the ring, `stride` rows a record.
+        Every `every` steps all theta are appended to the ring, `stride` rows per record.
         """
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
@@ -106,7 +106,7 @@ class Group:
             _kept.memory, self._memory = self._memory, _NONE
 
     def _settle(self, block: Transitions, alpha: Floats | None) -> Settle:
-        """What happens to theta after each step; `alpha` (lanes, n) where anything does."""
+        """What happens to theta after each step; `alpha` (lanes, n) is needed if anything does."""
         if alpha is None:
             return NOTHING
         some, none = self.owners, np.inf
@@ -126,9 +126,9 @@ class Group:
         )
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:
-        """Arrays (lanes, n) in memory that a thread uses again: fresh pages cost more than they hold.
+        """Arrays (lanes, n) in memory that a thread reuses: touching fresh pages costs more.
 
-        It is taken away until the block is done, since a step in plain Python may run other learners.
+        It is reserved until the block is done, since a step in plain Python may run other learners.
         """
         names, lanes = self._rows, len(self.owners)
         if self._memory is _NONE:

@@ -22,7 +22,7 @@ from o2td.learners.step_sizes.auto import HORIZON
 
 
 class GTD(GradientLearner):
-    """GTD (2008).
+    """GTD, the first gradient-TD method (2008).
 
     Examples
     --------
@@ -34,9 +34,9 @@ class GTD(GradientLearner):
     """
 
     def _fill_gains(self, gauge: Gauge, out: dict[str, Floats]) -> None:
-        """With "auto" alpha_w is 1 / 2, falling, and alpha a fifth of the usual one squared.
+        """With "auto", alpha_w is 1 / 2, decaying, and alpha a fifth of the usual one squared.
 
-        w is as large as the features here: so predictions do not depend on their scale.
+        w scales with the features here, so this makes predictions independent of their scale.
         """
         if isinstance(rule_of(self.step_size), Auto):
             unit = replace(gauge, kappa=0.0)

@@ -2,10 +2,11 @@
 
     theta += alpha (z.w) dphi,    w += alpha_w (delta z - (phi.w) phi)
 
-`w` learns `C^-1 E[delta z]`; the limit is TD's, `X = Xi Phi` at lambda = 0 and uniform emphasis, and it
-is stable off-policy. With `Omega` or `FollowOn` emphasis it keeps the limit of O2TD or ETD and adds
-this stability: the variant that the paper on O2TD mentions and leaves out. The expanded form replaces
-`E[phi z^T] w` by `(phi.w) phi`: `theta += alpha ((phi.w) phi - gamma (1 - lambda) (z.w) phi')`.
+`w` learns `C^-1 E[delta z]`; the limit is TD's, `X = Xi Phi` at lambda = 0 and uniform emphasis,
+and it is stable off-policy. With `Omega` or `FollowOn` emphasis it keeps the limit of O2TD or ETD
+and adds this stability: a variant that the O2TD paper mentions but does not study. The expanded
+form replaces `E[phi z^T] w` by `(phi.w) phi`: `theta += alpha ((phi.w) phi - gamma (1 - lambda)
+(z.w) phi')`.
 
 Sutton et al. (2009), eqs. 8-9; traces: Maei (2011).
 """
@@ -22,13 +23,14 @@ from o2td.learners.step_sizes import StepSize
 
 
 class GTD2(GradientLearner):
-    """GTD2.
+    """GTD2: gradient descent on the projected Bellman error.
 
     Parameters
     ----------
     form : "sampled" | "expanded", optional
-        How the expected direction is sampled. "expanded" is for uniform emphasis and traces that pass on
-        the ratio itself; there, with traces, it is what is taken if left out: its variance is smaller.
+        How the expected direction is sampled. "expanded" requires uniform emphasis and traces that
+        use the ratio itself. In that case it is the default if there are traces: its variance is
+        smaller.
 
     Examples
     --------

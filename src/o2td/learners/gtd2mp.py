@@ -3,7 +3,7 @@
     (theta~, w~) = a GTD2 step from (theta, w);    (theta, w) += a step with directions at (theta~, w~)
 
 GTD2 is a primal-dual method for a saddle point; the extragradient step is the accelerated solver for
-such. Same limit as GTD2. Both steps share one sample, so the drift differs from GTD2's by O(alpha^2).
+such problems. Same limit as GTD2. Both steps use one sample, so the drift differs by O(alpha^2).
 
 Liu et al. (2015), "Finite-Sample Analysis of Proximal Gradient TD Algorithms", algorithm 2.
 """

@@ -1,4 +1,4 @@
-"""Learners in files: parameters as JSON, and what must hold before compiled code may touch the rest."""
+"""Saved learners: parameters as JSON, and the checks needed before compiled code reads the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AnyLearner = TypeVar("AnyLearner", bound="Learner")
 
 
 def write(learner: Learner, path: str | os.PathLike[str]) -> None:
-    """Parameters and state into an `.npz`."""
+    """Write parameters and state to an `.npz`."""
     given = {k: to_json(v) for k, v in learner.get_params().items() if k != "initial_theta"}
     header = {"algorithm": type(learner).__name__, "parameters": given}
     arrays = {f"arrays.{k}": v for k, v in learner._arrays.items()}
@@ -35,7 +35,7 @@ def write(learner: Learner, path: str | os.PathLike[str]) -> None:
 
 
 def read(cls: type[AnyLearner], path: str | os.PathLike[str]) -> AnyLearner:
-    """The learner that `write` wrote, if it is a `cls`."""
+    """Read the learner that `write` wrote; it must be a `cls`."""
     header, arrays = archive.load(path, "learner")
     try:
         name = str(header["algorithm"])
@@ -59,9 +59,9 @@ def read(cls: type[AnyLearner], path: str | os.PathLike[str]) -> AnyLearner:
 
 
 def check_loaded(learner: Learner) -> None:
-    """Refuse (ValueError) parts that this learner would not have made itself.
+    """Reject (ValueError) state that this learner could not have produced.
 
-    Kernels trust shapes and indices, so a forged file could otherwise have them write anywhere.
+    Kernels trust shapes and indices, so a forged file could otherwise make them write anywhere.
     """
     fresh, d = learner.clone(), 0
     if learner._arrays:

@@ -1,4 +1,4 @@
-"""Work that becomes ready bit by bit, done by a second thread, or by the one that waits for it."""
+"""Work that becomes ready in pieces, done by a second thread or by the thread that waits for it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from weakref import ref
 
 __all__ = ["MetricsThread", "spare"]
 
-PAUSE = 1e-3  # seconds between two looks at what has become ready
+PAUSE = 1e-3  # seconds between checks for work that has become ready
 
 
 def spare() -> int:
-    """Processors that this process may use, beside the one that runs this."""
+    """Number of processors that this process may use, besides the current one."""
     allowed = getattr(os, "sched_getaffinity", None)
     return (len(allowed(0)) if allowed else os.cpu_count() or 1) - 1
 
 
 @cache
 def _jobs() -> SimpleQueue[ref[MetricsThread]]:
-    """What threads that stay help with next: to start one takes as long as some hundred errors.
+    """Queue of jobs for persistent helper threads: starting one costs as much as a hundred errors.
 
-    They do not keep it: an interrupt may leave it at any place, also before it is closed.
+    Helpers hold only weak references, because an interrupt may abandon a job before it is closed.
     """
     jobs: SimpleQueue[ref[MetricsThread]] = SimpleQueue()
 
     def serve() -> None:
         while True:
             job = jobs.get()
-            with suppress(BaseException):  # it is raised by whoever waits
+            with suppress(BaseException):  # the waiting thread raises it
                 while _help(job):
                     pass
 
@@ -44,7 +44,7 @@ def _jobs() -> SimpleQueue[ref[MetricsThread]]:
 
 
 def _help(job: ref[MetricsThread]) -> bool:
-    """Do some of it, or wait a little; False: there is nothing left to do."""
+    """Do some of the work, or wait a little; False if nothing is left to do."""
     follower = job()
     return follower is not None and follower.help()
 
@@ -54,9 +54,9 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's
 
 
 class MetricsThread:
-    """Items 0, 1, ..., total - 1 of some work, of which the first `ready()` can be done by now.
+    """Items 0, 1, ..., total - 1 of some work, of which the first `ready()` can be done so far.
 
-    `work(low, high)` does some of them, at most `step` at a time and whole `unit`s where it can.
+    `work(low, high)` does some of them, at most `step` at a time and in whole `unit`s if possible.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class MetricsThread:
         self._taking = Lock()
 
     def start(self) -> None:
-        """Let a thread beside this one do what is ready, as soon as one is free."""
+        """Let a helper thread do what is ready, as soon as one is free."""
         with suppress(RuntimeError):  # the interpreter is about to end: no more threads
             _jobs().put(ref(self))
 
     def finish(self, limit: int) -> None:
-        """Return when all before `limit`, which are ready, are done; raise what that raised."""
+        """Return once all items before `limit` (which are ready) are done; re-raise any error."""
         while piece := self._take(limit, 1):
             self._do(*piece)
         for low, done in list(self._open.items()):
@@ -92,7 +92,7 @@ class MetricsThread:
             raise self._failed
 
     def help(self) -> bool:
-        """Do some of what is ready, or wait a little; False: there is nothing left to do."""
+        """Do some of what is ready, or wait a little; False if nothing is left to do."""
         if self._taken >= self._total or self._closed:
             return False
         if piece := self._take(self._total, self._unit, patient=False):

@@ -2,10 +2,10 @@
 
     omega = argmin |omega rho phi dphi^T - phi phi^T|_F,    theta += alpha rho_t delta_t z_t
 
-The diagonal stand-in for `X* = L^-T Xi Phi`: `X = (I - lambda P_gamma^T)^-1 Omega Xi Phi` for the state
-and moments readings. The printed and sample readings have no X, because omega then also weights the
-successors; the printed one cancels the ratio. Not stable in general: see the three-state cycle in the
-tests. `GTD2(emphasis=Omega(...))` has the same limit and is stable.
+The diagonal approximation of `X* = L^-T Xi Phi`: `X = (I - lambda P_gamma^T)^-1 Omega Xi Phi` for
+the state and moments readings. The printed and sample readings have no X, because omega then also
+weights the successors; the printed one cancels the ratio. Not stable in general: the tests have a
+three-state cycle as a counterexample. `GTD2(emphasis=Omega(...))` has the same limit and is stable.
 
 Liu, Lyu, Dong & Biaz, "O2TD: (Near)-Optimal Off-Policy TD Learning", eqs. sto4 and theta-diag; traces
 are the paper's future work.
@@ -27,7 +27,7 @@ class O2TD(WeightedLearner):
     Parameters
     ----------
     omega : "sample" | "printed" | "state" | "moments" | Omega
-        How the paper's weight is read; "state" needs states in the transitions.
+        How to read the paper's definition of the weight; "state" needs states in the transitions.
 
     Examples
     --------

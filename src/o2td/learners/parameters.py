@@ -1,4 +1,4 @@
-"""Parameters of learners: their defaults, what they may be, and that a change of one is noticed."""
+"""Parameters of learners: their defaults, their valid values, and how changes take effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError
 
-# What a class says of its kind, for whoever writes one; `dir` of a learner leaves it out.
+# Class attributes for authors of learners; `dir` of a learner omits them.
 DECLARED = {
     *("family", "needs", "discounted", "linear", "vectors", "traces", "scalars", "step", "fixed"),
     *("undefined", "counts_rows", "moves_all", "one_lambda", "finds_step", "mirror", "member"),
@@ -20,9 +20,9 @@ DECLARED = {
 
 
 class Parameter:
-    """An attribute as any other, but that one changed on the way counts from the next row on.
+    """An ordinary attribute, except that a change takes effect from the next row on.
 
-    It has no `__get__`: reading finds the learner's own attribute, as fast as without this.
+    It has no `__get__`, so reading it is as fast as reading a plain attribute.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,7 +34,7 @@ class Parameter:
 
 
 class Parameterized:
-    """Parameters by name, as scikit-learn's estimators have them, and a short way to show them."""
+    """Parameters by name, as in scikit-learn's estimators, and a short `repr`."""
 
     @classmethod
     def parameters(cls) -> list[str]:
@@ -56,7 +56,7 @@ class Parameterized:
         return self
 
     def clone(self, **parameters: Any) -> Self:
-        """A new learner with these parameters (some changed) that has learned nothing."""
+        """A new, untrained learner with the same parameters, apart from those given."""
         return type(self)(**{**self.get_params(), **parameters})
 
     def __dir__(self) -> list[str]:
@@ -71,7 +71,7 @@ class Parameterized:
 
 
 def defaults_of(kind: Any) -> dict[str, Any]:
-    """Its parameters and their defaults, read once: a sweep clones many learners."""
+    """Parameters and their defaults, cached because a sweep clones many learners."""
     return _defaults_of(kind)
 
 
@@ -82,7 +82,7 @@ def _defaults_of(kind: Any) -> dict[str, Any]:
 
 
 def whole_signature(kind: Any) -> inspect.Signature:
-    """The signature of a class whose constructor hands `**axes` on to its base: all of it."""
+    """The full signature of a class whose constructor passes `**axes` on to its base."""
     left_out = {*kind.fixed, *kind.undefined}
     given = list(inspect.signature(kind.__init__).parameters.values())[1:]
     own = [parameter for parameter in given if parameter.name not in left_out]
@@ -122,19 +122,19 @@ def positive(name: str, value: Any) -> float:
 
 
 def same(value: Any, default: Any) -> bool:
-    """Whether a parameter is its default, so that it need not be shown."""
+    """Whether a parameter has its default value, so that it need not be shown."""
     return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
 
 
 def at_least_zero(name: str, value: Any) -> float:
-    """A finite number from 0."""
+    """A finite number that is at least 0."""
     if isinstance(value, (int, float, np.floating)) and 0.0 <= value < np.inf:
         return float(value)
     raise InputError(f"{name} must be >= 0 and finite, got {value!r}")
 
 
 def as_average(value: Any) -> Any:
-    """False, True, or how much recent iterates count: a number from 1."""
+    """False, True, or how much recent iterates count: a number of at least 1."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, float, np.floating)) and 1.0 <= value < np.inf:
@@ -143,5 +143,5 @@ def as_average(value: Any) -> Any:
 
 
 def averaging(average: bool | float) -> float:
-    """How much recent iterates count: 8 if True, and 0 where nothing is averaged."""
+    """How much recent iterates count: 8 if True, 0 if nothing is averaged."""
     return 8.0 if average is True else float(average)

@@ -1,10 +1,11 @@
 """PER-ETD: emphatic TD whose follow-on trace is restarted periodically.
 
-    F_t = i_t + gamma_t rho_{t-1} F_{t-1}, begun anew every b rows
+    F_t = i_t + gamma_t rho_{t-1} F_{t-1}, restarted every b rows
     M_t = F_t in the last of b rows, else 0
 
-One row of every period moves theta, with a follow-on trace of b rows. Its mean is that of truncated ETD
-of length b - 1, over b; the variance is polynomial in b where ETD's may be infinite.
+One row of every period updates theta, with a follow-on trace of b rows. The mean update is that of
+truncated ETD of length b - 1, divided by b; the variance is polynomial in b, whereas ETD's may be
+infinite.
 
 Guan, Xu & Liang (2022), "PER-ETD: a polynomially efficient emphatic temporal difference learning
 method".
@@ -36,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 def _follow(
     rho: Any, discount: Any, start: Any, interest: Any, period: int, memory: Any, out: Any
 ) -> None:
-    """`memory`: rho gamma F of the row before, and rows of this period so far."""
+    """`memory` holds rho gamma F of the previous row and the count of rows in this period."""
     carried, count = memory[0], memory[1]
     for t in range(len(out)):
         if start[t] or count == 0.0:
@@ -51,7 +52,7 @@ def _follow(
 
 
 class Restarted(Emphasis):
-    """The follow-on trace, restarted every `period` rows, of which the last counts.
+    """The follow-on trace, restarted every `period` rows, of which only the last counts.
 
     >>> Restarted(4)
     Restarted(period=4)
@@ -73,11 +74,11 @@ class Restarted(Emphasis):
         _follow(*columns, self.period, carried, out)
 
     def shapes(self, memory: dict[str, Any], d: int) -> dict[str, tuple[int, ...]]:
-        """The row before, and the count."""
+        """The previous row, and the count."""
         return {"restarted": (2,)}
 
     def expected(self, model: Model, trace: float | Floats) -> Floats:
-        """That of the truncated trace, in one row of each period."""
+        """The expectation of the truncated trace, in one row of each period."""
         return TruncatedFollowOn(self.period - 1).expected(model, 0.0) / self.period
 
 
@@ -87,7 +88,7 @@ class PERETD(WeightedLearner):
     Parameters
     ----------
     period : int
-        b: rows from one restart to the next.
+        b, the number of rows between restarts.
 
     Examples
     --------

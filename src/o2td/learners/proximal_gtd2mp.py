@@ -4,8 +4,8 @@
     (theta, w)   = prox of a step from (theta, w) with directions at (theta~, w~)
     prox(theta) = sign(theta) max(0, |theta| - alpha l1)
 
-Minimises the projected Bellman error plus `l1 |theta|_1`; the guarantee of mirror-prox is for the
-average of the iterates, which is what `theta` is. GTD2's limit at l1 = 0.
+Minimises the projected Bellman error plus `l1 |theta|_1`. Mirror-prox's guarantee is for the
+average of the iterates, which is what `theta` returns. GTD2's limit at l1 = 0.
 
 Liu, Mahadevan & Liu (2012), regularised off-policy TD; Liu et al. (2015), algorithm 2, with its prox.
 """
@@ -47,7 +47,7 @@ def shrunk(x, bound):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def step(row: Row, p, s, theta, w, mid, z):  # type: ignore[no-untyped-def]
-    """One row; `mid`, which is zero between rows, holds how far the first step moves theta."""
+    """One row; `mid`, zero between rows, holds the change of theta by the first step."""
     follow(z, row.rho * row.before * p.trace, row.rho * row.emphasis, row.phi)
     delta, wphi, wz = td_error(row, theta), dot(row.phi, w), dot(z, w)
     zphi = dot(row.phi, z)
@@ -83,9 +83,9 @@ class ProximalGTD2MP(StepLearner):
     l1 : float
         Weight of the l1 norm of theta.
     average : bool or float
-        Predict with the average of all theta; the theory of mirror-prox is about it.
+        Predict with the average of all theta, to which mirror-prox's guarantee applies.
     replicates : int
-        Lanes resampled online, for `predict(phi, interval=0.95)`.
+        Number of online bootstrap replicates, for `predict(phi, interval=0.95)`.
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
 

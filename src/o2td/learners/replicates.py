@@ -1,15 +1,15 @@
-"""Error bars of an averaged learner: lanes of it in which rows count at random, resampled online.
+"""Error bars of an averaged learner: an online bootstrap over replicates with random row weights.
 
-A replicate is the same learner on the same rows, but that every row's step is multiplied by 1/2 or by
-3/2, the same for all rows of a block: an episode, or where there are none some `2 t^(1/3)` rows. How
-far the replicates' averages lie from the learner's own, doubled since the weights' standard deviation
-is 1/2, is how far its average lies from where it would end (multiplier bootstrap; Fang, Xu & Yang 2018,
-"Online bootstrap confidence intervals for the stochastic gradient descent estimator"). Weights that
-stay within 1/2 of one keep a step size stable that is.
+A replicate is the same learner on the same rows, except that every row's step is multiplied by 1/2
+or 3/2, the same for all rows of a block: an episode or, without episodes, about `2 t^(1/3)` rows.
+The spread of the replicates' averages around the learner's own, doubled because the weights'
+standard deviation is 1/2, estimates how far its average lies from its limit (multiplier bootstrap;
+Fang, Xu & Yang 2018, "Online bootstrap confidence intervals for the stochastic gradient descent
+estimator"). Weights within 1/2 of one do not destabilise a stable step size.
 
-Weights are hashes of block and lane: any split of the rows gives the same, two learners on the same rows
-have the same, so that their difference has an error as well, and a file need not hold a generator.
-What is left of the beginning, and what features cannot tell, is in no interval.
+Weights are hashes of block and lane, so they do not depend on how the rows are split, two learners
+on the same rows share them (hence their difference has an error bar too), and a file need not store
+a generator. The intervals include neither initial bias nor approximation error of the features.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST = 1 << 12
 
 
 class Prediction(NamedTuple):
-    """What `predict(phi, interval=...)` returns: values, and the ends of their intervals."""
+    """The result of `predict(phi, interval=...)`: values and the ends of their intervals."""
 
     value: Floats
     low: Floats
@@ -44,7 +44,7 @@ class Prediction(NamedTuple):
 
 
 def as_replicates(learner: Learner, value: Any) -> int:
-    """0, or from 2 on how many: of a learner that averages."""
+    """The number of replicates: 0, or at least 2 for a learner that averages."""
     found = whole("replicates", value, 0, MOST)
     name = type(learner).__name__
     if found == 1:
@@ -76,9 +76,9 @@ def resample(
 
 
 def bars(learner: Learner, phi: Any, single: bool, level: float) -> Prediction:
-    """Values of these rows with intervals of this level, by the replicates' spread.
+    """Values of these rows with intervals of this level, from the spread of the replicates.
 
-    Student's t, since both replicates and the blocks that an average reaches over are countable.
+    Uses Student's t, since both the replicates and the blocks in an average are few.
     """
     from scipy.special import stdtrit
 

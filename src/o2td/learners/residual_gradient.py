@@ -4,8 +4,8 @@
     theta += alpha rho rho_2 delta (phi - gamma_2 phi_2')        (two independent successors)
 
 With double sampling the limit minimises the Bellman error: `X = Xi L Phi`. With one successor there is
-no X: it minimises `E[rho delta^2]`, which also penalises the variance of the target. Stable always,
-and often far from V.
+no X: it minimises `E[rho delta^2]`, which also penalises the variance of the target. Always stable,
+but often far from V.
 
 Baird (1995).
 """
@@ -32,12 +32,12 @@ from o2td.transitions import Transitions
 
 
 class ResidualFamily(Family):
-    """Lanes whose direction may take a second successor of the stream."""
+    """Lanes whose direction may use a second successor of the stream."""
 
     rows = ("gain",)
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
-        """With one successor, or with two."""
+        """Whether there are one or two successors."""
         return str(learner._second_successor(batch)[0])
 
     def lanes(self, parts: Parts) -> ResidualLanes:
@@ -52,12 +52,13 @@ class ResidualFamily(Family):
 
 
 class ResidualGradient(Learner):
-    """Residual gradient.
+    """Residual gradient: gradient descent on the squared Bellman error.
 
     Parameters
     ----------
     double : bool, optional
-        Use the second successor of double sampling; None: where the transitions carry one.
+        Use the second successor of double sampling; None means to use it if the transitions have
+        one.
 
     Examples
     --------
@@ -83,13 +84,13 @@ class ResidualGradient(Learner):
         super().__init__(**axes)
 
     def _check(self, batch: Transitions) -> bool:
-        """A second successor where it was asked for."""
+        """Require a second successor if `double` is set."""
         if self.double and isinstance(batch, Transitions) and batch.discount_2 is None:
             raise InputError("ResidualGradient(double=True) needs next_phi_2 in the transitions")
         return super()._check(batch)
 
     def _check_retargeted(self, batch: Transitions) -> None:
-        """A second successor's ratio and discount are the stream's."""
+        """Reject a lane's own target with double sampling: the second successor is the stream's."""
         if self._second_successor(batch)[0] == "next_phi_2":
             raise InputError(
                 f"{self!r} uses a second successor, whose ratio and discount are the stream's:"

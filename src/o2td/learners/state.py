@@ -1,4 +1,4 @@
-"""The arrays that a learner keeps: one lane of its own, and one for each of its replicates."""
+"""The arrays that a learner stores: one lane for itself and one for each of its replicates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Lanes"]
 
 
 class Lanes:
-    """State by name, each array with one row a lane, the learner's own first."""
+    """State by name; each array has one row per lane, the learner's own first."""
 
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     traces: ClassVar[tuple[str, ...]] = ()
@@ -39,18 +39,18 @@ class Lanes:
 
     @property
     def _width(self) -> int:
-        """Lanes that it keeps: itself, and its replicates."""
+        """Number of lanes: the learner and its replicates."""
         return len(self._diverged)
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]] | None:
-        """What the memory of emphasis and step sizes may hold; None: not known."""
+        """Shapes allowed in the memory of emphasis and step sizes; None if not known."""
         rules = self._rule_shapes(d)
         own = {name: array for name, array in self._memory.items() if name not in rules}
         known = self._weighting.shapes(own, d)
         return None if known is None else {**known, **rules}
 
     def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """What the rules of the step sizes keep."""
+        """Shapes of what the step-size rules store."""
         found: dict[str, tuple[int, ...]] = {}
         for name in ("step_size", "second_step_size"):
             value = getattr(self, name, None)
@@ -59,7 +59,7 @@ class Lanes:
         return found | ({"blocks": (3,)} if self._width > 1 else {})
 
     def _allocate(self, d: int) -> None:
-        """Make room for d features, all zero but theta, which is `initial_theta`."""
+        """Allocate arrays for d features: zeros, except theta, which is `initial_theta`."""
         theta, width = initial(self.initial_theta, d), self._width
         self._arrays = {name: np.zeros((width, d)) for name in self.vectors}
         self._arrays["theta"][:] = theta
@@ -70,12 +70,12 @@ class Lanes:
         self._forget_sparse()
 
     def _forget_sparse(self) -> None:
-        """Empty the lists that `allocate_sparse` makes: dense rows change traces beside them."""
+        """Empty the lists of `_allocate_sparse`: dense rows change traces without updating them."""
         for name, _ in self._lists():
             self._arrays[name] = np.zeros((self._width, 0), dtype=np.int32)
 
     def _allocate_sparse(self) -> None:
-        """Lists of the indices where each trace is not zero, for CSR rows."""
+        """Allocate lists of the indices at which each trace is not zero, for CSR rows."""
         self._unbind()
         d = self._arrays["theta"].shape[1]
         for k, (name, trace) in enumerate(self._lists()):
@@ -87,6 +87,6 @@ class Lanes:
 
     @classmethod
     def _lists(cls) -> list[tuple[str, str]]:
-        """Names of the lists of indices, each with its trace; there are two at least, as in files."""
+        """Names of the index lists, each with its trace; at least two, as in saved files."""
         names = ("active", *(f"active_{letter}" for letter in "bcdefgh"))
         return list(zip(names, (*cls.traces, "", "")[: max(2, len(cls.traces))], strict=False))

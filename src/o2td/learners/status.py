@@ -1,4 +1,4 @@
-"""How a learner fares."""
+"""The status of a learner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Status:
-    """How a learner fares: "new", "ok" or "diverged", with the step at which it diverged."""
+    """The status of a learner: "new", "ok" or "diverged", with the step at which it diverged."""
 
     kind: str
     step: int
@@ -18,7 +18,7 @@ class Status:
 
     @classmethod
     def after(cls, steps: int, diverged: int) -> Status:
-        """That of a learner after so many steps, which diverged at one of them or (-1) did not.
+        """The status after `steps` steps, given the step at which it diverged (-1 if it did not).
 
         >>> print(Status.after(3, -1))
         3 steps

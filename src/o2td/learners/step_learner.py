@@ -1,4 +1,4 @@
-"""A step of one's own: declare vectors, scalars and parameters, and write what one row does.
+"""Write your own step: declare vectors, scalars and parameters, and say what one row does.
 
     @njit
     def step(row, p, s, theta, z):
@@ -11,12 +11,12 @@
         traces = ("z",)
         step = staticmethod(step)
 
-`row` is a `Row` (features, reward, discount, rho, alpha, ...), `p` holds the parameters that are
-numbers, `s` the scalars that are carried from row to row (`scalars`; `s.steps`, the rows before this
-one, is always there), then come the vectors in the order of `vectors`, those that are no traces first.
-The functions for features and traces are `add`, `dot`, `follow`, `square`, `td_error`, `count`, `index`
-and `value`; the same step serves dense, table and CSR rows. Without `@njit` it runs in plain Python:
-slow, and complete.
+`row` is a `Row` (features, reward, discount, rho, alpha, ...), `p` holds the numeric parameters,
+`s` the scalars carried from row to row (`scalars`; `s.steps`, the number of rows before this one,
+is always there). The vectors follow in the order of `vectors`, those that are not traces first. The
+functions for features and traces are `add`, `dot`, `follow`, `square`, `td_error`, `count`, `index`
+and `value`; the same step works for dense, table and CSR rows. Without `@njit` it runs in plain
+Python: slowly, but with all features.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
 
 
 class StepFamily(Family):
-    """Lanes of one step, whatever it is; each class has a family of its own."""
+    """Lanes that share one user-written step; each class has its own family."""
 
     rows = ("alpha", "alpha_w", "decay", "emphasis")
     step_sizes = ("alpha", "alpha_w")
@@ -106,7 +106,7 @@ class StepFamily(Family):
         )
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
-        """The step's own: compiled if the step is."""
+        """The driver of this step, compiled if the step is."""
         names = lanes.parameters.dtype.names
         drive, kept = driver_of(self._step, names), Kept.room(lanes)
 
@@ -118,12 +118,12 @@ class StepFamily(Family):
 
 
 class StepLearner(TraceLearner):
-    """Base of learners that write one step for one row.
+    """Base class of learners defined by the step for one row.
 
-    Class attributes: `vectors` (theta first) and those of them that are `traces`, `scalars` carried from
-    row to row (0 at first), `needs` (fields of the transitions), and `step`. A class with parameters of
-    its own has a constructor that sets them and hands the rest on; those that are numbers reach the step
-    as `p.name`. `mean_dynamics` may be given, for `exact` and for the checks.
+    Class attributes: `vectors` (theta first) and those of them that are `traces`, `scalars` carried
+    from row to row (initially 0), `needs` (fields of the transitions), and `step`. A class with its
+    own parameters sets them in its constructor and passes the rest on; numeric ones reach the step
+    as `p.name`. `mean_dynamics` is optional; `exact` and the checks use it.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class StepLearner(TraceLearner):
     scalars: ClassVar[tuple[str, ...]] = ()
     step: ClassVar[Callable[..., None]]
     finds_step: ClassVar[bool] = False
-    """Whether the step itself finds alpha where `step_size` is "auto".
+    """Whether the step itself chooses alpha if `step_size` is "auto".
 
-    `row.alpha` is then negative, and the step takes `-row.alpha` times what it finds.
+    `row.alpha` is then negative, and the step uses `-row.alpha` times the alpha it chooses.
     """
 
     def __init_subclass__(cls) -> None:
@@ -160,7 +160,7 @@ class StepLearner(TraceLearner):
         super().__init__(step_size, **axes)
 
     def _numbers(self) -> dict[str, float]:
-        """What the step gets as `p`: all parameters that are numbers, and lambda."""
+        """What the step gets as `p`: all numeric parameters, and lambda."""
         given = {"trace": self.trace if isinstance(self.trace, float) else np.nan}
         for name, number in self.get_params().items():
             own = name not in NOT_NUMBERS
@@ -169,7 +169,7 @@ class StepLearner(TraceLearner):
         return given
 
     def vector(self, name: str) -> Floats:
-        """One of the vectors as it is now, a copy.
+        """A copy of one of the vectors.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class StepLearner(TraceLearner):
         return np.array(self._arrays[name][0]) if self._arrays else np.empty(0)
 
     def scalar(self, name: str) -> float:
-        """One of the carried scalars as it is now.
+        """The current value of one of the carried scalars.
 
         Parameters
         ----------
@@ -227,13 +227,13 @@ class StepLearner(TraceLearner):
 
 @lru_cache(maxsize=16)
 def _same(streams: int, n: int, number: float) -> Floats:
-    """A column of one number, made once: blocks have the same length."""
+    """A constant column, cached because blocks have the same length."""
     column = np.full((streams, n), number)
     column.flags.writeable = False
     return column
 
 
 def records(table: Floats, names: tuple[str, ...]) -> Any:
-    """Rows of a table as records with these names, in the same memory."""
+    """View the rows of a table as records with these names."""
     kind = np.dtype((np.record, [(name, np.float64) for name in names]))
     return np.ascontiguousarray(table).view(kind).reshape(len(table))

@@ -1,4 +1,4 @@
-"""`sweep`: many lanes over one stream or many, with metrics recorded inside compiled code."""
+"""`sweep`: run many lanes over one or more streams and record metrics inside compiled code."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ Measure = tuple[Floats, Floats, float, int]  # R, center, constant, and which of
 PARTS = ("R", "center", "constant")
 LANE_ROWS = 1 << 18  # rows times lanes prepared at a time
 SPAN = 1 << 15  # rows prepared at a time
-OVERLAP = 1 << 23  # operations of metrics from which it is worth while to have a thread for them
-PIECE = 1 << 22  # operations of metrics done at a time
-BUFFERED = 1 << 20  # numbers of theta buffered until their metrics are worked out
+OVERLAP = 1 << 23  # metric operations from which a thread of their own pays off
+PIECE = 1 << 22  # metric operations done at a time
+BUFFERED = 1 << 20  # numbers of theta buffered until their metrics are computed
 
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """A learner with a target of its own: its ratios, rewards or discounts replace the stream's.
+    """A learner with its own target: its ratios, rewards or discounts replace the stream's.
 
     Parameters
     ----------
     learner : Learner
-        What learns.
+        The learner to run.
     rho, reward, discount : (n,) array, optional
-        In place of the stream's own; with several streams (streams, n), or a number for all.
+        Replace the stream's own; with several streams (streams, n), or one number for all.
     """
 
     learner: Learner
@@ -53,7 +53,7 @@ class Lane:
     discount: Any = None
 
     def _of(self, stream: int, streams: int) -> Lane:
-        """The lane on one of several streams: that stream's numbers of each field."""
+        """The lane on one of several streams, with that stream's values of each field."""
         own: dict[str, Any] = {}
         for name in ("rho", "reward", "discount"):
             value = getattr(self, name)
@@ -83,9 +83,9 @@ class SweepResult:
     """What a sweep recorded.
 
     `values[name]` is (lanes, records): the metric after `steps[k]` steps, infinite from the step at
-    which a lane diverged; `diverged[lane]` is that step, or -1; `theta` is (d, lanes). A sweep over
-    several streams puts an axis of streams before all of these, and `learners` is a list of lists.
-    `metrics` are the names of the metrics.
+    which a lane diverged; `diverged[lane]` is that step, or -1; `theta` is (d, lanes). For several
+    streams, each of these has a leading axis of streams, and `learners` is a list of lists.
+    `metrics` lists the names of the metrics.
     """
 
     learners: list[Any]
@@ -105,22 +105,22 @@ def sweep(
 ) -> SweepResult:
     """Run every learner over the same rows and record metrics every `every` steps.
 
-    From twelve lanes on, those of one family that read the same dense rows go sixteen at a time through
-    the processor's vectors: what `partial_fit` would give, to rounding. Where metrics take
-    long they are worked out in a thread of their own while the next rows are learned.
+    With twelve or more lanes, those of one family that read the same dense rows run sixteen at a
+    time in SIMD registers; results equal those of `partial_fit` up to rounding. Metrics that take
+    long are computed in a separate thread while the next rows are learned.
 
     Parameters
     ----------
     learners : learners or `Lane`s
-        They are not changed; the result holds trained copies.
+        They are left unchanged; the result holds trained copies.
     batch : Transitions, or several of the same length
-        One stream, or one for each run.
-    metrics : mapping of name to a metric of `o2td.metrics`, or one such mapping a stream
+        One stream, or one per run.
+    metrics : mapping of name to a metric of `o2td.metrics`, or one such mapping per stream
         Anything with arrays `R` (d, d) upper triangular, `center` and `constant`.
     every : int, optional
         Recording interval; None records once, at the end.
     workers : int
-        Threads over streams; compiled code runs in parallel.
+        Number of threads over streams; compiled code runs in parallel.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _side_by_side(
     metrics: Sequence[Mapping[str, Any] | None],
     every: int | None,
 ) -> list[SweepResult]:
-    """Streams in threads of their own; an interrupt or an error here ends those that go on, too."""
+    """Run streams in separate threads; an interrupt or an error here also ends the others."""
     stop = Event()
     run = partial(_one_stream, every=every, stop=stop)
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -193,7 +193,7 @@ def _lanes(learners: Sequence[Learner | Lane]) -> list[Lane]:
     lanes = []
     for k, one in enumerate(learners):
         lane = one if isinstance(one, Lane) else Lane(one)
-        if not isinstance(lane.learner, Learner):  # before the next is looked at: a range has many
+        if not isinstance(lane.learner, Learner):  # fail at the first: a range has many
             raise InputError(f"lane {k} of the sweep is {shown(lane.learner)}, not a learner")
         lanes.append(lane)
     return lanes
@@ -238,7 +238,7 @@ def _run(
     values: Floats,
     stop: Event | None,
 ) -> None:
-    """One family over the stream; errors are worked out while the next rows are learned."""
+    """Run one family over the stream; errors are computed while the next rows are learned."""
     group = Group([trained[k] for k in members])
     lanes = np.full(len(group.owners), len(values) - 1)
     lanes[group.firsts] = members
@@ -262,7 +262,7 @@ def _run(
             metrics_thread.start()
         for low, high in spans:
             if stop is not None and stop.is_set():
-                raise CancelledError  # nobody waits for this stream any more
+                raise CancelledError  # nobody waits for this stream anymore
             metrics_thread.finish(high // every - len(ring.turned))  # whose memory is written now
             cut = {key: stream[low:high] for key, stream in streams.items()}
             own = [cut[id(seen[k])] for k in members]
@@ -274,9 +274,9 @@ def _run(
 
 
 def _spans(n: int, every: int, rows: int, records: int) -> Iterator[tuple[int, int]]:
-    """Stretches of about so many rows and at most so many records.
+    """Spans of about `rows` rows and at most `records` records.
 
-    They end where the kernels end a block of rows in any case, so that results do not depend on them.
+    They end where the kernels end a block of rows anyway, so results do not depend on them.
     """
     low, whole = 0, max(1, rows // CACHED_ROWS) * CACHED_ROWS
     while low < n:
@@ -305,7 +305,7 @@ def _families(
 
 
 def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
-    """Every metric as the kernel reads it."""
+    """Every metric in the form that the kernel reads."""
     measured: list[Measure] = []
     if metrics is not None and not isinstance(metrics, Mapping):
         raise InputError(f'metrics are a mapping such as {{"rmse": metric}}, not {metrics!r}')
@@ -322,7 +322,7 @@ def _checked(metrics: Mapping[str, Any] | None, d: int) -> list[Measure]:
             )
         if not all(np.isfinite(x).all() for x in (R, center, constant)):
             raise InputError(f"metric {name!r} has numbers that are not finite")
-        # Frozen, so that compiled code is that of one type of array, whatever is given.
+        # Frozen, so that compiled code sees one array type, whatever is given.
         R, center = (freeze(np.ascontiguousarray(x)) for x in (R, center))
         if not is_upper(R):
             raise InputError(

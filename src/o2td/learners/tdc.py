@@ -2,10 +2,10 @@
 
     theta += alpha (delta z - gamma (1 - lambda) (z.w) phi'),    w += alpha_w (delta z - (phi.w) phi)
 
-The same objective and limit as GTD2 (`X = Xi Phi` at lambda = 0), with TD's own direction first: faster
-where TD is well behaved. Stable if alpha_w is large enough against alpha. With an emphasis, or traces
-cut otherwise than by the ratio, theta moves along `delta z - (phi.w) phi + (z.w) dphi`, which is the
-gradient for any trace.
+The same objective and limit as GTD2 (`X = Xi Phi` at lambda = 0), but TD's own direction leads:
+faster where TD is well behaved. Stable if alpha_w is large enough relative to alpha. With an
+emphasis, or with traces cut other than by the ratio, theta moves along `delta z - (phi.w) phi +
+(z.w) dphi`, which is the gradient for any trace.
 
 Sutton et al. (2009), eq. 10; traces (GTD(lambda)): Maei (2011).
 """

@@ -4,8 +4,8 @@
     w     += alpha_w (delta z - (phi.w) phi - kappa w)
 
 kappa = 0 is TDC, large kappa is TD; kappa = 1 with alpha_w = alpha is meant to need no tuning, for
-features of about length one: with ones a tenth as long, Baird's star is unstable, as with TD. The limit
-is TD's, `X = Xi Phi` at lambda = 0.
+feature vectors of about unit length: with vectors a tenth as long, Baird's star is unstable, as
+with TD. The limit is TD's, `X = Xi Phi` at lambda = 0.
 
 Ghiassian et al. (2020).
 """
@@ -22,12 +22,12 @@ from o2td.learners.tdc import TDC
 
 
 class TDRC(TDC):
-    """TDRC.
+    """TDRC: TDC with a regularised correction.
 
     Parameters
     ----------
     regularizer : float
-        kappa.
+        kappa, the weight of the regulariser.
 
     Examples
     --------
@@ -49,5 +49,5 @@ class TDRC(TDC):
         super().__init__(step_size, **axes)
 
     def member(self) -> Member:
-        """As TDC, and `- kappa w`."""
+        """TDC's, and `- kappa w`."""
         return super().member()._replace(kappa=self.regularizer)

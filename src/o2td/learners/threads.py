@@ -1,8 +1,8 @@
-"""One learner, several threads: it learns in one of them at a time, and tells the others.
+"""One learner, several threads: it learns in one thread at a time, and the others get an error.
 
-Compiled steps run without Python's lock, so two threads would write into one theta and leave a mixture
-that no order of the rows gives. A copy of the process made by a fork has a learner of its own; if it
-was made while another thread was learning, that learner is half way through a row and stays refused.
+Compiled steps release Python's lock, so two threads would write to one theta and leave a mixture
+that no order of the rows gives. A forked process has its own copy of the learner; if the fork
+happened while another thread was learning, that copy is halfway through a row and cannot be used.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ __all__ = ["OneAtATime"]
 
 
 class OneAtATime:
-    """Holds the lock of a learner; copies and pickles get one of their own."""
+    """Holds the lock of a learner; copies and pickles get their own."""
 
     _busy: Any
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Every object gets a lock, a copy or a loaded one as well."""
+        """Give every object a lock, including copies and loaded ones."""
         self = super().__new__(cls)
         self._busy = Lock()
         return self
 
     def _hold(self) -> None:
-        """Begin to learn; `_busy.release()` ends it."""
+        """Begin to learn; `_busy.release()` ends learning."""
         if not self._busy.acquire(False):
             self._refuse()
 
     def _at_rest(self) -> None:
-        """Refuse to show what is half learned."""
+        """Raise if the learner is in the middle of learning."""
         if self._busy.locked():
             self._refuse()
 

@@ -1,9 +1,10 @@
-"""Axes that compose: lambda, how traces are cut, and emphasis, on every learner with traces.
+"""Options that combine freely on every learner with traces: lambda, how traces are cut, emphasis.
 
     e_t = lambda_t c_{t-1} gamma_t e_{t-1} + M_t phi_t
 
-`trace` is lambda: a number, an array of one number per state, or a function of states. `cut` says what c
-is (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, `emphasis` is M (`o2td.emphasis`).
+`trace` is lambda: a number, an array with one number per state, or a function of states. `cut`
+defines c (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, and `emphasis` is M
+(`o2td.emphasis`).
 """
 
 from __future__ import annotations
@@ -46,25 +47,25 @@ Trace = float | npt.ArrayLike | Callable[[Any], Any]
 
 
 class EmphasisAxes(Axes, total=False):
-    """Parameters of learners that choose lambda and cut traces themselves."""
+    """Parameters of learners that set both lambda and the cut themselves."""
 
     emphasis: Emphasis | str | None
 
 
 class WeightAxes(EmphasisAxes, total=False):
-    """Parameters of learners that cut traces themselves."""
+    """Parameters of learners that set the cut themselves."""
 
     trace: Trace
 
 
 class LambdaAxes(Axes, total=False):
-    """Parameters of learners that choose all else themselves."""
+    """Parameters of learners that set everything else themselves."""
 
     trace: Trace
 
 
 class CutAxes(LambdaAxes, total=False):
-    """Parameters of learners that choose their emphasis themselves."""
+    """Parameters of learners that set their emphasis themselves."""
 
     clip: float | None
     cut: Cut | str | None
@@ -77,7 +78,7 @@ class TraceAxes(CutAxes, total=False):
 
 
 class TraceLearner(Learner):
-    """Base of learners with traces: holds the axes, and works out decay and weight of every row."""
+    """Base class of learners with traces: computes the decay and weight of every row."""
 
     _by_feature: ClassVar[bool] = False  # whether step sizes of features are known here
     one_lambda: ClassVar[bool] = False
@@ -106,7 +107,7 @@ class TraceLearner(Learner):
         super().__init__(**axes)
 
     def _one_lambda(self) -> float:
-        """Lambda, of a learner that takes one number for all states only."""
+        """Lambda, for learners that accept only one number for all states."""
         if not isinstance(self.trace, float):
             raise InputError(f"{type(self).__name__} takes one number as trace for all states")
         return self.trace
@@ -132,14 +133,14 @@ class TraceLearner(Learner):
 
     @property
     def _plain(self) -> bool:
-        """Whether lambda is one number and the trace passes on the ratio itself."""
+        """Whether lambda is one number and the trace uses the ratio itself."""
         own = type(self).trace_decay is not TraceLearner.trace_decay
         return self._by_number and isinstance(self._cut, Ratio) and not own
 
     def trace_decay(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
-        """`lambda c`: what a row passes on of the trace, before the discount.
+        """`lambda c`: the factor by which the trace decays after a row, apart from the discount.
 
-        Where lambda depends on the state that is reached, c alone.
+        If lambda depends on the state that is reached, c alone.
         """
         passed = self._cut.passed(rho, target_prob, behavior_prob)
         return self.trace * passed if self._by_number else passed
@@ -155,17 +156,17 @@ class TraceLearner(Learner):
         return super()._check(batch)
 
     def _lambda(self, block: Transitions) -> Any:
-        """Lambda of each row: one number, or that of its state."""
+        """Lambda of each row: one number, or the value for its state."""
         return (
             self.trace if isinstance(self.trace, float) else by_state(self.trace, states_of(block))
         )
 
     def _weigh(self, block: Transitions, out: Floats) -> None:
-        """Fill `out` with M_t, but for what the weighted kernel works out itself."""
+        """Fill `out` with M_t, except for the factor that the weighted kernel computes itself."""
         self._emphasis.weigh(block, self._memory, self._lambda(block), out)
 
     def _weigh_inner(self, block: Transitions, out: Floats) -> None:
-        """Multiply `out` by what the weighted kernel works out itself."""
+        """Multiply `out` by the factor that the weighted kernel computes itself."""
         if self._emphasis.inner:
             from o2td.kernels.rows import omegas
 
@@ -183,7 +184,7 @@ class TraceLearner(Learner):
     def _measure(
         self, block: Transitions, weight: Floats, decay: Floats, z: Floats, correction: Any = 1.0
     ) -> Measured:
-        """Sizes of every row along a copy of the trace z as it is before the block."""
+        """Sizes of every row, along a copy of the trace z as it was before the block."""
         from o2td.kernels.gauges import measure_dense, measure_sparse
 
         rows, out = (
@@ -212,7 +213,7 @@ class TraceLearner(Learner):
         return emphasis, decay
 
     def _weighted_dynamics(self, model: Model, correction: Any = None) -> MeanDynamics:
-        """`A = E[rho z dphi^T]`, `b = E[rho z r]`; `correction` in place of the ratio."""
+        """`A = E[rho z dphi^T]`, `b = E[rho z r]`; `correction` replaces the ratio."""
         self._refuse_settled()
         emphasis, decay = self._expected(model)
         ratio = model.rho if correction is None else correction
@@ -221,9 +222,9 @@ class TraceLearner(Learner):
     def _gradient_dynamics(
         self, model: Model, member: Any, eta: float = 1.0, learned: Floats | None = None
     ) -> MeanDynamics:
-        """The joint system of theta and w, w's rows scaled by `eta`, alpha_w / alpha.
+        """The joint system of theta and w, with w's rows scaled by `eta`, alpha_w / alpha.
 
-        `learned` is 1 or 0 for each transition: whether it is learned from.
+        `learned` is 1 for transitions that are learned from, else 0.
         """
         self._refuse_settled()
         emphasis, decay = self._expected(model)

@@ -1,9 +1,9 @@
-"""Tree backup(lambda): weighted TD whose trace passes on the target's probability.
+"""Tree backup(lambda): weighted TD whose trace is cut by the target's probability.
 
     z_t = pi_{t-1} gamma_t lambda z_{t-1} + phi_t,    theta += alpha rho_t delta_t z_t
 
-`X = (I - lambda P_c^T)^-1 Xi Phi` with `P_c = sum_a b pi P gamma`: no ratio makes the trace longer, and
-it is short.
+`X = (I - lambda P_c^T)^-1 Xi Phi` with `P_c = sum_a b pi P gamma`: no ratio lengthens the trace, so
+it stays short.
 
 Precup, Sutton & Singh (2000), in the state-value form of Ghiassian & Sutton (2021).
 """

@@ -25,7 +25,7 @@ class TrueOnlineETD(TrueOnlineTD):
     Parameters
     ----------
     decay : float, optional
-        beta in the follow-on trace, in place of the discount.
+        beta, used in the follow-on trace instead of the discount.
 
     Examples
     --------

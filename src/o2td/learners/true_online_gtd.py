@@ -6,7 +6,7 @@
     theta += (delta + d) e - alpha rho d phi - alpha gamma_{t+1} (1 - lambda) (z.w) phi_{t+1}
     w     += rho delta ew - alpha_w (phi.w) phi
 
-with d as in `true_online_td`. The limit is TDC's, and so is its stability.
+with d as in `true_online_td`. Limit and stability are those of TDC.
 
 van Hasselt, Mahmood & Sutton (2014), algorithm 2.
 """

@@ -3,9 +3,9 @@
     e_t = rho_t (gamma_t lambda e_{t-1} + alpha M_t (1 - rho_t gamma_t lambda phi_t.e_{t-1}) phi_t)
     theta += (delta_t + d_t) e_t - alpha rho_t M_t d_t phi_t,    d_t = (theta_t - theta_{t-1}).phi_t
 
-After every row theta is what the online lambda-return algorithm, which goes over the whole past again
-and again, has at that row; TD(lambda) is only near it, and the nearer the smaller alpha is. The limit is
-TD(lambda)'s, and so is its stability off-policy.
+After every row, theta equals that of the online lambda-return algorithm, which repeats its updates
+over the whole past at each row; TD(lambda) only approximates it, better for smaller alpha. Limit
+and off-policy stability are those of TD(lambda).
 
 van Seijen, Mahmood, Pilarski, Machado & Sutton (2016); ratios: van Hasselt, Mahmood & Sutton (2014).
 """

@@ -4,7 +4,7 @@
     M_t = lambda i_t + (1 - lambda) F_t
 
 n = 0 is TD, n = infinity emphatic TD. The variance of F is finite and grows with n; the bias of the
-limit, against ETD's, falls as gamma^n. `X` is ETD's with `f = sum_{k <= n} (P_gamma^T)^k (xi i)`.
+limit relative to ETD's falls as gamma^n. `X` is ETD's with `f = sum_{k <= n} (P_gamma^T)^k (xi i)`.
 
 Zhang & Whiteson (2022), "Truncated emphatic temporal difference methods for prediction and control".
 """
@@ -33,7 +33,7 @@ LONGEST = 100_000
 
 @njit(cache=True, nogil=True)
 def _follow(rho: Any, discount: Any, start: Any, interest: Any, memory: Any, out: Any) -> None:
-    """`out = F_t`; `memory` holds the products for each of the last rows, then rho gamma before."""
+    """`out = F_t`; `memory` holds the products for the last rows, then the last rho gamma."""
     n = len(memory) - 2
     for t in range(len(out)):
         passed = 0.0 if start[t] else memory[n]
@@ -71,7 +71,7 @@ class TruncatedFollowOn(Emphasis):
         out[:] = trace * interest + (1.0 - trace) * out
 
     def shapes(self, memory: dict[str, Any], d: int) -> dict[str, tuple[int, ...]]:
-        """Products, and the row before."""
+        """The products, and the previous row."""
         return {"truncated": (self.length + 2,)}
 
     def expected(self, model: Model, trace: float | Floats) -> Floats:

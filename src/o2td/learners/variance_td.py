@@ -1,11 +1,12 @@
-"""TD for the variance of the return, beside its mean.
+"""TD for the variance of the return, along with its mean.
 
     theta += alpha rho delta z,    w += alpha_w rho (c_{t+1} + gamma_{t+1}^2 w.phi_{t+1} - w.phi_t) zw
     direct:  c = delta^2, and w.phi is the variance
     moment:  c = r^2 + 2 gamma r theta.phi_{t+1}, and w.phi is the second moment
 
-w is TD with its own reward c and the discount gamma^2, on traces of that discount. The direct form is
-right where theta is; the second moment's variance is a difference of large numbers.
+w is learned by TD with its own reward c and the discount gamma^2, on traces with that discount. The
+direct form is correct if theta is; the moment form computes the variance as a difference of large
+numbers.
 
 Sherstan et al. (2018), "Comparing direct and indirect temporal-difference methods for estimating the
 variance of the return"; second moment: Tamar, Di Castro & Mannor (2016).
@@ -50,7 +51,7 @@ def step(row: Row, p, s, theta, w, z, zw):  # type: ignore[no-untyped-def]
 
 
 class VarianceTD(StepLearner):
-    """TD of the return's mean and variance.
+    """TD for the mean and the variance of the return.
 
     Parameters
     ----------
@@ -106,5 +107,5 @@ class VarianceTD(StepLearner):
         return found
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
-        """Theta's, which are TD's: those of w are quadratic in theta."""
+        """Those of theta, which are TD's; w's are quadratic in theta."""
         return self._weighted_dynamics(model)

@@ -1,10 +1,10 @@
-"""V-trace(lambda): weighted TD whose trace passes on a clipped ratio.
+"""V-trace(lambda): weighted TD whose trace uses a clipped ratio.
 
     z_t = min(clip, rho_{t-1}) gamma_t lambda z_{t-1} + phi_t,    theta += alpha rho_t delta_t z_t
 
-`X = (I - lambda P_c^T)^-1 Xi Phi` with `P_c = sum_a b min(clip, rho) P gamma`. Clipping the trace keeps
-its variance down and costs no bias at the fixed point's operator; `clip_update` also clips the update's
-own ratio, which evaluates another policy than the target, so the limit is biased.
+`X = (I - lambda P_c^T)^-1 Xi Phi` with `P_c = sum_a b min(clip, rho) P gamma`. Clipping the trace
+reduces its variance without biasing the fixed point's operator; `clip_update` also clips the ratio
+of the update, which evaluates a policy other than the target, so the limit is biased.
 
 Espeholt et al. (2018), eq. 1, in the linear form of Ghiassian & Sutton (2021).
 """
@@ -21,14 +21,14 @@ from o2td.learners.weighted import WeightedLearner
 
 
 class VTrace(WeightedLearner):
-    """V-trace.
+    """V-trace: TD with a clipped ratio in the trace.
 
     Parameters
     ----------
     clip : float
-        The largest ratio that the trace passes on.
+        Largest ratio in the trace.
     clip_update : bool
-        Clip the ratio of the update too; this biases the limit.
+        Also clip the ratio of the update, which biases the limit.
 
     Examples
     --------

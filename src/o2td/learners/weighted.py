@@ -2,8 +2,8 @@
 
     z_t = c_{t-1} gamma_t lambda z_{t-1} + M_t phi_t,    theta += alpha rho_t delta_t z_t
 
-A member says two things: its emphasis `M`, and `trace_decay`, its `lambda c` as a function of the
-ratio and the two probabilities. The same function serves sampled rows and the exact dynamics.
+A method defines two things: its emphasis `M`, and `trace_decay`, its `lambda c` as a function of
+the ratio and the two probabilities. The same function serves sampled rows and the exact dynamics.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class WeightedFamily(Family):
     rows = ("gain", "weight", "decay")
 
     def kind(self, learner: Any, batch: Transitions) -> Hashable:
-        """With or without a trace beyond the current row."""
+        """Whether the trace reaches beyond the current row."""
         return bool(learner._traced)
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
-        """Whether the kernel works out omega, and whether there are traces."""
+        """Whether the kernel computes omega, and whether there are traces."""
         return {
             "inner": np.array([x._weighting.inner for x in learners]),
             "traced": np.array([x._traced for x in learners]),
@@ -53,7 +53,7 @@ class WeightedFamily(Family):
         return WeightedLanes(**parts.common(), **{k: parts.state[k] for k in names})
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
-        """Sixteen side by side where lanes share dense rows."""
+        """Sixteen lanes side by side if they share dense rows."""
         if settle.active or not side_by_side(lanes, block):
             return super().driver(lanes, block, settle)
         from o2td.kernels.simd_weighted import drive_side
@@ -62,11 +62,11 @@ class WeightedFamily(Family):
 
 
 WEIGHTED = WeightedFamily()
-_by_step = cache(StepFamily)  # of rules with a step of their own
+_by_step = cache(StepFamily)  # for rules with their own step
 
 
 class WeightedLearner(TraceLearner):
-    """Base of the weighted-TD members; a member sets an axis, or overrides `trace_decay`."""
+    """Base class of weighted-TD methods, which set an option or override `trace_decay`."""
 
     traces: ClassVar[tuple[str, ...]] = ("z",)
     scalars: ClassVar[tuple[str, ...]] = ()
@@ -74,25 +74,25 @@ class WeightedLearner(TraceLearner):
 
     @property
     def _rule(self) -> Rule | None:
-        """The rule, where it has a step size for every feature."""
+        """The step-size rule, if it has a step size per feature."""
         rule = self.step_size
         return rule if isinstance(rule, Rule) and rule.vectors else None
 
     @property
     def family(self) -> Family:  # type: ignore[override]
-        """That of weighted TD, or of the step that the rule of its step sizes brings along."""
+        """The family of weighted TD, or that of the step that the step-size rule provides."""
         rule = self._rule
         return WEIGHTED if rule is None else _by_step(rule.step)
 
     @property
     def vectors(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Theta, what the rule keeps, and the trace."""
+        """Theta, the vectors of the rule, and the trace."""
         rule = self._rule
         return ("theta", "z") if rule is None else ("theta", *rule.vectors, "z")
 
     @property
     def feature_step_sizes(self) -> Floats:
-        """The step size of every feature, where `step_size` is a rule that has them (`TIDBD`)."""
+        """The step size of each feature, if `step_size` is a rule that has them (`TIDBD`)."""
         if not isinstance(self.step_size, TIDBD):
             raise InputError(f"{self!r} has one step size for all features: give step_size=TIDBD()")
         return self.step_size.sizes(self._arrays["beta"][0] if self._arrays else np.empty(0))
@@ -119,7 +119,7 @@ class WeightedLearner(TraceLearner):
         return {"rate": getattr(self._rule, "rate", 0.0)}
 
     def _one_row(self) -> Step | None:
-        """The compiled step, where decay and weight are those of TD, ETD or sample O2TD."""
+        """The compiled step, if decay and weight are those of TD, ETD or sample O2TD."""
         known = isinstance(self._emphasis, FollowOn) or self._emphasis == Omega("sample")
         plain = (
             self._plain
@@ -135,7 +135,7 @@ class WeightedLearner(TraceLearner):
         return cast(Step, one_weighted)
 
     def _pack(self, packed: Floats) -> None:
-        """Step size, lambda, and what the emphasis is."""
+        """Step size, lambda, and the kind of emphasis."""
         packed[ALPHA] = float(cast(float, self.step_size))
         packed[[LAMBDA, INNER]] = self.trace, self._emphasis.inner
         if isinstance(self._emphasis, FollowOn):
@@ -150,7 +150,7 @@ class WeightedLearner(TraceLearner):
         return rho
 
     def _fill_by_feature(self, block: Transitions, out: dict[str, Floats], first: float) -> None:
-        """The rows of a step that the rule brings along: `alpha_w` is the ratio in the update."""
+        """The rows for a step provided by the rule: `alpha_w` is the ratio in the update."""
         self._weigh(block, out["emphasis"])
         self._weigh_inner(block, out["emphasis"])
         passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)

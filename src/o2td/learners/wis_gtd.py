@@ -1,10 +1,10 @@
-"""WIS-GTD(lambda): gradient TD whose step sizes are those of weighted importance sampling, O(d).
+"""WIS-GTD(lambda): gradient TD with the step sizes of weighted importance sampling, O(d).
 
     e = rho (g e + phi),    g = gamma_t lambda,    a = alpha / u, by feature
     theta += a (delta e - gamma (1 - lambda) (e.w) phi'),    w += alpha_w (delta e - (phi.w) phi)
 
-with the usage u of `wis_td`. Its limit is that of GTD(lambda), which is `TDC` here, and so is w, whose
-step size does not fall with use. `step_size` stays at 1 for weighted importance sampling.
+with the usage u of `wis_td`. Limit and w are those of GTD(lambda), which is `TDC` here; the step
+size of w does not fall with use. Leave `step_size` at 1 for weighted importance sampling.
 
 Mahmood & Sutton (2015), "Off-policy learning based on weighted importance sampling with linear
 computational complexity", WIS-GTD(lambda).

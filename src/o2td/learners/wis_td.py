@@ -1,12 +1,12 @@
-"""WIS-TD(lambda): weighted importance sampling, O(d): a step size per feature from how much it was used.
+"""WIS-TD(lambda): weighted importance sampling, O(d), with a step size per feature from its usage.
 
     u = (1 - eta phi^2) (u + (rho - 1) g v) + rho phi^2,    v = rho g (1 - eta phi^2) v + rho phi^2
     a = alpha / u,    e = rho (g e + (1 - rho g phi.e) a phi),    g = gamma_t lambda
     theta += (r + gamma theta.phi' - y) e + rho (y - theta.phi) a phi,    y = theta_{t-1}.phi_t
 
-(all by feature). With one feature per state, u is the sum of the ratios of a state's visits, and theta
-the weighted average of importance sampling, whose variance is smaller than TD's. `step_size` stays at 1
-for that; `usage` is u at first, and `recency` (eta) lets old rows be forgotten.
+(all per feature). With one feature per state, u is the sum of the ratios over a state's visits, and
+theta the average of weighted importance sampling, whose variance is smaller than TD's. Leave
+`step_size` at 1 for that; `usage` is the initial u, and `recency` (eta) forgets old rows.
 
 Mahmood & Sutton (2015), "Off-policy learning based on weighted importance sampling with linear
 computational complexity", WIS-TD(lambda).
@@ -39,7 +39,7 @@ LEAST = 1e-12  # usage below this stands for never used
 
 @njit(cache=True)
 def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
-    """The usage u and its trace v after this row; u is kept without what it was at first."""
+    """The usage u and its trace v after this row; u is stored without its initial value."""
     for k in range(count(row.phi)):
         j, square = index(row.phi, k), value(row.phi, k) ** 2
         own = (row.rho - 1.0) * kept * v.values[j]
@@ -116,5 +116,5 @@ class WISTD(StepLearner):
 
     @property
     def used(self) -> Floats:
-        """How much every feature was used: 1 over its step size."""
+        """How much each feature was used: 1 over its step size."""
         return self.vector("u") + self.usage
