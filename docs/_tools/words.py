@@ -49,6 +49,7 @@ SHARED = {
     "learners:d": "Number of features.",
     "learners:out": "The array to fill.",
     "learners:second_step_size": "alpha_w; None means the same as `step_size`.",
+    "learners:skip_zero_ratio": "Whether rows with ratio 0 leave theta and w unchanged.",
     "learners:clip": "The largest ratio that the trace passes on; short for `cut=Clipped(clip)`.",
     "learners:cut": "What a row passes on of the trace (`o2td.learners.cuts`); the ratio if left out.",
     "learners:average": "Predict with the average of all theta, of which later ones count more.",
@@ -151,6 +152,7 @@ SHARED = {
     "sources:which": "Slice, mask or numbers of rows.",
     "sources:rows": "Rows of a chunk, at most.",
     "sources:features": "A fitted feature map.",
+    "sources:parts": "Several of the same kind, in order.",
     "sources:chunks": "A source, or chunks in order.",
 }
 
