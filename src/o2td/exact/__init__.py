@@ -1,7 +1,7 @@
-"""Truth from a finite problem: values, oblique projections, fixed points, stability, errors.
+"""Exact answers for a finite problem: values, oblique projections, fixed points, stability, errors.
 
-Dense linear algebra up to 2,000 states, sparse beyond, without ever a dense (S, S) matrix. What has
-no answer is refused by a `NoAnswerError` that says why; nothing here returns NaN.
+Uses dense linear algebra up to 2,000 states and sparse beyond, which never builds a dense (S, S)
+matrix. A question without an answer raises a `NoAnswerError` that says why; nothing returns NaN.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where each known method lands on a problem: its limit, its stability, its distance from best.
+"""Where each known method lands on a problem: its limit, stability, and distance from the best.
 
-Methods come from the registries: a learner shows its mean dynamics, a solver its limit from
-infinitely many rows. One that needs what the problem lacks is listed with the reason.
+Methods come from the registries: a learner gives its mean dynamics, a solver its limit from
+infinitely many rows. A method that needs something the problem lacks is listed with the reason.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from o2td.registry import LEARNERS, SOLVERS, Registry
 __all__ = ["Landing", "analyze", "methods", "variants"]
 
 _CHOICES = {"omega": READINGS, "start": ("zero", "td")}  # options that change where a method lands
-_PROBED = 128  # states up to which a direction is found by rewarding one state after the other
+_PROBED = 128  # states up to which a direction is found by rewarding one state at a time
 _SAME = 1e-7
 
 
 @dataclass(frozen=True)
 class Landing:
-    """Where one method lands; None where the question has no meaning, `reason` then says why.
+    """Where one method lands. Fields without a meaning are None, and `reason` says why.
 
-    `method` is its name with its settings, `kind` "learner" or "solver". `rmse`, `suboptimality` and
-    `rmspbe` are those of the limit, or of the fixed point that is moved
-    away from where `stable` is False. Solvers have neither stability nor `max_step_size`.
-    `amplification` is the worst RMSE over the best, over all rewards.
+    `method` is its name with its settings, `kind` is "learner" or "solver". `rmse`, `suboptimality`
+    and `rmspbe` are those of the limit or, if `stable` is False, of the fixed point that repels.
+    Solvers have neither stability nor `max_step_size`. `amplification` is the worst ratio of RMSE
+    to the best RMSE, over all rewards.
     """
 
     method: str
@@ -62,10 +62,10 @@ def analyze(
     traces: Iterable[float] = (0.0, 0.9),
     progress: Callable[[str], Any] = lambda method: None,
 ) -> list[Landing]:
-    """Every registered learner and solver on `problem`, in the order of their names.
+    """Analyse every registered learner and solver on `problem`, in the order of their names.
 
-    Methods that take a `trace` appear once for each of `traces`. `progress` hears what is worked on:
-    directions first, then each name.
+    Methods that take a `trace` appear once for each of `traces`. `progress` is called with what is
+    being worked on: directions first, then each name.
 
     >>> from o2td import domains, exact
     >>> rows = {row.method: row for row in exact.analyze(domains.collision(seed=0))}
@@ -88,7 +88,7 @@ def analyze(
 
 
 def methods(traces: Iterable[float]) -> list[str]:
-    """What `analyze` will look at, in its order."""
+    """The methods that `analyze` will consider, in its order."""
     once = _distinct(traces)
     return [name for registry in (LEARNERS, SOLVERS) for name, _ in variants(registry, once)]
 
@@ -100,7 +100,7 @@ def _distinct(traces: Iterable[float]) -> tuple[float, ...]:
 def variants(
     registry: Registry, traces: tuple[float, ...]
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Names and constructors of every member, with each option that changes where it lands."""
+    """Names and constructors of every method, with each option that changes where it lands."""
     for name in registry.names():
         factory = registry[name]
         accepted = inspect.signature(factory).parameters
@@ -150,8 +150,9 @@ def _solver(problem: Problem, name: str, solver: Any, finder: _Amplification) ->
 class _Amplification:
     """The amplification of a method that is known only by where it lands for given rewards.
 
-    Which direction of the table it has shows in where it lands for random rewards. One that is not
-    in the table is found state by state, if there is one: it reproduces every value in span Phi.
+    Landing points for random rewards reveal which direction of the table it has. A direction that
+    is not in the table, if there is one, is found state by state: it reproduces every value in span
+    Phi.
     """
 
     def __init__(
@@ -196,7 +197,7 @@ class _Amplification:
         return replace(self.model, reward=reward[self.model.state])
 
     def _values(self, theta: Floats) -> Floats:
-        """`Phi theta` where it counts, by the root of how much."""
+        """`Phi theta` in the states that count, times the root of their weights."""
         return np.asarray(self._root * (self.system.phi @ theta)[self._seen])
 
     def _land(self, X: Floats) -> tuple[Floats, float]:
@@ -207,7 +208,7 @@ class _Amplification:
             return np.full(len(self._seen), np.nan), np.nan
 
     def _best(self) -> tuple[Floats, float]:
-        """As `_land` of `X*`, which need not be made: it lands nearest, and costs nothing."""
+        """As `_land` for `X*`, without building it: it lands on the best approximation."""
         s = self.system
         value = chain.solve(s.P_gamma, self._reward)
         return self._values(compress(s.phi, value, s.weight, s.scale).center), 1.0

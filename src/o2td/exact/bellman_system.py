@@ -1,6 +1,6 @@
-"""What every exact quantity is made of: `P_gamma`, `R`, `V`, `xi` and the features, computed once.
+"""The parts of every exact quantity: `P_gamma`, `R`, `V`, `xi` and the features, computed once.
 
-A problem never changes, so its system is kept as long as the problem lives.
+A problem is immutable, so its system is cached as long as the problem lives.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class BellmanSystem:
         self.active = problem.active
         self.P_gamma = problem.discounted_matrix(problem.target)
         self.reward = problem.expected_reward(problem.target)
-        self._problem = ref(problem)  # systems are kept by problem, and must not keep it alive
+        self._problem = ref(problem)  # systems are cached by problem and must not keep it alive
 
     @cached_property
     def visits(self) -> Floats:
-        """`xi`; the value of the target is known without it, and may be where it is not."""
+        """`xi`; the target's value does not need it, and may exist where `xi` does not."""
         problem = self._problem()
         if problem is None:
             raise RuntimeError("the problem of this system is gone")
@@ -63,12 +63,12 @@ class BellmanSystem:
 
     @cached_property
     def delta(self) -> Any:
-        """`L Phi`, CSR where both are."""
+        """`L Phi`, CSR if both are."""
         return self.phi - self.P_gamma @ self.phi
 
     @cached_property
     def scale(self) -> Floats:
-        """The root mean square of each feature over the visited states: its size."""
+        """The scale of each feature: its root mean square over the visited states."""
         return column_sizes(self.phi, self.visits)
 
     @cached_property
@@ -88,7 +88,7 @@ class BellmanSystem:
 
 
 def finite_problem(problem: Problem) -> Problem:
-    """Refuse whatever is not a finite problem."""
+    """Raise unless `problem` is a finite problem."""
     if not isinstance(problem, Problem):
         raise InputError(
             f"exact quantities need a finite Problem, got {type(problem).__name__};"
@@ -106,7 +106,7 @@ def system(problem: Problem) -> BellmanSystem:
 
 
 def _check_active(problem: Problem) -> None:
-    """An active state may lead to an inactive one only by a transition of discount 0."""
+    """Check that active states lead to inactive ones only by transitions of discount 0."""
     p = problem.pairs
     followed = problem.target[p.state, p.action] > 0.0
     bad = followed & ~problem.active[p.next_state] & (p.discount > 0.0)

@@ -1,4 +1,4 @@
-"""Where a learner goes on average: its fixed point, whether it gets there, and how good that is.
+"""Where a learner goes on average: its fixed point, whether it converges, how good the limit is.
 
 A learner's mean dynamics are `E[x_{t+1} - x_t] = alpha (b - A x)`, x = theta or theta stacked on w.
 They converge for small `alpha` if and only if a fixed point exists, every eigenvalue of A that is
@@ -32,10 +32,10 @@ __all__ = ["FixedPoint", "LinearDynamics", "fixed_point", "land"]
 class FixedPoint:
     """Where mean dynamics lead.
 
-    `theta` is the limit where `stable`; else the fixed point that is moved away from, or None where
-    there is none. `max_step_size` bounds the step sizes for which the mean dynamics converge (noise
-    asks for smaller ones); it is 0 where none does. `eigenvalues` are those of the mean dynamics' `A`.
-    The errors `rmse`, `rmspbe` and `suboptimality` are infinite where `theta` is None.
+    `theta` is the limit if `stable`, otherwise the fixed point that repels, or None if there is
+    none. `max_step_size` bounds the step sizes for which the mean dynamics converge (noise requires
+    smaller ones); it is 0 if none does. `eigenvalues` are those of the mean dynamics' `A`. The
+    errors `rmse`, `rmspbe` and `suboptimality` are infinite if `theta` is None.
     """
 
     theta: Floats | None
@@ -67,7 +67,7 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
 
 
 def land(problem: Problem, learner: Any, dynamics: LinearDynamics, b: Any) -> FixedPoint:
-    """`fixed_point` from dynamics that are at hand already."""
+    """`fixed_point` from dynamics that are already computed."""
     start = np.zeros(len(b))
     start[: problem.d] = _initial_theta(problem, learner)
     x = dynamics.limit(np.asarray(b, dtype=np.float64), start)
@@ -83,7 +83,7 @@ def land(problem: Problem, learner: Any, dynamics: LinearDynamics, b: Any) -> Fi
 class LinearDynamics:
     """`x += alpha (b - A x)`, A factored once for many `b`.
 
-    `scale` holds the sizes of the features; what is decided here does not depend on their units.
+    `scale` holds the scales of the features, so that decisions here do not depend on their units.
     """
 
     def __init__(self, A: Any, scale: Floats | None = None) -> None:
@@ -110,13 +110,13 @@ class LinearDynamics:
             self.max_step_size = float(min(bounds, default=np.inf))
 
     def limit(self, b: Floats, start: Floats) -> Floats | None:
-        """Where `start` is led, or the fixed point it is driven from; None where there is none."""
+        """The limit from `start`, or the fixed point that repels it; None if there is none."""
         parts, s = self._parts, self._size
         if not parts.solvable(b / s):
             return None
         if parts.rank == len(s) or not parts.semisimple:
             return self._shortest(parts.solution(b / s) / s)
-        # `Y^T x`, Y the left null space, is never moved, so it stays what it was at the start.
+        # `Y^T x`, Y the left null space, never changes from its initial value.
         p, q = parts.kept, parts.dropped
         carry = s[q, None] * parts.ratio / s[p]
         stays = start[q] - carry @ start[p]

@@ -1,13 +1,13 @@
-"""How far a `theta` is from the truth, by four yardsticks, all weighted by `xi`.
+"""How far a `theta` is from the truth, by four measures, all weighted by `xi`.
 
-`xi` is restricted to the states in which the target is followed, and renormalised. Interest does
-not enter: it changes what ETD learns, not what is measured.
+`xi` is restricted to the states in which the target is followed, and renormalised. Interest plays
+no part: it changes what ETD learns, not what is measured.
 
 `form="dann"` computes the Bellman errors as the code of Dann, Neumann & Peters (2014), "Policy
 Evaluation with Temporal Differences", does (tdlearn, `task.py`, class
 `LinearDiscreteValuePredictionTask`): the Bellman operator is the *behaviour's*, the projection is
 weighted by the *target's* long-run distribution, and the result by the behaviour's. On-policy the
-two forms agree. MSE needs no such form: theirs is ours.
+two forms agree. MSE needs no such form, since both definitions are the same.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from o2td.exact.bellman_system import finite_problem, system
 from o2td.linear_algebra import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
 
-_TINY = 1e-290  # a square below is rounding, or has faded away
+_TINY = 1e-290  # a square below this is rounding, or has underflowed
 _MOST_POWER = 1023  # of two, as a number
 
 __all__ = ["msbe", "mse", "mspbe", "rmsbe", "rmse", "rmspbe", "suboptimality"]
 
 
 def mse(problem: Problem, theta: npt.ArrayLike) -> Any:
-    """`|Phi theta - V|^2_xi`. A `theta` of shape (d, k) gives k figures.
+    """`|Phi theta - V|^2_xi`, the mean squared error. A `theta` of shape (d, k) gives k numbers.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -110,8 +110,8 @@ def rmspbe(problem: Problem, theta: npt.ArrayLike, form: str = "target") -> Any:
 def suboptimality(problem: Problem, theta: npt.ArrayLike) -> float:
     """`RMSE(theta) / RMSE(theta*)`, at least 1.
 
-    Where the features can express V the best error is 0: the ratio is then 1 for a `theta` that
-    expresses it too (up to 1e-9 of the size of V, or of 1 where V is 0) and infinite for others.
+    If the features can express V, the best error is 0: the ratio is then 1 for a `theta` that
+    expresses V (up to 1e-9 of the size of V, or of 1 if V is 0) and infinite for all others.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -124,7 +124,7 @@ def suboptimality(problem: Problem, theta: npt.ArrayLike) -> float:
     """
     s = system(problem)
     error, square = rmse(problem, theta), s.best.constant
-    plain = _TINY < square < np.inf  # else it has left the range of numbers, and its root has not
+    plain = _TINY < square < np.inf  # else the square is out of range, but its root is not
     best = float(np.sqrt(square)) if plain else float(rmse(problem, s.best.center))
     size = float(_root(s.value, s.weight)) or 1.0
     if best > 1e-9 * size:
@@ -203,7 +203,7 @@ def _bellman_error(problem: Problem, theta: npt.ArrayLike, form: str) -> Floats:
 
 
 def _projected_error(problem: Problem, theta: npt.ArrayLike, form: str) -> tuple[Floats, Floats]:
-    """The projected Bellman error in coordinates whose squares, so weighted, add up to MSPBE."""
+    """The projected Bellman error in coordinates whose weighted squares sum to MSPBE."""
     s = system(problem)
     error = _bellman_error(problem, theta, form)
     if form == "dann":
@@ -227,14 +227,14 @@ def _square(error: Floats, weight: Floats) -> Any:
 
 
 def _root(error: Floats, weight: Floats) -> Any:
-    """`sqrt(sum_s weight(s) error(s)^2)`, which may be there where the square is not."""
+    """`sqrt(sum_s weight(s) error(s)^2)`, which may be in range where the square is not."""
     total, unit = _scaled_square(error, weight)
     root = np.asarray(np.sqrt(total) * unit)
     return float(root) if root.ndim == 0 else root
 
 
 def _scaled_square(error: Floats, weight: Floats) -> tuple[Any, Any]:
-    """The weighted sum of squares of `error / unit`, and unit: powers of two, so nothing is lost."""
+    """The weighted sum of squares of `error / unit`, and unit, a power of two for exactness."""
     _, power = np.frexp(np.abs(error).max(axis=-1, initial=0.0))
     unit = np.asarray(np.ldexp(1.0, np.minimum(power, _MOST_POWER)))
     return np.asarray((error.T / unit).T ** 2 @ weight), unit

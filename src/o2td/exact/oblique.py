@@ -1,4 +1,4 @@
-"""Every method is an oblique projection: what its direction `X` converges to, and can cost.
+"""Every method is an oblique projection: the limit of its direction `X`, and its worst-case error.
 
 A method with direction `X` (S, d) solves `X^T L Phi theta = X^T R`, so `Phi theta` is the
 projection of V onto span Phi along the orthogonal complement of `L^T X` (the paper's Lemma 1). The
@@ -51,8 +51,8 @@ def optimal_direction(problem: Problem) -> Floats:
 def oblique_projection(Phi: Any, X: Any) -> Floats:
     """`Phi (X^T Phi)^-1 X^T`: onto span Phi along the orthogonal complement of span X, (S, S).
 
-    Dependent columns are allowed where span Phi and span X have the same dimension. Raises
-    `NoAnswerError` where a function of span Phi is orthogonal to X.
+    Dependent columns are allowed if span Phi and span X have the same dimension. Raises
+    `NoAnswerError` if a function in span Phi is orthogonal to X.
 
     >>> import numpy as np
     >>> Phi, X = np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])
@@ -76,8 +76,8 @@ def oblique_projection(Phi: Any, X: Any) -> Floats:
 def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
     """`theta = (X^T L Phi)^-1 X^T R`; of minimum norm where the features are dependent.
 
-    States that neither the behaviour visits nor `X` weights do not count. Raises `NoAnswerError`
-    where the equation does not determine `Phi theta`.
+    States that the behaviour does not visit and `X` does not weight do not count. Raises
+    `NoAnswerError` if the equation does not determine `Phi theta`.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -92,7 +92,7 @@ def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
 
 
 def solve_direction(s: BellmanSystem, X: Floats, reward: Floats) -> Floats:
-    """`(X^T L Phi)^-1 X^T reward`, for the rewards of the problem or for others."""
+    """`(X^T L Phi)^-1 X^T reward`, for the problem's rewards or any others."""
     seen = s.weight > 0.0
     counts = seen | (np.abs(X).max(axis=1) > 1e-13 * np.abs(X).max())
     same = np.array_equal(counts, seen)
@@ -103,11 +103,11 @@ def solve_direction(s: BellmanSystem, X: Floats, reward: Floats) -> Floats:
 
 
 def amplification(problem: Problem, X: Any) -> float:
-    """`|Pi|_xi = sqrt(lambda_max(C D E D^T))`: the worst RMSE over the best, over rewards.
+    """`|Pi|_xi = sqrt(lambda_max(C D E D^T))`: the worst RMSE / best RMSE over all rewards.
 
     `D = (X^T L Phi)^-1`, `E = X^T L Xi^-1 L^T X`. It is computed as one over the cosine of the
     largest angle between span Phi and span `Xi^-1 L^T X` in the norm of `xi`, hence at least 1, and
-    1 at `X*`. Infinite where `L^T X` weights a state that is never visited.
+    1 at `X*`. Infinite if `L^T X` weights a state that is never visited.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -129,12 +129,12 @@ def amplification(problem: Problem, X: Any) -> float:
     N = dense(s.phi.T @ Z).T @ s.basis
     _check_ranks(N)
     cosine = float(np.linalg.svd(N, compute_uv=False)[-1])
-    # Cosines are at most one; rounding may add a little.
+    # Cosines are at most one; rounding may exceed that slightly.
     return max(1.0, 1.0 / cosine) if cosine > _SINGULAR else float("inf")
 
 
 def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
-    """The direction `X` of the methods that have one, by name; `trace` is the lambda beside 0.
+    """The direction `X` of each method that has one, by name; `trace` is the lambda besides 0.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -158,7 +158,7 @@ def directions(problem: Problem, trace: float = 0.9) -> dict[str, Floats]:
 
 
 def recipes(problem: Problem, trace: float) -> dict[str, Callable[[], Floats]]:
-    """How to make each of `directions`, to make them one at a time."""
+    """Functions that build each of `directions`, to build them one at a time."""
     s, trace = system(problem), unit("trace", trace)
     xi, interested = s.weight, s.weight * problem.interest
     followon = chain.solve_transposed(s.P_gamma, interested)
@@ -242,7 +242,7 @@ def _check_ranks(N: Floats) -> None:
 
 
 def _solve_angles(N: Floats, B: Floats) -> Floats:
-    """`N^-1 B` for N between two orthonormal bases, refused where N is singular."""
+    """`N^-1 B` for N between two orthonormal bases; raises if N is singular."""
     _check_ranks(N)
     U, size, Vt = np.linalg.svd(N)
     if size[-1] <= _SINGULAR * size[0]:

@@ -1,7 +1,7 @@
-"""A model whose sums over time are shared between the methods that ask for the same one.
+"""A model whose sums over time are shared between the methods that need the same one.
 
 Most methods with traces need one of two or three such sums, each a linear solve over states for
-every feature; on large problems these solves are nearly all of the work.
+every feature; on large problems these solves are nearly all the work.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from o2td.model import Model
 __all__ = ["SharedModel"]
 
 
-_ROOM = 3 << 27  # bytes of sums that are kept
+_ROOM = 3 << 27  # bytes of sums that are cached
 
 
 @dataclass(frozen=True, eq=False)
 class SharedModel(Model):
-    """A model that keeps what it was asked for last; replicas with other rewards share it."""
+    """A model that caches its most recent sums; replicas with other rewards share the cache."""
 
     kept: OrderedDict[bytes, Any] = field(default_factory=OrderedDict)
 
     @classmethod
     def of(cls, model: Model) -> SharedModel:
-        """The same model, with room for sums."""
+        """The same model, with a cache for sums."""
         return cls(**{entry.name: getattr(model, entry.name) for entry in fields(model)})
 
     def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """As `Model.once`, arrays read-only, and made once as long as there is room for it."""
+        """As `Model.once`, with read-only arrays, cached as long as there is room."""
         name = _digest((self.d, *key))  # a learner may widen the features
         if name not in self.kept:
             made = make()

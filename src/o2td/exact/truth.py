@@ -1,4 +1,4 @@
-"""The truth about a problem: its values, its state distribution, the best that features can do."""
+"""The truth about a problem: its values, its state distribution, and the best approximation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def value(problem: Problem) -> Floats:
     """`V = (I - P_gamma)^-1 R`, the expected discounted reward of the target from each state.
 
     It is 0 in terminal states and where the target is not followed. Raises `NoAnswerError`, naming
-    a state, where nothing is discounted and episodes never end.
+    a state, if rewards are undiscounted and episodes never end.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -29,12 +29,12 @@ def value(problem: Problem) -> Floats:
 
 
 def state_distribution(problem: Problem) -> Floats:
-    """`xi`: the behaviour's long-run share of time in each state, restarts included.
+    """`xi`: the behaviour's long-run share of time in each state, including restarts.
 
-    Terminal states have none: a row that ends an episode is followed by one from `start`. Periodic
-    chains have their time average; states that are left for good have 0. Raises `NoAnswerError`
-    where more than one closed set of states can be reached. Metrics restrict `xi` to the states in
-    which the target is followed, and renormalise.
+    It is 0 for terminal states, because a row that ends an episode is followed by one from `start`,
+    and for transient states. For periodic chains it is the time average. Raises `NoAnswerError` if
+    more than one closed set of states can be reached. Metrics restrict `xi` to the states in which
+    the target is followed, and renormalise.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact
@@ -49,7 +49,7 @@ def state_distribution(problem: Problem) -> Floats:
 
 
 def best_approximation(problem: Problem) -> Floats:
-    """`theta* = argmin_theta |Phi theta - V|_xi`; of minimum norm where the features are dependent.
+    """`theta* = argmin_theta |Phi theta - V|_xi`; of minimum norm if the features are dependent.
 
     >>> import numpy as np
     >>> from o2td import Problem, exact

@@ -1,4 +1,4 @@
-"""Batch solvers: accumulate statistics chunk by chunk, merge them, solve, say how it went."""
+"""Batch solvers: accumulate statistics chunk by chunk, merge them, solve, and report the status."""
 
 from __future__ import annotations
 

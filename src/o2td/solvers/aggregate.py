@@ -1,8 +1,8 @@
-"""Rows summed up by state: what SOTD, the plug-in optimum and Bellman residuals are computed from.
+"""Rows summed by state, from which SOTD, the plug-in optimum and Bellman residuals are computed.
 
-For each state s that was visited: the number of visits, and the sums over them of `rho`, `rho r` and
-`rho (phi - gamma phi')`. Divided by the visits ("ordinary") or by the sum of `rho` ("normalized")
-they estimate `R_s` and `Delta_s = (L Phi)_s`. Nothing here is larger than states by features.
+For each visited state s: the number of visits, and the sums over them of `rho`, `rho r` and
+`rho (phi - gamma phi')`. Divided by the visits ("ordinary") or by the sum of `rho` ("normalized"),
+they estimate `R_s` and `Delta_s = (L Phi)_s`. No array is larger than states by features.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from o2td.solvers.groups import by_group, distinct, grouping
 from o2td.solvers.system import scale_rows
 from o2td.transitions import Transitions
 
-_BLOCK = 1 << 20  # numbers in a block of rows that is made dense at a time
+_BLOCK = 1 << 20  # numbers in a block of rows that is made dense at once
 
 
 @dataclass(eq=False)
 class StateSums(Statistics):
-    """Sums by state; `state` is sorted, all else in its order.
+    """Sums by state; `state` is sorted, and everything else follows its order.
 
-    `phi` holds the mean of the features over visits, or is None where `table` has each state's own.
-    Means are taken of what differs from the first visit: rows that agree give exactly their row.
+    `phi` holds the mean features over visits, or is None if `table` has the features of each state.
+    Means are taken of differences from the first visit, so equal rows give exactly that row.
     """
 
     state: Ints
@@ -48,7 +48,7 @@ class StateSums(Statistics):
         return int(self.delta.shape[1])
 
     def features(self) -> Any:
-        """Mean features of each state over its visits: its own where they never differ."""
+        """Mean features of each state over its visits; exactly its own if they never differ."""
         if self.table is not None:
             return self.table[self.state]
         return self.phi
@@ -116,7 +116,7 @@ class StateSums(Statistics):
 
 @dataclass(eq=False)
 class HeldRows:
-    """The rows of a feature table that a file kept: those of the states seen."""
+    """The rows of a feature table that were saved to a file: those of the states seen."""
 
     state: Ints
     rows: Any
@@ -169,7 +169,7 @@ def _stack(one: Any, two: Any) -> Any:
 
 
 def collect(batch: Transitions, weight: Floats | None = None, who: str = "SOTD") -> StateSums:
-    """The sums of one batch; `weight` stands for how often each row occurs."""
+    """The sums of one batch; `weight` counts how often each row occurs."""
     if batch.state is None:
         raise InputError(
             f"{who} sums up rows by state and these have none; pass state= (the number of the state,"
@@ -191,7 +191,7 @@ def collect(batch: Transitions, weight: Floats | None = None, who: str = "SOTD")
 class Aggregate:
     """Estimates by state: `Delta`, `R`, features `phi` and visit shares `xi`.
 
-    States whose ratios sum to zero carry no information about the target: they are `left_out`.
+    States whose ratios sum to zero carry no information about the target and are `left_out`.
     """
 
     delta: Any
@@ -206,14 +206,14 @@ class Aggregate:
         return (int(self.delta.shape[0]), int(self.delta.shape[1]))
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Dense blocks of the rows of `Delta` with `R` as last column."""
+        """Dense blocks of the rows of `Delta`, with `R` as the last column."""
         size = max(64, _BLOCK // self.shape[1])
         for low in range(0, self.shape[0], size):
             part = slice(low, low + size)
             yield part, np.column_stack([_dense(self.delta[part]), self.reward[part]])
 
     def in_units(self) -> tuple[Aggregate, int, int]:
-        """Features over `2^k` and rewards over `2^m`, the largest near one; then k and m."""
+        """Features over `2^k` and rewards over `2^m`, so that the largest are near one; k and m."""
         k, m = max(top(_values(rows)) for rows in (self.phi, self.delta)), top(self.reward)
         phi, delta, reward = (
             _shifted(rows, by) for rows, by in ((self.phi, -k), (self.delta, -k), (self.reward, -m))
@@ -239,7 +239,7 @@ class Aggregate:
 def estimates(sums: StateSums, weighting: str) -> Aggregate:
     """Means over visits (`"ordinary"`) or over ratios (`"normalized"`) by state.
 
-    The shares `xi` are those of all visits, also where states are left out.
+    The shares `xi` are of all visits, including those of states left out.
     """
     informative = sums.rho > 0.0
     if informative.all():
@@ -291,8 +291,8 @@ def _shifted(rows: Any, k: int) -> Any:
 def _differences(batch: Transitions, where: Ints, weight: Floats, size: int) -> Any:
     """`out[where_t] += weight_t (phi_t - gamma_t phi'_t)`, sparse where the features are.
 
-    Rows are added up in blocks, as many as rows in a block fall on a state: rounding errors of a
-    long running sum would pass for a rank.
+    Rows are summed in blocks, as many as each block has rows per state, because the rounding errors
+    of one long running sum would look like additional rank.
     """
     block = max(1, int(np.sqrt(batch.n * size)))
     total: Any = None
@@ -340,7 +340,7 @@ def _sum_rows(one: Any, position: Ints, two: Any, position_2: Ints, size: int) -
 
 
 def _alike(one: Any, two: Any) -> tuple[Any, Any]:
-    """Both dense, or both sparse where one is."""
+    """Both dense, or both sparse if one is."""
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return one, two
     from scipy.sparse import csr_array

@@ -1,9 +1,8 @@
 """Averager: `theta_j <- sum_t phi_tj rho_t (r + gamma phi'_t·theta) / sum_t phi_tj rho_t`.
 
-With row-stochastic features the map is a contraction in the largest norm whatever the data's
-distribution, so its fixed point exists off-policy as well: `(N - B) theta = b` with
-`N = diag(sum_t rho_t phi_t)`, `B = sum_t rho_t gamma_{t+1} phi_t phi_{t+1}^T`, solved directly.
-Gordon (1995).
+With row-stochastic features the map is a contraction in the maximum norm for any distribution of
+the data, so its fixed point exists off-policy as well: `(N - B) theta = b` with `N = diag(sum_t
+rho_t phi_t)`, `B = sum_t rho_t gamma_{t+1} phi_t phi_{t+1}^T`, solved directly. Gordon (1995).
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _ROUNDING = 1e-8
 class Averager(Solver):
     """Fitted value iteration with averaging features, at its fixed point.
 
-    Features must be weights: not negative, each row summing to one (`next_phi` where the discount
-    is not 0 as well). Weights of features that no row with a positive ratio has touched are 0 and
-    counted in the solution.
+    Features must be convex weights: nonnegative, with each row summing to one (also in `next_phi`
+    where the discount is not 0). The weight of a feature that is active in no row with a positive
+    ratio is 0; the solution counts these.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class Averager(Solver):
 def _contracted(A: Any, diagonal: Floats, b: Floats, counts: dict[str, int], rows: int) -> Solution:
     """The sparse system as a sum over time: `theta = (I - K)^-1 N^-1 b` with `K = N^-1 B`.
 
-    The largest row sum of that inverse is its value at a vector of ones, since it is not negative.
+    The inverse is nonnegative, so its largest row sum is found by applying it to a vector of ones.
     """
     from scipy.sparse import csr_array, diags_array
 

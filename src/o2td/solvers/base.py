@@ -1,9 +1,9 @@
 """What every batch solver shares: accumulate statistics, merge them, solve, report.
 
-A solver reduces rows to `Statistics` whose size does not depend on their number. `update` turns a
-batch into statistics of its own and appends them, so one pass, many chunks and merged machines run
-the same code; where there are traces, order matters and `merge(other)` means that the rows of
-`other` come after. Nothing is changed unless all of a batch is good.
+A solver reduces rows to `Statistics` whose size does not depend on their number. `update` computes
+the statistics of a batch and appends them, so one pass, many chunks and several machines run the
+same code. With traces, order matters: `merge(other)` means that the rows of `other` come later. A
+batch that contains an error changes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Statistics(ABC):
-    """Sums over rows, from which a solver computes its answer."""
+    """Sums over rows from which a solver computes its answer."""
 
     d: int
     rows: int
@@ -43,10 +43,10 @@ class Statistics(ABC):
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """All numbers, by name, as `from_arrays` reads them."""
+        """All numbers by name, in the form that `from_arrays` reads."""
 
     def held(self) -> Arrays:
-        """The numbers as they are held, which must be finite: `arrays`, or what makes them."""
+        """The numbers as stored, which must be finite: `arrays`, or what they are computed from."""
         return self.arrays()
 
     @classmethod
@@ -56,7 +56,7 @@ class Statistics(ABC):
 
 
 class Solver(ABC):
-    """Base of the batch solvers; a subclass says how to collect statistics and how to solve them."""
+    """Base class of batch solvers; a subclass collects statistics and solves them."""
 
     statistics: ClassVar[tuple[type[Statistics], ...]]
     of_actions: ClassVar[bool] = False  # whether theta gives values of actions, not of states
@@ -68,17 +68,17 @@ class Solver(ABC):
     # -- data --------------------------------------------------------------------------------------
 
     def fit(self, transitions: Transitions) -> Self:
-        """Forget everything, take in `transitions`, solve."""
+        """Forget everything, then learn from `transitions` and solve."""
         sums = self._collected(transitions)
         self._sums, self._solution = sums, None
         return self.solve()
 
     def update(self, transitions: Transitions) -> Self:
-        """Take in more rows, which follow the earlier ones."""
+        """Add rows that follow the earlier ones."""
         return self._append(self._collected(transitions))
 
     def merge(self, other: Self) -> Self:
-        """Take in the rows that `other` has seen, as if they came after this solver's own."""
+        """Add the rows that `other` has seen, as if they came after this solver's own."""
         if type(other) is not type(self) or other.get_params() != self.get_params():
             raise InputError(
                 f"cannot merge {other!r} into {self!r}: solver and parameters must agree"
@@ -107,7 +107,7 @@ class Solver(ABC):
 
     @property
     def solution(self) -> Solution:
-        """The last answer with status, rank, condition, residual; solved anew after new rows."""
+        """The answer with status, rank, condition and residual; solved again after new rows."""
         if self._solution is None:
             self.solve()
         assert self._solution is not None  # noqa: S101
@@ -120,7 +120,7 @@ class Solver(ABC):
 
     @property
     def rows(self) -> int:
-        """Number of rows taken in."""
+        """Number of rows seen."""
         return 0 if self._sums is None else self._sums.rows
 
     def predict(self, phi: Any) -> Floats:
@@ -130,9 +130,9 @@ class Solver(ABC):
         return values[0] if single else values
 
     def limit(self, model: Model) -> Floats:
-        """`theta` from infinitely many rows of `model`; without ridge where that is a sum.
+        """`theta` from infinitely many rows of `model`, without ridge if that is added to a sum.
 
-        Raises `NoAnswerError` where a search for it was given up.
+        Raises `NoAnswerError` if an iterative search for it is abandoned.
         """
         answer = self._limit(model)
         if answer.status == "not converged":
@@ -158,7 +158,7 @@ class Solver(ABC):
         return self.reset()
 
     def clone(self, **parameters: Any) -> Self:
-        """A new solver with these parameters (some changed) that has seen nothing."""
+        """A new solver with the same parameters, apart from those given, that has seen no rows."""
         return type(self)(**{**self.get_params(), **parameters})
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class Solver(ABC):
         return f"{type(self).__name__}({arguments})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and statistics to `path`, at once or not at all."""
+        """Write parameters and statistics to `path`, atomically."""
         header: dict[str, Any] = {"parameters": self.get_params(), "statistics": None}
         arrays: Arrays = {}
         if self._sums is not None:
@@ -176,7 +176,7 @@ class Solver(ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The solver that `save` wrote: it goes on as if it had never stopped."""
+        """Load a solver that `save` wrote; it continues as if it had never stopped."""
         header, arrays = archive.load(path, f"solver {cls.__name__}")
         try:
             _check_loaded(arrays)
@@ -208,13 +208,13 @@ class Solver(ABC):
 
     @staticmethod
     def _extra(d: int) -> tuple[int]:
-        """The shape of `System.extra` where this solver keeps its sums in one."""
+        """The shape of `System.extra`, if this solver stores its sums in a `System`."""
         return (0,)
 
     def _collected(self, batch: Transitions) -> Statistics:
         if not isinstance(batch, Transitions):
             raise InputError(f"pass Transitions, not {type(batch).__name__}")
-        # Overflow is reported below with what to do, not as a warning.
+        # Overflow is reported below, with a remedy, instead of as a warning.
         with _memory(batch.d), np.errstate(over="ignore", invalid="ignore"):
             sums = self._collect(batch)
         refuse_overflow(sums.held())
@@ -240,7 +240,7 @@ class Solver(ABC):
 
 @contextlib.contextmanager
 def _memory(d: int) -> Iterator[None]:
-    """Say in one sentence that sums over `d` features are too large to hold."""
+    """Turn a memory error into one sentence: sums over `d` features are too large."""
     try:
         yield
     except (MemoryError, ValueError) as error:
@@ -252,7 +252,7 @@ def _memory(d: int) -> Iterator[None]:
 
 
 def _check_loaded(arrays: Arrays) -> None:
-    """Numbers that sums can be: a forged file must not bring in what rows never give."""
+    """Check that loaded sums are possible: a forged file must not contain what no rows can give."""
     for name, array in arrays.items():
         if array.dtype not in (np.float64, np.int64, np.int32, np.bool_):
             raise ValueError(f"{name} has type {array.dtype}")
@@ -263,7 +263,7 @@ def _check_loaded(arrays: Arrays) -> None:
 
 
 def stored_csr(name: str, arrays: Arrays, shape: tuple[int, int]) -> Any:
-    """The CSR array whose three parts a file holds; compiled code will trust its indices."""
+    """A CSR array from its three saved parts, checked because compiled code trusts its indices."""
     from scipy.sparse import csr_array
 
     data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
@@ -281,7 +281,7 @@ def stored_csr(name: str, arrays: Arrays, shape: tuple[int, int]) -> Any:
 
 
 def refuse_overflow(arrays: Arrays) -> None:
-    """Refuse sums that left the range of floating point."""
+    """Raise if sums have overflowed the floating-point range."""
     for array in arrays.values():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise InputError(

@@ -2,9 +2,9 @@
 
 Three ways to estimate the residual:
 
-- "double": two independent successors a row, `A = sum rho rho_2 (phi - gamma_2 phi'_2)
+- "double": two independent successors per row, `A = sum rho rho_2 (phi - gamma_2 phi'_2)
   (phi - gamma phi')^T`, `b = sum rho rho_2 (phi - gamma_2 phi'_2) r`. Direction `X = Xi L Phi`.
-- "aggregated": rows summed up by state first, `min sum_s w_s (Delta_s·theta - R_s)^2` with `w` the
+- "aggregated": rows summed by state first, `min sum_s w_s (Delta_s·theta - R_s)^2` with `w` the
   visits or one. The same limit; with `weighted=False` the limit of SOTD from zero where S > d.
 - "single": `min sum rho delta^2`, one successor for both factors. Biased: noise in the successor is
   penalised like an error. No direction X.
@@ -35,10 +35,10 @@ class BellmanResidual(Solver):
     Parameters
     ----------
     sampling
-        "double", "aggregated" or "single", see above. "auto" takes the first that the first batch
-        allows: a second successor, states, neither.
+        "double", "aggregated" or "single", as above. "auto" takes the first of these that the first
+        batch allows: with a second successor, with states, with neither.
     weighted
-        Weight states by their visits; False (every visited state counts once) needs "aggregated".
+        Weight states by their visits. False (each visited state counts once) needs "aggregated".
     weighting
         "normalized" or "ordinary" sums over visits, as in `SOTD`; for "aggregated" only.
     ridge
@@ -108,7 +108,7 @@ class BellmanResidual(Solver):
         return "single" if batch.state is None else "aggregated"
 
     def fit(self, transitions: Transitions) -> Self:
-        """Forget everything (the kind of sampling too), take in `transitions`, solve."""
+        """Forget everything (even the kind of sampling), learn from `transitions` and solve."""
         held, self._sums = self._sums, None
         try:
             return super().fit(transitions)

@@ -1,10 +1,10 @@
-"""Which direction: the one with the least estimated error, bias and variance together.
+"""Choose the direction with the smallest estimated error, combining bias and variance.
 
-Predictions are compared in the norm of `C = mean phi phi^T`, in coordinates in which C is one. The
-groups' parts of `A^-1 (b - A theta)` tell how far sampling moves an answer: their squares are its
-variance, and those of neighbouring groups, which hold neighbouring rows, what correlation from row to
-row adds to it. The bias of a direction is how much further it lies from one with longer, unclipped
-traces than sampling explains:
+Predictions are compared in the norm of `C = mean phi phi^T`, in coordinates in which C is the
+identity. The groups' parts of `A^-1 (b - A theta)` show how much sampling changes an answer: their
+squares give its variance, and products of neighbouring groups, which hold neighbouring rows, add
+the effect of correlation between rows. The bias of a direction is its distance from one with
+longer, unclipped traces, beyond what sampling explains:
 
     bias^2_j = max_r (||theta_j - theta_r||^2 - variance of (theta_j - theta_r))_+
 
@@ -24,14 +24,14 @@ from o2td.linear_algebra import Solution, conclude, solve
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, Direction, Directions
 
 _BAND = 2  # neighbouring rows whose correlation counts
-_SHRINK = 3.0  # of the regression on (rho - 1) phi, in features per effective row
-_ENOUGH = 4.0  # effective rows a feature from which that regression is trusted
-_RANK = 1e-10  # eigenvalues of the scaled C below this share of the largest count as none
-_FAINT = 1e-9  # added to A where a group or a feature says nothing
+_SHRINK = 3.0  # shrinkage of the regression on (rho - 1) phi, in features per effective row
+_ENOUGH = 4.0  # effective rows per feature from which that regression is trusted
+_RANK = 1e-10  # eigenvalues of the scaled C below this fraction of the largest count as zero
+_FAINT = 1e-9  # added to A where a group or a feature carries no information
 
 
 class Candidate(NamedTuple):
-    """A direction with what it was estimated to do: root mean squares over the rows' predictions."""
+    """A direction with its estimated errors: root mean squares over the rows' predictions."""
 
     direction: Direction
     bias: float
@@ -45,14 +45,14 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ChosenSolution(Solution):
-    """A solution of several that could have been: `direction` is the one chosen of `candidates`."""
+    """A solution chosen from several: `direction` is the one picked from `candidates`."""
 
     direction: Direction = DIRECTIONS[0]
     candidates: tuple[Candidate, ...] = ()
 
 
 def choose(sums: Directions, ridge: float) -> ChosenSolution:
-    """The answer of least estimated error, and what was estimated of all."""
+    """The answer with the smallest estimated error, and the estimates for all candidates."""
     W = _whitened(sums.gram / sums.rows)
     if not W.shape[1]:
         nothing = conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0)
@@ -79,14 +79,14 @@ def _whitened(C: Floats) -> Floats:
 
 
 class _Systems(NamedTuple):
-    """`[A, b]` of each direction, sums over rows, and the regression that adjusts the last ones."""
+    """`[A, b]` of each direction (sums over rows), and the regression that adjusts the last few."""
 
     totals: Floats
     known: Floats
 
 
 def _systems(sums: Directions, W: Floats) -> _Systems:
-    """The regression is of `rho [Delta, r]` on `(rho - 1) phi`, shrunk where few rows tell of it."""
+    """The regression is of `rho [Delta, r]` on `(rho - 1) phi`, shrunk if it rests on few rows."""
     n, d, size = sums.rows, sums.d, W.shape[1]
     shrink = _SHRINK * size / _effective(sums) * sums.moments[0] / n + 1e-12
     spread = W.T @ sums.spread[:, :d] @ W / n + shrink * np.eye(size)
@@ -102,7 +102,7 @@ def _estimates(sums: Directions, systems: _Systems, W: Floats, ridge: float) -> 
     moved[..., :-1] += ridge / n * (W.T @ W)
     solving = [lu_factor(A, check_finite=False) for A in _regular(moved)]
     theta = np.array([lu_solve(x, y[:, -1]) for x, y in zip(solving, moved, strict=True)])
-    # What each group says against the answer: [A, b] (-theta, 1).
+    # Residual of each group at the answer: [A, b] (-theta, 1).
     back, first = np.column_stack([-theta @ W.T, np.ones(len(theta))]), len(whole) - len(ADJUSTED)
     left, again = sums.against(range(first), back[:first]), sums.against(ADJUSTED, back[first:])
     again -= sums.noise_against(back[first:] @ systems.known.T)
@@ -113,13 +113,13 @@ def _estimates(sums: Directions, systems: _Systems, W: Floats, ridge: float) -> 
 
 
 def _effective(sums: Directions) -> float:
-    """As how many rows those with other ratios than one count."""
+    """Effective number of rows whose ratio differs from one."""
     second, fourth = sums.moments
     return max(float(second**2 / fourth), 1.0) if fourth > 0.0 else 1.0
 
 
 def _regular(totals: Floats) -> Floats:
-    """Each A, made regular where features say nothing."""
+    """Each A, regularised where features carry no information."""
     A, size = totals[..., :-1], totals.shape[1]
     level = np.abs(np.trace(A, axis1=-2, axis2=-1)) / size + _FAINT
     return np.asarray(A + _FAINT * level[:, None, None] * np.eye(size))
@@ -137,7 +137,7 @@ def _candidates(theta: Floats, covariance: Floats) -> list[Candidate]:
 
 
 def _covariance(parts: Floats) -> Floats:
-    """Inner products over groups, those of neighbouring groups with falling weights (Bartlett)."""
+    """Inner products over groups, with decreasing (Bartlett) weights for neighbouring groups."""
     flat = parts.reshape(len(parts), -1)
     total = flat @ flat.T
     for lag in range(1, _BAND + 1):
@@ -148,7 +148,7 @@ def _covariance(parts: Floats) -> Floats:
 
 
 def _longer(one: Direction, other: Direction) -> bool:
-    """Whether `other` can tell the bias of `one`."""
+    """Whether `other` can reveal the bias of `one`."""
     if other.clip < np.inf:
         return False
     return other.trace > one.trace or (one.clip < np.inf and other.trace >= one.trace)

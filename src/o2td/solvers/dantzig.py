@@ -29,12 +29,12 @@ from o2td.transitions import Transitions
 
 
 class DantzigTD(Solver):
-    """The sparsest weights, in the sense of `||theta||_1`, whose TD error is small.
+    """The weights of smallest `||theta||_1` whose TD error is small.
 
     Parameters
     ----------
     epsilon
-        Largest error of any component of `A theta - b`, in units of reward times feature.
+        Largest allowed component of `A theta - b`, in units of reward times feature.
     denoise
         Use the denoising matrix; needs states.
     ridge
@@ -99,7 +99,7 @@ class DantzigTD(Solver):
         return self._solve(self._sums_of(*model_rows(model)))
 
 
-_FREE = 1e15  # in units of the largest sum: a bound that holds nothing back
+_FREE = 1e15  # in units of the largest sum: a bound that is never active
 
 
 def select(
@@ -111,8 +111,8 @@ def select(
 ) -> Solution:
     """`min ||theta||_1` subject to `||A theta - b||_inf <= epsilon`, `A` a sum over `rows`.
 
-    Where no theta satisfies that, the one of the smallest error, with status "infeasible". Where `A`
-    is singular others may have the same norm, and the status is "minimum norm".
+    If no theta satisfies that, returns the one with the smallest error and status "infeasible". If
+    `A` is singular, others may have the same norm, and the status is "minimum norm".
     """
     d = A.shape[1]
     refuse_overflow({"A": A, "b": b})

@@ -1,4 +1,4 @@
-"""The map `omega -> Delta^T diag(omega xi) Phi` of one weight per state, and coordinates that suit it.
+"""The map `omega -> Delta^T diag(omega xi) Phi` of one weight per state, and its preconditioner.
 
 Its square is a sum of Kronecker products, nearly that of two covariances. In coordinates in which
 `Delta` and `Phi` are orthonormal over states and correlated feature by feature (canonical
@@ -20,9 +20,9 @@ from o2td.solvers.aggregate import Aggregate, row_norms, scaled
 
 __all__ = ["Diagonal", "Suited"]
 
-_LARGEST = 1 << 25  # entries of a matrix of states by features that is held in other coordinates
+_LARGEST = 1 << 25  # entries of a (states, features) matrix that is stored in other coordinates
 _DEPENDENT = 1e-10
-_MOST = 0.999  # canonical correlations are taken for no more than this
+_MOST = 0.999  # canonical correlations are capped at this
 
 
 class Diagonal:
@@ -78,7 +78,7 @@ class Diagonal:
 
 
 class Suited:
-    """The map in coordinates that suit it: as many equations, with the same solutions."""
+    """The map in preconditioned coordinates: as many equations, with the same solutions."""
 
     def __init__(self, data: Aggregate, delta: Floats, phi: Floats) -> None:
         """`delta` and `phi` are the triangles of `Delta` and `Phi`, rows weighted by `sqrt(xi)`."""
@@ -94,7 +94,7 @@ class Suited:
 
     @classmethod
     def found(cls, data: Aggregate) -> Suited | None:
-        """None where states are too few for an exact fit, or features depend on each other."""
+        """None if there are too few states for an exact fit, or the features are dependent."""
         S, d = data.shape
         if d * d > S or S * d > _LARGEST:
             return None
@@ -127,7 +127,7 @@ def _rooted(rows: Any, weight: Floats) -> Any:
 
 
 def _dependent(R: Floats) -> bool:
-    """Whether the columns of a triangle nearly depend on each other, whatever their sizes."""
+    """Whether the columns of a triangle are nearly dependent, regardless of their scale."""
     length = np.sqrt((R * R).sum(axis=0))
     return bool((np.abs(R.diagonal()) <= _DEPENDENT * length).any())
 

@@ -1,10 +1,10 @@
 """Diagonal SOTD: `min_Omega 1/2 ||Delta^T Omega Xi Phi - C||_F^2` over diagonal `Omega`.
 
-Then `theta = (Phi^T Xi Omega Delta)^-1 Phi^T Xi Omega R`: one weight per state, the paper's step from
-SOTD towards O2TD. `Omega` is sought from the identity by LSMR (Fong and Saunders 2011), which changes
-it by the least amount that solves the problem; with `nonnegative=True` by projected accelerated
-gradients. Both see the problem through `Omega -> Delta^T Omega Xi Phi` and its transpose only. Where
-states are many enough for an exact fit the search is made in coordinates that suit the map.
+Then `theta = (Phi^T Xi Omega Delta)^-1 Phi^T Xi Omega R`: one weight per state, the paper's step
+from SOTD towards O2TD. The search starts from the identity and uses LSMR (Fong and Saunders 2011),
+which finds the smallest change that solves the problem, or, with `nonnegative=True`, projected
+accelerated gradients. Both access the problem only through `Omega -> Delta^T Omega Xi Phi` and its
+transpose. If there are enough states for an exact fit, the search is preconditioned.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from o2td.solvers.base import Solver, model_rows
 from o2td.solvers.diagonal import Diagonal, Suited
 from o2td.transitions import Transitions
 
-_CONVERGED = (0, 1, 2, 4, 5)  # of LSMR's reasons to stop; 3, 6: near singular, 7: too many steps
-_EXACT = (0, 1, 4)  # those that say that the equations hold
-_WORK = 2e12  # multiplications for a limit on a model, some minutes
+_CONVERGED = (0, 1, 2, 4, 5)  # LSMR's stopping codes; 3, 6: near singular, 7: too many steps
+_EXACT = (0, 1, 4)  # codes for which the equations hold
+_WORK = 2e12  # multiplications allowed for a limit on a model: some minutes
 _LEAST = 100
 
 
@@ -36,7 +36,7 @@ class DiagonalSOTD(Solver):
     weighting
         "normalized" or "ordinary" sums over visits, as in `SOTD`.
     nonnegative
-        Keep the weights of all states at zero or more.
+        Constrain the weights of all states to be nonnegative.
     tolerance, max_iterations
         When to stop the search for `Omega`.
 
@@ -71,7 +71,7 @@ class DiagonalSOTD(Solver):
 
     @property
     def omega(self) -> Floats:
-        """The weights of the states, solved anew after new rows."""
+        """The weights of the states, solved again after new rows."""
         if self._solution is None or self._omega is None:
             self.solve()
         return freeze(np.zeros(0) if self._omega is None else self._omega)
@@ -112,7 +112,7 @@ class DiagonalSOTD(Solver):
         return conclude(theta, status, *numbers, steps, counts), omega
 
     def _weights(self, data: Aggregate, most: int) -> tuple[Floats, int, bool]:
-        """`omega` by at most `most` steps, their number, and whether they were enough."""
+        """`omega` from at most `most` steps, their number, and whether they converged."""
         most = min(most, self.max_iterations)
         gap = data.gram() - Diagonal(data).apply(np.ones(data.shape[0]))
         if self.nonnegative:
@@ -120,7 +120,7 @@ class DiagonalSOTD(Solver):
         suited = Suited.found(data)
         if suited is not None:
             change, steps, stop = self._least_squares(suited, suited.target(gap), data, most)
-            # Other equations of the same solutions are as good only where there is a solution.
+            # Equations with the same solutions are equivalent only if there is a solution.
             if stop in _EXACT or (stop == 7 and steps == most):
                 return 1.0 + change, steps, stop in _EXACT
         change, steps, stop = self._least_squares(Diagonal(data), gap, data, most)
@@ -132,7 +132,7 @@ class DiagonalSOTD(Solver):
         from scipy.sparse.linalg import LinearOperator, lsmr
 
         S, d = data.shape
-        # The search takes a map much smaller than one for a singular one: its norm is made one.
+        # LSMR would treat a map much smaller than one as singular, so its norm is scaled to one.
         size = operator.norm() or 1.0
         linear = LinearOperator(
             (d * d, S),
@@ -156,7 +156,7 @@ class DiagonalSOTD(Solver):
             first = change if first is None else first
             if change <= self.tolerance * first:
                 return after, count, True
-            if slope @ (after - omega) > 0.0:  # overshot: start the momentum anew
+            if slope @ (after - omega) > 0.0:  # overshot: restart the momentum
                 momentum = 1.0
             later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             ahead = after + (momentum - 1.0) / later * (after - omega)
@@ -169,6 +169,6 @@ class DiagonalSOTD(Solver):
 
 
 def _affordable(data: Aggregate) -> int:
-    """Steps towards a limit: it is to be had within minutes, or not at all."""
+    """Number of steps allowed for a limit, so that it takes minutes at most."""
     S, d = data.shape
     return max(_LEAST, int(_WORK / (S * d * d)))

@@ -5,8 +5,9 @@
     sum_t z_t   (r_{t+1} - mean + gamma_{t+1} phi_{t+1}·theta - phi_t·theta) = 0
     sum_t rho_t (r_{t+1} - mean + gamma_{t+1} phi_{t+1}·theta - phi_t·theta) = 0
 
-which is where `DifferentialTD` stands still. Pass discounts of 1. Where the features can express a
-constant, differential values are known up to one: the answer of least norm is taken.
+which is the fixed point of `DifferentialTD`. Pass discounts of 1. If the features can express a
+constant, differential values are determined only up to a constant, and the minimum-norm answer is
+taken.
 
 Tsitsiklis and Van Roy (1999), average-cost TD; least squares: Yu and Bertsekas (2009); the second
 equation, right off-policy: Wan, Naik and Sutton (2021).
@@ -28,7 +29,7 @@ from o2td.solvers.base import Solver
 from o2td.solvers.system import System, expected, traced
 from o2td.transitions import Transitions
 
-BLOCK = 1 << 14  # rows that are widened at a time
+BLOCK = 1 << 14  # rows widened at a time
 
 
 class Widened(System):
@@ -46,7 +47,7 @@ class DifferentialLSTD(Solver):
     Parameters
     ----------
     trace
-        lambda in [0, 1]; with discounts of 1 below 1, or traces never fade.
+        lambda in [0, 1]; with discounts of 1 it must be below 1, or traces never fade.
     ridge
         Added to the diagonal of theta's part of `A` (a sum over rows, not a mean).
 
@@ -111,7 +112,7 @@ class DifferentialLSTD(Solver):
 
 
 def widened(batch: Transitions) -> Transitions:
-    """With a last feature that is 1 in every row and 0 in every successor."""
+    """Append a feature that is 1 in every row and 0 in every successor."""
     names = ("reward", "discount", "rho", "start", "interest")
     columns: dict[str, Any] = {name: getattr(batch, name) for name in names}
     if batch.layout != "table":

@@ -1,4 +1,4 @@
-"""Statistics of several directions at once: what `LSTD(trace="auto")` chooses from.
+"""Statistics of several directions at once, from which `LSTD(trace="auto")` chooses.
 
 A direction has `e_{t+1} = lambda gamma_{t+1} min(rho_t, clip) e_t + phi_{t+1}` and the system
 `S = sum_t rho_t e_t [Delta_t, r_t]^T`. Three of them exist in an adjusted form as well, which uses that
@@ -7,14 +7,14 @@ A direction has `e_{t+1} = lambda gamma_{t+1} min(rho_t, clip) e_t + phi_{t+1}` 
     S - (sum_t (rho_t - 1) e_t phi_t^T) (sum_t (rho_t - 1)^2 phi_t phi_t^T)^-1
         (sum_t (rho_t - 1) rho_t phi_t [Delta_t, r_t]^T)
 
-takes from `rho delta` its regression on `(rho - 1) phi`, and with it the noise that comes from which
-actions happened to be drawn. It is to features what ratios that are normalised by state are to states.
+subtracts from `rho delta` its regression on `(rho - 1) phi`, and with it the noise due to which
+actions happened to be drawn. It does for features what normalising ratios by state does for states.
 
-Row t belongs to group `t mod groups(d)`; sums are kept by group. Groups tell the variance of any answer,
-and a segment that follows another one has its groups turned round, so that segments compose exactly
-and in any grouping. With many features each group tells of many directions, and fewer of them do. The
-number of groups is prime: a stream that repeats itself with a short period
-still visits all of them alike.
+Row t belongs to group `t mod groups(d)`, and sums are stored by group. Groups give the variance of
+any answer, and a segment that follows another has its groups rotated, so that segments compose
+exactly and in any grouping. With many features each group informs about many directions, so fewer
+groups suffice. The number of groups is prime, so that a stream with a short period still visits all
+of them equally.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from o2td.transitions import DenseRows, Transitions
 
 _MANY = 100  # features
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
-_REPEATS = 2  # rows a state from which a table's rows are summed up by state first
+_REPEATS = 2  # rows per state from which a table's rows are summed by state first
 
 
 def groups(d: int) -> int:
-    """How many, with d features."""
+    """The number of groups for d features."""
     return 17 if d <= _MANY else 7
 
 
 class Direction(NamedTuple):
-    """lambda, the bound on ratios inside the trace (infinite: none), and whether it is adjusted."""
+    """lambda, the bound on ratios in the trace (infinite if none), and whether it is adjusted."""
 
     trace: float
     clip: float
@@ -70,8 +70,8 @@ class Directions(Statistics):
     fourth powers of `rho - 1`.
 
     With a `table` the last axes of `system` and `noise` count states (and the reward, at the end of
-    `system`) instead of features, and are yet to be multiplied by it: groups are never needed in full
-    to solve, only to be merged or saved.
+    `system`) instead of features and are multiplied by the table later: solving never needs the
+    groups in full, only merging and saving do.
     """
 
     system: Floats
@@ -117,18 +117,18 @@ class Directions(Statistics):
         return {name: np.asarray(x) for name, x in vars(self).items() if name != "table"}
 
     def totals(self) -> tuple[Floats, Floats]:
-        """`system` and `noise` of all groups together, without what depends on an incoming trace."""
+        """`system` and `noise` summed over groups, without the part due to an incoming trace."""
         return self._right(self.system.sum(axis=0)[:, :-1], self.noise.sum(axis=0)[:, :-1])
 
     def against(self, places: Sequence[int], vectors: Floats) -> Floats:
-        """`system` of each group, of traces at `places`, times a vector each: (traces, groups, d)."""
+        """`system` of each group, for traces at `places`, times a vector: (traces, groups, d)."""
         if self.table is not None:
             vectors = np.column_stack([vectors[:, :-1] @ self.table.T, vectors[:, -1]])
         pairs = zip(places, vectors, strict=True)
         return np.array([self.system[:, k, :-1] @ vector for k, vector in pairs])
 
     def noise_against(self, vectors: Floats) -> Floats:
-        """The same of `noise`."""
+        """The same for `noise`."""
         if self.table is not None:
             vectors = vectors @ self.table.T
         return np.array([self.noise[:, k, :-1] @ vector for k, vector in enumerate(vectors)])
@@ -137,7 +137,7 @@ class Directions(Statistics):
         return self._right(self.system, self.noise)
 
     def _right(self, system: Floats, noise: Floats) -> tuple[Floats, Floats]:
-        """Both times the table, where there is one."""
+        """Both times the table, if there is one."""
         if self.table is None:
             return system, noise
         moved = np.concatenate([system[..., :-1] @ self.table, system[..., -1:]], axis=-1)
@@ -164,7 +164,7 @@ class Directions(Statistics):
 
 
 def _after(sums: Floats, carry: Floats, through: Floats) -> Floats:
-    """Sums whose incoming trace was `carry`, and depends on what came before as `through` says."""
+    """Sums for an incoming trace `carry`, which depends on earlier rows through `through`."""
     gained = sums.copy()
     gained[:, :, :-1] += carry[None, :, :, None] * sums[:, :, -1:, :]
     gained[:, :, -1] *= through[None, :, None]
@@ -176,7 +176,7 @@ def collect(batch: Transitions) -> Directions:
     refuse_wide(batch)
     d, k, m = batch.d, len(TRACES), len(ADJUSTED)
     folded = isinstance(batch.table, np.ndarray) and batch.n >= _REPEATS * batch.table.shape[0]
-    states = 0 if folded else d  # of a table they are filled in below
+    states = 0 if folded else d  # for a table they are filled in below
     sums = Directions(
         np.zeros((groups(d), k, d + 1, states + 1)),
         np.zeros((groups(d), m, d + 1, states)),
@@ -200,7 +200,7 @@ def collect(batch: Transitions) -> Directions:
 
 
 def _add(sums: Directions, part: Transitions, off: Floats) -> None:
-    """Take in a block whose first row belongs to group 0."""
+    """Add a block whose first row belongs to group 0."""
     d, n = part.d, part.n
     rows, later, ones = dense_rows(part, "phi"), dense_rows(part, "next_phi"), np.ones(part.n)
     phi, right = np.empty((n, d)), np.empty((n, d + 1))
@@ -241,7 +241,7 @@ def _by_group(left: Floats, right: Floats, out: Floats) -> None:
 
 
 def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
-    """A table that is visited often: rows of traces are summed up by state first."""
+    """For a table whose states recur often: sum the trace rows by state first."""
     table, d = batch.table, batch.d
     S, state = len(table), np.asarray(batch.state)
     visits, squares = (np.bincount(state, w, minlength=S) for w in (np.ones(batch.n), off**2))

@@ -1,4 +1,4 @@
-"""Which rows belong together: the states that occur, and sums over their rows."""
+"""Group rows by state: the states that occur, and sums over their rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["by_group", "distinct", "grouping"]
 
 
 def distinct(state: Ints) -> tuple[Ints, Ints, Ints]:
-    """The states that occur, sorted, where each occurs first, and the place of each row's state."""
+    """The states that occur (sorted), their first rows, and the position of each row's state."""
     n, size = len(state), int(state.max(initial=-1)) + 1
-    if size > 4 * n:  # sorting costs less than a place for each number
+    if size > 4 * n:  # sorting costs less than an entry for each possible state
         found, first, where = np.unique(state, return_index=True, return_inverse=True)
         return found, first, where
     first = np.full(size, -1)
-    first[state[::-1]] = np.arange(n - 1, -1, -1)  # of several numbers the last one stays
+    first[state[::-1]] = np.arange(n - 1, -1, -1)  # the last assignment wins
     found = np.flatnonzero(first >= 0)
     place = np.empty(size, dtype=np.int64)
     place[found] = np.arange(len(found))
@@ -26,7 +26,7 @@ def distinct(state: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def grouping(where: Ints, weight: Floats, size: int) -> Any:
-    """The matrix that adds up rows by group."""
+    """The matrix that sums rows by group."""
     from scipy.sparse import csr_array
 
     n = len(where)

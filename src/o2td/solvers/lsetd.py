@@ -1,4 +1,4 @@
-"""LSETD(lambda): LSTD whose rows carry the follow-on weights of emphatic TD.
+"""LSETD(lambda): LSTD with the follow-on weights of emphatic TD.
 
 `F_t = i_t + gamma_t rho_{t-1} F_{t-1}`, `M_t = lambda i_t + (1 - lambda) F_t`,
 `z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`, `A = sum_t z_t (phi_t - gamma_{t+1} phi_{t+1})^T`,
@@ -29,8 +29,8 @@ class LSETD(Solver):
     ridge
         Added to the diagonal of `A`.
     decay
-        beta in [0, 1], in place of the discount in `F` (0 where the discount is 0); None: the
-        discount itself.
+        beta in [0, 1], used in `F` instead of the discount (0 where the discount is 0); None means
+        the discount itself.
 
     Examples
     --------

@@ -4,7 +4,7 @@
 `b = sum_t z_t r_{t+1}`, `theta = A^-1 b`. Direction `X = (I - lambda P_gamma^T)^-1 Xi Phi`, the limit
 of TD(lambda). Bradtke and Barto (1996), Boyan (1999); off-policy with traces Yu (2010).
 
-With the ratio on the target, the same limit (since `E[rho | s] = 1`) has another estimate:
+With the ratio on the target, another estimate has the same limit (since `E[rho | s] = 1`):
 `e_t = lambda rho_{t-1} gamma_t e_{t-1} + phi_t`, `A = sum_t e_t (phi_t - rho_t gamma_{t+1} phi_{t+1})^T`
 and `b = sum_t rho_t e_t r_{t+1}` (Yu 2010, Mahmood, van Hasselt and Sutton 2014).
 """
@@ -34,16 +34,17 @@ class LSTD(Solver):
     Parameters
     ----------
     trace
-        lambda in [0, 1], or "auto": of several lambdas, with and without bounds on the ratios inside
-        the trace and with ratios adjusted by regression, the one whose answer has the least estimated
-        error. `solution.direction` names it, `solution.candidates` has the estimated bias and
-        deviation of all. Costs about ten times the time and 2 kB d^2 of memory.
+        lambda in [0, 1], or "auto", which picks the candidate with the smallest estimated error
+        among several lambdas, with and without bounds on the ratios inside the trace, and with
+        ratios adjusted by regression. `solution.direction` names the choice, and
+        `solution.candidates` has the estimated bias and deviation of all. "auto" takes about ten
+        times as long and 2 kB d^2 of memory.
     ridge
         Added to the diagonal of `A` (a sum over rows, not a mean).
     rho_on
-        "difference": the ratio multiplies all of `phi - gamma phi'`. "target": only the successor and
-        the reward, `A = sum e (phi - rho gamma phi')^T`, `b = sum rho e r`, as published codes have it;
-        its variance is far larger.
+        "difference": the ratio multiplies all of `phi - gamma phi'`. "target": it multiplies only
+        the successor and the reward, `A = sum e (phi - rho gamma phi')^T`, `b = sum rho e r`, as in
+        published code; its variance is far larger.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class LSTD(Solver):
 
     @property
     def selects(self) -> bool:  # type: ignore[override]
-        """Whether the rows decide which of several answers is given."""
+        """Whether the data decide which of several answers is given."""
         return self.trace == "auto"
 
     def _collect(self, batch: Transitions) -> System | Directions:
@@ -118,7 +119,7 @@ def _untraced(batch: Transitions, weight: Floats) -> System:
 
 
 def on_target(batch: Transitions) -> Transitions:
-    """Ratios moved into rewards and discounts: what is left is the recursion without them."""
+    """Move the ratios into rewards and discounts, which leaves the recursion without ratios."""
     other = batch[:]
     other.reward, other.discount = (
         freeze(batch.rho * batch.reward),

@@ -1,8 +1,8 @@
-"""LSTDQ: action values from features of (s, a), the next action averaged under the target.
+"""LSTDQ: action values from features of (s, a), with the next action averaged under the target.
 
-`A = sum_t phi(s_t, a_t) (phi(s_t, a_t) - gamma_{t+1} sum_a pi(a|s_{t+1}) phi(s_{t+1}, a))^T`,
-`b = sum_t phi(s_t, a_t) r_{t+1}`. No ratios: the action taken is given, the next one is averaged.
-Lagoudakis and Parr (2003).
+`A = sum_t phi(s_t, a_t) (phi(s_t, a_t) - gamma_{t+1} sum_a pi(a|s_{t+1}) phi(s_{t+1}, a))^T`, `b =
+sum_t phi(s_t, a_t) r_{t+1}`. No ratios are needed, because the action taken is given and the next
+one is averaged. Lagoudakis and Parr (2003).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from o2td.transitions import Transitions
 class LSTDQ(Solver):
     """Least-squares temporal differences for action values.
 
-    Give `Transitions` whose `phi` are features of the state and action, and whose `next_phi` are
+    Pass `Transitions` whose `phi` are features of the state and action, and whose `next_phi` are
     those of the next state averaged over the target's actions. `LSTDQ.features` and
-    `LSTDQ.next_features` make both from features of states: one block per action.
+    `LSTDQ.next_features` build both from features of states, with one block per action.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class LSTDQ(Solver):
 
     @staticmethod
     def features(phi: Any, action: Any, n_actions: int) -> Any:
-        """`phi(s, a)` (n, A·d): the features of the state in the block of the action, else zero."""
+        """`phi(s, a)` (n, A·d): the state's features in the block of the action, zero elsewhere."""
         rows = as_rows("phi", phi)
         taken = as_array("action", action)
         n_actions = whole("n_actions", n_actions, 1, MAX_FEATURES // rows.shape[1])

@@ -1,16 +1,16 @@
 """Monte Carlo: regression of importance-weighted returns on features.
 
 `theta = argmin sum_t w_t (y_t / w_t - phi_t·theta)^2`, that is
-`(sum w_t phi_t phi_t^T) theta = sum phi_t y_t`, where going backwards along a trajectory
+`(sum w_t phi_t phi_t^T) theta = sum phi_t y_t`, where, going backwards along a trajectory,
 
 - per decision: `y_t = rho_t (r_{t+1} + gamma_{t+1} y_{t+1})`, and
   `w_t = rho_t ((1 - gamma_{t+1}) + gamma_{t+1} w_{t+1})`, the mean of the ratios up to where the
   return would end if the discount were a chance of ending (Precup, Sutton and Singh 2000; this
   normalisation after Mahmood, van Hasselt and Sutton 2014);
-- whole trajectories: `w_t` the product of all ratios that follow, `y_t = w_t G_t`.
+- whole trajectories: `w_t` is the product of all ratios that follow, `y_t = w_t G_t`.
 
-Not weighted means `w_t = 1` in the regression: unbiased, with a larger variance. All four have the
-best direction `X* = L^-T Xi Phi`, and the most variance of all solvers.
+Unweighted means `w_t = 1` in the regression: unbiased, with a larger variance. All four have the
+best direction `X* = L^-T Xi Phi` and the largest variance of all solvers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _END = (0.0, 1.0)  # return and weight after the last row of a trajectory
 
 @dataclass(eq=False)
 class Returns(Statistics):
-    """Sums over finished trajectories, and over the unfinished last one as they depend on its rest.
+    """Sums over finished trajectories, and over the unfinished last one as a function of its rest.
 
     With `(Y, W)` the return and weight of the next row, an open row has
     `y = y_1 + y_Y Y + y_W W` and `w = w_1 + w_W W`; `open_b` has a column for each of the three,
@@ -106,7 +106,7 @@ class Returns(Statistics):
     def _finish(
         self, A: Floats, b: Floats, Y: float, W: float, rows: float, truncated: bool
     ) -> None:
-        """Add an open trajectory whose rest is known."""
+        """Add an open trajectory whose remainder is known."""
         self.counts[1 if truncated else 0] += rows
         if truncated and not self.keep:
             return
@@ -114,7 +114,7 @@ class Returns(Statistics):
         self.A = self.A + A[0] + W * A[1]
 
     def closed(self) -> Self:
-        """With the end of the data taken as the end of the open trajectory."""
+        """The sums if the open trajectory ends where the data end."""
         ended = type(self)(**vars(self))
         ended.counts = self.counts.copy()
         ended._finish(self.open_a, self.open_b, *_END, self.counts[2], truncated=True)
@@ -149,12 +149,12 @@ class MonteCarlo(Solver):
     Parameters
     ----------
     ratios
-        "per-decision": each reward is weighted by the ratios up to it. "trajectory": by all ratios
-        until the trajectory ends.
+        "per-decision": each reward is weighted by the ratios up to it. "trajectory": it is weighted
+        by all ratios until the trajectory ends.
     weighted
         Divide by the sum of the weights instead of the number of rows.
     truncated
-        "keep": trajectories that are cut off count with the rewards seen, as if nothing followed.
+        "keep": truncated trajectories count with the rewards seen, as if nothing followed.
         "drop": only trajectories that terminate (discount 0) count.
     ridge
         Added to the diagonal of the normal equations.
@@ -241,7 +241,7 @@ def _sums(batch: Transitions, weight: Floats, y: Floats) -> tuple[Floats, Floats
 
 
 def _compose(rows: Floats, y: Floats, w: Floats) -> Floats:
-    """Coefficients on the next rest, given those on this one and how it depends on the next."""
+    """Coefficients on the next remainder, from those on this one and its dependence on the next."""
     constant = rows[:, 0] + rows[:, 1] * y[0] + rows[:, 2] * w[0]
     return np.column_stack([constant, rows[:, 1] * y[1], rows[:, 1] * y[2] + rows[:, 2] * w[1]])
 

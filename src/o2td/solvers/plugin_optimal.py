@@ -1,9 +1,9 @@
 """Plug-in optimum: `V = L^-1 R` on the estimated model, then `theta = argmin ||Phi theta - V||_xi`.
 
-The rows aggregated by state are a model of the target's chain; one sparse solve gives its values,
-and a regression weighted by visits the best weights, so the direction is the best one,
-`X* = L^-T Xi Phi`, of the estimated model. It is what SOTD approximates. Successors that were never
-visited (or only with ratio 0) have no row of their own: they take LSTD's prediction, and are counted.
+Rows aggregated by state give a model of the target's chain. One sparse solve gives its values, and
+a regression weighted by visits the best weights, so the direction is the best one, `X* = L^-T Xi
+Phi`, for the estimated model. This is what SOTD approximates. Successors that were never visited
+(or only with ratio 0) have no row of their own: they get LSTD's prediction and are counted.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class PluginOptimal(Solver):
     Parameters
     ----------
     weighting
-        "normalized": transitions of the model are sums divided by the sum of the ratios.
-        "ordinary": by the number of visits.
+        "normalized": the model's transitions are sums divided by the sum of the ratios.
+        "ordinary": they are divided by the number of visits.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class PluginOptimal(Solver):
         return answer
 
     def _links(self, sums: ModelSums, state: Ints, by: Floats) -> tuple[Ints, Ints, Floats]:
-        """Positions of source and successor among `state` (-1: not there), and `P_gamma`."""
+        """Positions of source and successor in `state` (-1 if absent), and `P_gamma`."""
         known = np.isin(sums.pair[0], state)
         source = np.searchsorted(state, sums.pair[0][known])
         ahead = sums.pair[1][known]
@@ -166,7 +166,7 @@ def _collect(batch: Transitions, weight: Floats) -> ModelSums:
 
 
 def _successors(batch: Transitions, alive: Ints) -> StateSums:
-    """Features of the states that rows lead to; nothing else of these sums is used."""
+    """Features of the successor states; only these are used of the sums."""
     assert batch.next_state is not None  # noqa: S101
     state, first, where = distinct(batch.next_state[alive])
     nothing = np.zeros(len(state))
@@ -181,7 +181,7 @@ def _successors(batch: Transitions, alive: Ints) -> StateSums:
 def _unique_pairs(pair: Ints, weight: Floats) -> tuple[Ints, Floats]:
     """The pairs that occur, sorted, and the sums of their weights in the order of the rows."""
     m, k = (int(part.max(initial=-1)) + 1 for part in pair)
-    if m * k <= 4 * len(weight):  # few enough for a place for each
+    if m * k <= 4 * len(weight):  # few enough for one entry each
         place = pair[0] * k + pair[1]
         found = np.flatnonzero(np.bincount(place, minlength=m * k))
         total = np.bincount(place, weight, minlength=m * k)[found]

@@ -1,4 +1,4 @@
-"""Compiled row loops of the batch solvers. Everything cubic is left to BLAS; these are linear in d.
+"""Compiled row loops of the batch solvers. They are linear in d; BLAS does the cubic work.
 
 Features arrive as a matrix and an index (row t is `matrix[index[t]]`), so dense batches and tables
 share each loop. Rows of the successor with discount 0 are never read: they may hold anything.
@@ -139,10 +139,10 @@ def directions(
     out: Floats,
     noise: Floats,
 ) -> None:
-    """`rho_t e_t` and `(rho_t - 1) e_t`, each followed by its slope in what came in.
+    """`rho_t e_t` and `(rho_t - 1) e_t`, each followed by its slope in the incoming trace.
 
     `e_{t+1} = lambda gamma_{t+1} min(rho_t, clip) e_t + phi_{t+1}`. The carried `c = e_t - phi_t` and
-    its slope `through[0]` go in and out. `noise` may have no rows: then it is not wanted.
+    its slope `through[0]` go in and out. If `noise` has no rows, it is not computed.
     """
     d = matrix.shape[1]
     slope, noisy = through[0], len(noise) > 0
@@ -182,7 +182,7 @@ def scatter_groups(
     system: Floats,
     rewards: Floats,
 ) -> None:
-    """What `scatter` does, by group, round and round; and `rewards_group += r_t z_t`."""
+    """As `scatter`, cycling through the groups; and `rewards_group += r_t z_t`."""
     groups, p, group = system.shape[0], rows.shape[1], 0
     for t in range(len(index)):
         row, g, c = rows[t], discount[t], reward[t]
@@ -199,7 +199,7 @@ def scatter_groups(
 
 @njit(**_OPTIONS)
 def scatter_noise(rows: Floats, index: Ints, out: Floats) -> None:
-    """`out[group, s_t] += rows_t`, round and round."""
+    """`out[group, s_t] += rows_t`, cycling through the groups."""
     groups, p, group = out.shape[0], rows.shape[1], 0
     for t in range(len(index)):
         row, here = rows[t], out[group, index[t]]

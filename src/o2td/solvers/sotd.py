@@ -3,13 +3,13 @@
 Stage 1: `X = argmin 1/2 ||Delta^T X - C||_F^2`. Stage 2: `theta = argmin ||X^T (Delta theta - R)||^2`.
 
 `Delta` (S, d) and `R` estimate `L Phi` and the expected reward by state, `C = sum_s xi_s phi_s phi_s^T`.
-The best direction `X* = L^-T Xi Phi` satisfies `Delta^T X* = C`, which is the motive of stage 1.
+The best direction `X* = L^-T Xi Phi` satisfies `Delta^T X* = C`, which motivates stage 1.
 
-What the paper leaves open: stage 1 has one solution only where S <= d. Elsewhere the answer depends
-on where the search starts. From zero, every iterate and the minimum-norm solution have the form
-`X = Delta M`, and stage 2 then gives exactly the unweighted Bellman-residual minimiser of the
-aggregated data; `start="td"` (`X_0 = Xi Phi`) gives another. Iterates stay in `X_0 + Delta M`, so with
-more states than features only `M` (d, d) is kept, and X is never formed.
+What the paper leaves open: stage 1 has a unique solution only if S <= d. Otherwise the answer
+depends on where the search starts. From zero, every iterate and the minimum-norm solution have the
+form `X = Delta M`, and stage 2 then gives exactly the unweighted Bellman-residual minimiser of the
+aggregated data; `start="td"` (`X_0 = Xi Phi`) gives another. Iterates stay in `X_0 + Delta M`, so
+with more states than features only `M` (d, d) is kept, and X is never formed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class SOTD(Solver):
         The iterations stop when `||Delta (Delta^T X - C)||` has fallen to `tolerance` of its first
         value.
 
-    States whose ratios are all zero say nothing about the target; they are left out and counted.
+    States whose ratios are all zero carry no information about the target; they are excluded and
+    counted.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class SOTD(Solver):
 
     def _solve(self, sums: StateSums) -> Solution:
         data, unit, reward = estimates(sums, self.weighting).in_units()
-        # ridge in the same unit; where it outweighs all else its size no longer matters
+        # ridge in the same unit; once it dominates, its size no longer matters
         ridge = min(float(shifted(np.array(self.ridge), -2 * unit)), _HUGE)
         counts = {"states left out, all their ratios are zero": data.left_out}
         if data.shape[0] == 0:
@@ -167,7 +168,7 @@ class SOTD(Solver):
             if self.solver == "gradient":
                 X = Y = later
                 continue
-            if np.sum(slope * (later - X)) > 0.0:  # overshot: start the momentum anew
+            if np.sum(slope * (later - X)) > 0.0:  # overshot: restart the momentum
                 momentum = 1.0
             after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             Y = later + (momentum - 1.0) / after * (later - X)

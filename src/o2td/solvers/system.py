@@ -1,9 +1,9 @@
 """The statistics `A = sum_t z_t Delta_t^T`, `b = sum_t z_t r_t`, and how they depend on the past.
 
-Blocks of rows `[z, ...]` and `[Delta, r]` are filled by compiled loops and multiplied by one call of
-BLAS. A segment that starts inside a trajectory has traces that depend on what came in: `z_t` is
-affine in the incoming trace `c` (a vector) and the incoming follow-on weight `f` (a number), hence so
-are the sums. A segment keeps both parts,
+Blocks of rows `[z, ...]` and `[Delta, r]` are filled by compiled loops and multiplied by one call
+to BLAS. A segment that starts inside a trajectory has traces that depend on earlier rows: `z_t` is
+affine in the incoming trace `c` (a vector) and the incoming follow-on weight `f` (a number), hence
+so are the sums. A segment stores both parts,
 
     A = A_0 + c g^T + f H,    c_out = c_0 + u c + f y,    f_out = f_0 + k f,
 
@@ -27,11 +27,11 @@ from o2td.transitions import DenseRows, Transitions
 SPARSE_FEATURES = 4096  # sparse features beyond this number give a sparse A
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
 _RUN = 1 << 12  # rows that a sparse product adds up one by one
-_REPEATS = 4  # rows a state from which a table's transitions are summed up first
+_REPEATS = 4  # rows per state from which a table's transitions are summed first
 
 
 class Side(NamedTuple):
-    """Rows `weight_t (own_t phi_t - step_t phi'_t)`; `step` None: no successor."""
+    """Rows `weight_t (own_t phi_t - step_t phi'_t)`; `step` is None if there is no successor."""
 
     weight: Floats
     own: float = 1.0
@@ -41,7 +41,7 @@ class Side(NamedTuple):
 
 @dataclass(eq=False)
 class Past:
-    """How a segment depends on what came in; `follow` is None where the weights are uniform."""
+    """How a segment depends on earlier rows; `follow` is None if the weights are uniform."""
 
     carry: Floats  # c_0
     slope: Floats  # y
@@ -64,7 +64,7 @@ class Past:
         )
 
     def inflow(self, other: Past) -> Floats:
-        """What `other`'s `[A, b]` gain from these rows before them."""
+        """What these rows add to `[A, b]` of `other`, which follows them."""
         gain = np.outer(self.carry, other.through)
         return gain if other.follow is None else gain + self.scalars[1] * other.follow
 
@@ -178,7 +178,7 @@ def traced(
 
 
 def refuse_wide(batch: Transitions, why: str = "traces", remedy: str = "pass trace=0") -> None:
-    """Refuse sparse features whose sums would fill a dense matrix that is too large."""
+    """Raise if the sums of sparse features would fill a dense matrix that is too large."""
     if batch.sparse and batch.d > SPARSE_FEATURES:
         raise InputError(
             f"phi has {batch.d} sparse features: {why} fill a dense matrix of that size;"
@@ -262,7 +262,7 @@ def _fill(part: Transitions, side: Side, low: int, out: Floats) -> None:
 
 
 def _by_products(batch: Transitions, left: Side, right: Side, reward: Floats) -> tuple[Any, Floats]:
-    """Sparse rows: one sparse product a block; `A` stays sparse where it is large.
+    """For sparse rows: one sparse product per block; `A` stays sparse if it is large.
 
     A sparse product adds row by row. Blocks are short, and added in pairs, so that its rounding
     errors stay small.
@@ -301,7 +301,7 @@ def scale_rows(rows: Any, weight: Floats) -> Any:
 
 
 def _by_pairs(batch: Transitions, left: Side, right: Side, reward: Floats) -> tuple[Any, Floats]:
-    """A table that is visited often: `A = table^T W table` with `W` summed up by pairs of states."""
+    """For a table whose states recur often: `A = table^T W table`, W summed by pairs of states."""
     from scipy.sparse import coo_array
 
     S = batch.table.shape[0]
@@ -322,7 +322,7 @@ def _by_pairs(batch: Transitions, left: Side, right: Side, reward: Floats) -> tu
 
 
 def _entries(part: Transitions, side: Side, low: int) -> list[tuple[Any, Floats]]:
-    """Where the rows of a side sit in the table, and with which coefficients."""
+    """Where the rows of a side are in the table, and their coefficients."""
     weight = side.weight[low : low + part.n]
     entries = [(part.state, weight * side.own)] if side.own else []
     if side.step is not None:
