@@ -1,4 +1,4 @@
-"""Prediction problems from the literature, one file per domain: each function returns a problem.
+"""Prediction problems from the literature, one file per domain; each function returns a problem.
 
 >>> from o2td import domains
 >>> domains.baird(form="survey")

@@ -1,4 +1,4 @@
-"""Baird's counterexample: off-policy TD(0) diverges on it though every value is zero.
+"""Baird's counterexample: off-policy TD(0) diverges although every value is zero.
 
 `form="star"`: Sutton & Barto (2018), section 11.2, after Baird (1995).
 `form="survey"`: Dann, Neumann & Peters (2014), with one more corner.
@@ -15,8 +15,8 @@ from o2td.problem import Problem
 def baird(form: str = "star", discount: float = 0.99) -> Problem:
     """Baird's star: rewards are 0, the target always goes to the centre, TD(0) diverges.
 
-    Action 0 (dashed) leads to one of the corners, evenly; action 1 (solid) to the centre. The
-    behaviour takes the solid action as often as it makes all states equally frequent, the target
+    Action 0 (dashed) leads to a corner chosen uniformly; action 1 (solid) to the centre. The
+    behaviour takes the solid action just often enough to visit all states equally often, the target
     always. Corner i has features `2 e_i + e_last`, the centre `e_centre + 2 e_last`.
     `initial_theta` is one everywhere and 10 for the centre's own weight.
 

@@ -10,20 +10,21 @@ from o2td.problem import Problem
 
 
 def boyan_chain(states: int = 14, discount: float = 0.95, features: int = 4) -> Problem:
-    """Chain of single and double steps, r = -3, values linear along it where discount is 1.
+    """Chain of single and double steps, r = -3, with values linear along it if discount is 1.
 
-    From state i to i+1 or i+2, evenly, with reward -3; the last but one always steps to the last
-    with reward -2; the last ends the episode, which starts again at the first. With 13 states and
-    discount 1 the values are -24, -22, …, -2, 0 and the four weights -24, -16, -8, 0 give them.
+    State i leads to i+1 or i+2 with equal probability and reward -3; the second to last always
+    steps to the last with reward -2; the last ends the episode, and the next starts at the first.
+    With 13 states and discount 1 the values are -24, -22, …, -2, 0, given by the weights -24, -16,
+    -8, 0.
 
     Parameters
     ----------
     states : int
-        The last, terminal one included: 14 in Dann et al. (2014), 13 in Boyan (2002).
+        Number of states, including the terminal one: 14 in Dann et al. (2014), 13 in Boyan (2002).
     discount : float
         gamma of every step that does not end an episode.
     features : int
-        Triangular bumps at even distances along the chain.
+        Number of triangular bumps, evenly spaced along the chain.
 
     Examples
     --------

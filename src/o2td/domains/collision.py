@@ -16,17 +16,17 @@ STATES = 8
 def collision(seed: Seed = 0, features: int = 6, ones: int = 3, discount: float = 0.9) -> Problem:
     """Drive on or turn away, eight states: how near a collision is if the car drives on.
 
-    Episodes start in one of states 0-3, evenly. Action 0 (forward) moves on and from state 7 gives
-    reward 1 and ends; action 1 (turn) ends with reward 0. The target always drives on,
-    `v(s) = 0.9^(7-s)`; the behaviour does so in states 0-3 and tosses a coin in 4-7.
+    Episodes start in one of states 0-3 with equal probability. Action 0 (forward) moves on, and
+    from state 7 gives reward 1 and ends; action 1 (turn) ends with reward 0. The target always
+    drives on, `v(s) = 0.9^(7-s)`; the behaviour does so in states 0-3 and tosses a coin in 4-7.
 
     Parameters
     ----------
     seed : int or several
-        Of the features: every state has `ones` of its `features` binary features set, drawn
+        Seed of the features: each state has `ones` of its `features` binary features set, drawn
         independently, so two states may look alike.
     features, ones : int
-        Length of a state's features, and how many of them are 1.
+        Number of features per state, and how many of them are 1.
     discount : float
         gamma of every step that does not end an episode.
 

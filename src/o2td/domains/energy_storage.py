@@ -1,7 +1,7 @@
 """A battery that trades: buy, hold or sell at prices that follow a Markov chain.
 
-The O²TD paper's source announces an energy-storage domain and never shows it, so the constants
-below are ours. Energy is in units of what the battery moves in a step at full power, prices are
+The O²TD paper's source announces an energy-storage domain but never shows it, so the constants
+below are ours. The unit of energy is what the battery moves per step at full power; prices are
 relative to their mean.
 
 - Capacity 10. A step moves `0.75 + 0.5 u` units, u uniform, as far as there is room or charge.
@@ -43,26 +43,26 @@ def energy_storage(
     horizon: int | None = None,
     features: Any = None,
 ) -> SimulatedProblem:
-    """A battery that buys cheap and sells dear, with losses and wear: the worth of a threshold.
+    """A battery that buys low and sells high, with losses and wear: the value of a threshold.
 
     Observations are the charge as a share of the capacity and the price. The target buys where the
     price is below `buy_below`, sells where it is above `sell_above` and holds in between; the
-    behaviour does the same with a larger share of random actions. It never ends.
+    behaviour does the same with more random actions. The problem is continuing.
 
     Parameters
     ----------
     buy_below, sell_above : float
         Thresholds on the price, whose mean is 1.
     epsilon_target, epsilon_behavior : float
-        Share of random actions.
+        Probability of a random action.
     order, scale
-        Of the Fourier features.
+        Order and scale of the Fourier features.
     discount : float
         gamma of every step that does not end an episode.
     horizon : int or None
         Steps after which a trajectory is truncated and another starts.
     features : transformer or callable, optional
-        In place of the Fourier features.
+        Features to use instead of Fourier features.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _next_price(price: float, u: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _trade(charge: float, price: float, action: int, u: float) -> Any:
-    """Charge afterwards and the money earned."""
+    """The new charge and the money earned."""
     amount = (0.75 + 0.5 * u) / CAPACITY
     if action == 1:
         return charge, 0.0

@@ -40,15 +40,16 @@ def four_rooms(
     """Four rooms, random walk; how soon would a shortest path reach the hallway? Eight targets.
 
     Moves (0 up, 1 down, 2 right, 3 left) are deterministic, and a wall stops them; the walk starts
-    at (0, 0) and goes on forever. Target k is active in its room and the room's other hallway: it
-    takes a shortest path to its own hallway, ties even. Reward 1 on entering that hallway from an
-    active state; the discount of entering a state is `discount` where the target is active, else 0.
-    Elsewhere the target is not followed: the ratio is 0 and `problem.active` is False. All eight
-    share behaviour, features and, with the same seed, the sampled states.
+    at (0, 0) and never ends. Target k is active in its room and the room's other hallway: it takes
+    a shortest path to its own hallway, with ties split evenly. The reward is 1 on entering that
+    hallway from an active state; the discount on entering a state is `discount` if the target is
+    active there, else 0. Elsewhere the target is not followed: the ratio is 0 and `problem.active`
+    is False. All eight share the behaviour, the features and, with the same seed, the sampled
+    states.
 
-    The features are tilings, three ones per state: 33 of 4 x 4 cells, displaced from each other,
-    or those of the published experiments, three tilings of 2 x 2 cut at 10, 7 and 4 in both coordinates
-    (12, of rank 10), so that curves can be compared.
+    The features are tilings with three ones per state: 33 tiles of 4 x 4 cells, offset from each
+    other, or those of the published experiments, three tilings of 2 x 2 cut at 10, 7 and 4 in both
+    coordinates (12 features of rank 10), so that curves can be compared.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def four_rooms(
     variance : "low" or "high"
         "high": the behaviour goes left with 0.97 at (1, 1) and (1, 8), right at (8, 1) and (8, 8).
     discount : float
-        gamma of entering a state where the target is active.
+        gamma on entering a state in which the target is active.
     features : "tiles" or "published"
         Which tilings.
 
@@ -92,18 +93,18 @@ def four_rooms(
 
 @dataclass(frozen=True, eq=False)
 class FourRoomsLanes:
-    """One stream of states as all eight targets see it.
+    """One stream of states as seen by all eight targets.
 
     Parameters
     ----------
     table : CSR array
         Features of all states.
     state, next_state, start : (n,) array
-        The states of the stream, and where a trajectory starts.
+        The states of the stream, and whether a trajectory starts there.
     rho, reward, discount, target_prob : (8, n) array
-        Of each target.
+        Values for each target.
     behavior_prob : (n,) array
-        Of the moves; where a wall stopped one, that of being stopped.
+        Probability of each move, or of being stopped if a wall stopped it.
     """
 
     table: Any
@@ -117,7 +118,7 @@ class FourRoomsLanes:
     behavior_prob: Floats
 
     def batch(self, target: int) -> Transitions:
-        """The stream as one target sees it."""
+        """The stream as seen by one target."""
         k = whole("target", target, 0, len(TARGETS) - 1)
         return Transitions.from_table(
             self.table,
@@ -146,7 +147,7 @@ def four_rooms_lanes(
     n : int
         Number of steps.
     seed : int or several
-        Of the steps.
+        Seed of the steps.
     variance, discount
         As for `four_rooms`.
     scheme : "sequential" or "iid"

@@ -27,28 +27,28 @@ def garnet(
     least: float = 0.02,
     on_policy: bool = False,
 ) -> Problem:
-    """Sparse random MDP with peaked policies that disagree: where off-policy really differs.
+    """Sparse random MDP with peaked policies that disagree, so that it is strongly off-policy.
 
-    Every (s, a) has `branching` successors, drawn without repetition, with probabilities
+    Every (s, a) has `branching` successors, drawn without replacement, with probabilities
     proportional to U[0, 1]. One successor of action 0 is the next state of a random cycle through
-    all states, so every state is visited. Rewards `r(s, a)` are uniform in [0, 1]; so are the
-    features but the last, which is 1. Any number of states works: nothing dense is built.
+    all states, so every state is visited. Rewards `r(s, a)` are uniform in [0, 1], and so are the
+    features except the last, which is 1. Any number of states works: nothing dense is built.
 
     Parameters
     ----------
     states, actions, features, branching : int
-        Their numbers; `branching` successors for every state and action.
+        Number of each; `branching` is the number of successors per state and action.
     seed : int or several
-        Of the problem itself, not of its samples.
+        Seed of the problem itself, not of its samples.
     discount : float
         gamma of every step that does not end an episode.
     peak : int
         Policies are proportional to `U[0, 1]^(2^peak)`: 0 is mild, 5 nearly deterministic, 64 the
-        most.
+        maximum.
     least : float
-        Probability that the behaviour gives to every action at least, so it covers the target.
+        Smallest probability of any action under the behaviour, so that it covers the target.
     on_policy : bool
-        Whether the target is the behaviour.
+        Whether the target equals the behaviour.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _peaked(rng: np.random.Generator, n: int, m: int, peak: int) -> Floats:
     with np.errstate(over="ignore"):
         for _ in range(peak):
             weight = weight * weight
-    # Where the powers of all actions fade away, or grow beyond all numbers, they do so in step.
+    # If the powers of all actions underflow or overflow, they do so together.
     lost = ~((weight.max(axis=1) > _FAINT) & (weight.max(axis=1) < 1.0 / _FAINT))
     power = 2.0**peak * np.log(first[lost] / first[lost].max(axis=1, keepdims=True))
     weight[lost] = np.exp(power)

@@ -1,4 +1,4 @@
-"""Gymnasium environments as problems: exact where they have a transition table, else by roll-outs.
+"""Gymnasium environments as problems: exact if they have a transition table, else by roll-outs.
 
 `FrozenLake`, `CliffWalking` and `Taxi` list `(probability, next state, reward, terminated)` for
 every state and action. Termination is a property of the transition there, not of the state: see
@@ -45,11 +45,11 @@ def from_gymnasium(
     discount : float
         gamma of every step that does not end an episode.
     features : array, transformer or callable, optional
-        One row per state for a table, one feature per state that can occur if None. For roll-outs
-        anything that `SimulatedProblem` takes; Fourier features of order 3 if None, where the
-        observation space is bounded.
+        For a table, one row per state; None gives one feature per state that can occur. For
+        roll-outs, anything that `SimulatedProblem` accepts; None gives Fourier features of order 3
+        if the observation space is bounded.
     horizon : int, optional
-        Truncation of roll-outs; the environment's own limit if None.
+        Steps after which roll-outs are truncated; None means the environment's own limit.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class _Simulator:
         return pairs if (np.abs(pairs) < np.finfo(np.float32).max).all() else None
 
     def fourier(self) -> Any:
-        """Features for want of others."""
+        """The default features."""
         if self.bounds is None:
             raise InputError(
                 f"{_name(self.env)} has observations without finite bounds,"

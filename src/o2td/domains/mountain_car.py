@@ -1,7 +1,7 @@
 """Mountain car (Moore 1990) with the dynamics of Gymnasium's `MountainCar-v0`.
 
 `v += 0.001 (a - 1) - 0.0025 cos(3x)`, `x += v`, both kept within bounds; the goal is x >= 0.5. The
-policies push in the direction of motion, with a share of random actions.
+policies push in the direction of motion, with some random actions.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ def mountain_car(
     Parameters
     ----------
     epsilon_target, epsilon_behavior : float
-        Share of random actions.
+        Probability of a random action.
     order, scale
-        Of the Fourier features; `scale="coefficient"` divides feature c by the root of its norm.
+        Order and scale of the Fourier features; `scale="coefficient"` divides feature c by the root
+        of its norm.
     discount : float
         gamma of every step that does not end an episode.
     horizon : int or None
         Steps after which an episode is truncated, 200 in Gymnasium.
     features : transformer or callable, optional
-        In place of the Fourier features.
+        Features to use instead of Fourier features.
 
     Examples
     --------

@@ -23,18 +23,18 @@ def random_mdp(
 ) -> Problem:
     """Dense random MDP: `P(s'|s,a)`, both policies and the start proportional to `U[0,1] + 1e-5`.
 
-    All features are uniform in [0, 1] but the last, which is 1. `description` tells the spread of
-    the target's value: with `reward="action_next"` V is nearly constant, so that an error there
-    measures little but how fast a constant is learned.
+    All features are uniform in [0, 1] except the last, which is 1. `description` gives the spread
+    of the target's value: with `reward="action_next"` V is nearly constant, so errors there measure
+    little more than how fast a constant is learned.
 
     Parameters
     ----------
     states, actions, features : int
-        Their numbers.
+        Number of each.
     discount : float
         gamma of every step that does not end an episode.
     seed : int or several
-        Of the problem itself, not of its samples.
+        Seed of the problem itself, not of its samples.
     reward : "state_action" or "action_next"
         `r(s, a) ~ U[0, 1]`, or `r(a, s') ~ U[0, 1]` as in the code of Dann et al.
 

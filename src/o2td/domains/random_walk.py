@@ -17,14 +17,14 @@ STATES = 5
 def random_walk(form: str = "tabular", discount: float = 1.0) -> Problem:
     """Five states between two ends, r = -1 left and +1 right; the target leans right, 0.4 to 0.6.
 
-    Episodes start in the middle; the behaviour goes left (action 0) and right (1) evenly. States 5
-    and 6 are the left and the right end.
+    Episodes start in the middle; the behaviour goes left (action 0) or right (1) with equal
+    probability. States 5 and 6 are the left and the right end.
 
     Parameters
     ----------
     form : "tabular", "inverted" or "dependent"
-        One feature per state; all features but the state's own, at 1/2; or three features,
-        normalised, that cannot tell all values.
+        One feature per state; all features but the state's own, at 1/2; or three normalised
+        features, which cannot represent all values.
     discount : float
         gamma of every step that does not end an episode.
 

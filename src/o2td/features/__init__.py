@@ -1,14 +1,14 @@
-"""Feature maps `phi(x)`: what a linear value function `v(x) = theta . phi(x)` is made of.
+"""Feature maps `phi(x)` for linear value functions `v(x) = theta . phi(x)`.
 
-Transformers in the style of scikit-learn, which is not needed. Continuous observations are scaled
-by known bounds or by those of the data.
+They are transformers in the style of scikit-learn but do not need it. Continuous observations are
+scaled by known bounds or by those of the data.
 
 >>> from o2td import features
 >>> phi = features.Fourier(order=3, bounds=[(-1.2, 0.6), (-0.07, 0.07)])
 >>> phi.transform([[-0.5, 0.0]]).shape
 (1, 16)
 
-Names register in `o2td.registry.FEATURES`; other packages add theirs by an entry point.
+Names are registered in `o2td.registry.FEATURES`; other packages add theirs by an entry point.
 """
 
 from __future__ import annotations

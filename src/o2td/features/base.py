@@ -2,7 +2,7 @@
 
 A feature map is a scikit-learn style transformer that needs no scikit-learn: the constructor only
 stores, `fit` learns, `transform` maps rows of observations to rows `phi(x)`. With scikit-learn
-installed, `sklearn.base.clone` and `sklearn.pipeline.Pipeline` take it as it is.
+installed, `sklearn.base.clone` and `sklearn.pipeline.Pipeline` accept it as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_SPARSE = 2**31 - 1  # columns that 32-bit CSR indices can name
 
 
 class Transformer:
-    """Base of the feature maps; a plug-in may derive from it or copy its methods.
+    """Base class of feature maps; a plug-in may derive from it or copy its methods.
 
     A subclass sets `feature` (its name in the registry and in files) and `spec` (how it is written
     on the command line), and implements `fit`, `transform`, `_learned` and `_restore`.
@@ -48,7 +48,7 @@ class Transformer:
         return {p.name: getattr(self, p.name) for p in self._parameters()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters; what was fitted with the old ones is forgotten."""
+        """Change parameters and forget what was fitted with the old ones."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
@@ -77,7 +77,7 @@ class Transformer:
     # fitting ----------------------------------------------------------------------------------
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Learn what the parameters leave open from the rows of `X`."""
+        """Learn from the rows of `X` whatever the parameters leave open."""
         raise NotImplementedError
 
     def transform(self, X: Any) -> Any:
@@ -99,7 +99,7 @@ class Transformer:
         return hasattr(self, "n_features_out_")
 
     def _ready(self) -> None:
-        """Make sure that there is something to transform with."""
+        """Make sure that the map is fitted."""
         if not self.__sklearn_is_fitted__():
             raise InputError(f"{type(self).__name__} is not fitted; call fit first")
 
@@ -128,7 +128,7 @@ class Transformer:
         return [f"x{j}" for j in range(self.n_features_in_)]
 
     def _remember_names(self, X: Any) -> None:
-        """Keep the column names of a data frame, and refuse another frame's order."""
+        """Store the column names of a data frame, and reject a frame with another order."""
         names = column_names(X)
         if names is None:
             return
@@ -243,7 +243,7 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def as_matrix(X: Any) -> npt.NDArray[Any]:
-    """`X` as a two-dimensional numeric array, not copied where it is one already."""
+    """`X` as a two-dimensional numeric array, not copied if it is one already."""
     if hasattr(X, "toarray") and not hasattr(X, "columns"):
         raise InputError("X: sparse observations are not supported; pass X.toarray()")
     try:
@@ -289,7 +289,7 @@ def _refuse_first(bad: npt.NDArray[np.bool_], array: npt.NDArray[Any], why: str)
 
 
 def numbers_in(name: str, value: Any) -> Floats:
-    """`value` as an array of real numbers; words and switches are refused."""
+    """`value` as an array of real numbers; strings and booleans are rejected."""
     array = as_array(name, value)
     if array.dtype.kind not in "iuf":
         raise InputError(f"{name}: {shown(value)} are not numbers; pass real numbers")
@@ -297,7 +297,7 @@ def numbers_in(name: str, value: Any) -> Floats:
 
 
 def product_within(sides: Sequence[int] | Ints, limit: int) -> int | None:
-    """The product of `sides`, None where it exceeds `limit` (however many sides there are)."""
+    """The product of `sides`, or None if it exceeds `limit` (however many sides there are)."""
     total = 1
     for side in sides:
         total *= int(side)
@@ -307,7 +307,7 @@ def product_within(sides: Sequence[int] | Ints, limit: int) -> int | None:
 
 
 def bins_of(value: Any, k: int) -> Ints:
-    """Number of bins of each of `k` variables, from one number or one a variable."""
+    """Number of bins of each of `k` variables, from one number or one per variable."""
     many = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
     given = listed("bins", value, "whole numbers") if many else [value] * k
     counts = [whole("bins", b, 1, most=1 << 62) for b in given]

@@ -31,7 +31,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 def scale(
     x: Any, low: Floats, high: Floats, width: Floats, gain: Floats, shift: Floats, clip: bool
 ) -> Any:
-    """Scale the rows of `x` in place; return the flat place of the first bad value, else -1."""
+    """Scale the rows of `x` in place; return the flat index of the first bad value, else -1."""
     n, k = x.shape
     for i in range(n):
         for j in range(k):
@@ -148,7 +148,7 @@ def fourier_product(u: Any, order: int, out: Any) -> None:
     """`cos(pi c.u)` as the real part of the product of the `exp(i pi c_j u_j)`.
 
     The last variable is expanded first, each further one multiplies all products so far, and only
-    the first variable's step writes to `out`: three operations a feature, along contiguous rows.
+    the first variable's step writes to `out`: three operations per feature, along contiguous rows.
     """
     n, k = u.shape
     m = order + 1

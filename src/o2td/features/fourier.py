@@ -20,7 +20,7 @@ from o2td.errors import InputError
 from o2td.features.base import MAX_DENSE, product_within
 from o2td.features.scaling import Dense
 
-_PRODUCT_FROM = 16  # length of a product's inner loop from which it beats one cosine a feature
+_PRODUCT_FROM = 16  # length of a product's inner loop from which it beats one cosine per feature
 
 
 class Fourier(Dense):
@@ -29,16 +29,16 @@ class Fourier(Dense):
     Parameters
     ----------
     order : int
-        Largest frequency of a variable, in half waves over its range.
+        Largest frequency of each variable, in half waves over its range.
     bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
-        None: learned from data.
+        None means that they are learned from data.
     scale : None or "coefficient"
         "coefficient" divides feature c by sqrt(||c||) for c other than 0.
     coupled : bool or int
-        False keeps only the c with at most one entry other than 0: 1 + k order features, for many
+        False keeps only the c with at most one nonzero entry: 1 + k order features, useful for many
         variables. A number m keeps those with at most m: 2 couples the variables in pairs.
     clip : bool
-        Values out of bounds are moved to the nearest bound. False: the waves go on.
+        Move values out of bounds to the nearest bound. If False, the waves continue beyond it.
 
     The order of the features is that of `itertools.product`: the last variable changes fastest.
     Uncoupled: the constant, then frequencies 1 to order of each variable in turn.
@@ -94,7 +94,7 @@ class Fourier(Dense):
         return min(whole("coupled", self.coupled, 1), k)
 
     def _few(self, k: int) -> Ints:
-        """The vectors c with few entries other than 0: by their number, then as `product` does."""
+        """The vectors c with few nonzero entries, ordered by their number, then as by `product`."""
         blocks = [np.zeros((1, k), dtype=np.int64)]
         for m in range(1, self._together(k) + 1):
             own = np.array(list(product(range(1, self.order + 1), repeat=m)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Feature maps by a short text, for the command line and experiment files.
+"""Feature maps from a short text, for the command line and experiment files.
 
 `NAME[:NUMBER[xNUMBER…]][,OPTION=VALUE…]`, such as `fourier:3`, `tiles:8x10,hashed=4096` or
 `fourier:5,scale=coefficient,coupled=false`. Names are looked up in the registry, so feature maps of
@@ -59,7 +59,7 @@ def parse(spec: str) -> Any:
 
 
 def available() -> list[str]:
-    """How each known feature map is written.
+    """The spec syntax of each known feature map.
 
     >>> from o2td.features.parse import available
     >>> "fourier:ORDER" in available()

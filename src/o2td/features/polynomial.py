@@ -17,7 +17,7 @@ from o2td.features.scaling import Dense
 class Polynomial(Dense):
     """`phi_c(x) = prod_j v_j^(c_j)` for all c of total at most `degree`; the first one is 1.
 
-    The variables are scaled to `v` in [-1, 1], where powers are far less alike than on [0, 1].
+    The variables are scaled to `v` in [-1, 1], where powers are far less correlated than on [0, 1].
     A constant column becomes 0.
 
     Parameters
@@ -25,9 +25,9 @@ class Polynomial(Dense):
     degree : int
         Largest total degree. 1 gives the scaled variables themselves and a constant.
     bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
-        None: learned from data.
+        None means that they are learned from data.
     clip : bool
-        Values out of bounds are moved to the nearest bound. False: the powers grow.
+        Move values out of bounds to the nearest bound. If False, the powers grow beyond it.
 
     Examples
     --------

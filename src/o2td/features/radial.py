@@ -18,18 +18,18 @@ class Radial(Dense):
     Parameters
     ----------
     bins : int or sequence of int, optional
-        Centres on an even grid from bound to bound, so many along each variable.
+        Number of centres along each variable, on an even grid from bound to bound.
     width : float or sequence of float, optional
-        Standard deviation in units of the bounds' range. None: the distance of the grid's
-        neighbours (1 where a variable has a single centre).
+        Standard deviation in units of the bounds' range. None means the distance between
+        neighbouring centres (1 if a variable has a single centre).
     bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
-        None: learned from data.
+        None means that they are learned from data.
     normalize : bool
         Divide by the sum over i, so that rows are convex weights (which `Averager` needs).
     centers : (m, k) array, optional
-        Centres in the observations' own units, instead of `bins`; needs `width`.
+        Centres in the units of the observations, instead of `bins`; needs `width`.
     clip : bool
-        Values out of bounds are moved to the nearest bound.
+        Move values out of bounds to the nearest bound.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Radial(Dense):
 
     @classmethod
     def from_spec(cls, *bins: Any, **options: Any) -> Radial:
-        """`radial:5` is 5 centres a variable, `radial:5x3` is 5 by 3."""
+        """`radial:5` is 5 centres per variable, `radial:5x3` is 5 by 3."""
         return cls(bins[0] if len(bins) == 1 else bins or None, **options)
 
     def _build(self, k: int) -> int:

@@ -1,7 +1,7 @@
 """Observations scaled to the unit cube: `u_j = (x_j - low_j) / (high_j - low_j)`.
 
 The bounds are given, or learned from data (`fit`: one pass; `partial_fit`: chunk by chunk, so logs
-of any size work; both give the same bounds). Every continuous feature map stands on this.
+of any size work; both give the same bounds). Every continuous feature map uses this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENDLESS = float(np.finfo(np.float32).max)  # what 32-bit spaces write for "no b
 
 
 class Bounded(Transformer):
-    """A map of continuous observations, which are first scaled by their bounds."""
+    """A map of continuous observations, which it first scales by their bounds."""
 
     bounds: Any
     clip: bool
@@ -46,7 +46,7 @@ class Bounded(Transformer):
         return self.partial_fit(X)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Widen the bounds by one more chunk of rows. Known bounds stay as they are."""
+        """Widen the bounds to include one more chunk of rows. Known bounds are not changed."""
         array = as_matrix(X)
         if self.bounds is not None and not self.__sklearn_is_fitted__():
             self._fit_known()
@@ -83,7 +83,7 @@ class Bounded(Transformer):
             self.n_features_in_ = len(low)
             self.n_features_out_ = self._build(len(low))
         self.low_, self.high_ = low, high
-        # A constant column carries nothing: an infinite width sends it to 0.
+        # A constant column carries no information: an infinite width maps it to 0.
         self._width = np.where(width > 0, width, np.inf)
         self._gain = np.where(width > 0, 2.0 if self._center else 1.0, 0.0)
         self._shift = np.where(width > 0, -1.0 if self._center else 0.0, 0.0)
@@ -167,9 +167,9 @@ class Scaling(Dense):
     Parameters
     ----------
     bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
-        A Gymnasium `Box` is such an object. None: learned from data.
+        A Gymnasium `Box` is such an object. None means that they are learned from data.
     clip : bool
-        Values out of bounds are moved to the nearest bound. False: they leave [0, 1].
+        Move values out of bounds to the nearest bound. If False, they leave [0, 1].
 
     A constant column becomes 0.
 

@@ -36,7 +36,7 @@ class Tabular(OneHot):
     Parameters
     ----------
     n_states : int, optional
-        None: one more than the largest state in the data.
+        None means one more than the largest state in the data.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Tabular(OneHot):
         return self.partial_fit(X)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Widen the set of states by one more chunk of rows."""
+        """Extend the set of states by one more chunk of rows."""
         if self.n_states is not None:
             self._ready()
         states = as_states(X, self.n_states)
@@ -90,7 +90,7 @@ class Tabular(OneHot):
         return as_states(X, self.n_features_out_)
 
     def table(self, X: Any = None) -> Any:
-        """Return the feature matrix of all states: the identity (of rows `X` if given)."""
+        """Return the feature matrix of all states, the identity (or of the rows `X` if given)."""
         if X is not None:
             return super().table(X)
         self._ready()
@@ -107,12 +107,12 @@ class Tabular(OneHot):
 
 
 class Aggregation(OneHot):
-    """`phi(s) = e_g(s)`: one feature a group of states.
+    """`phi(s) = e_g(s)`: one feature per group of states.
 
     Parameters
     ----------
     groups : (n_states,) array of int, or a mapping from state to group
-        Group of each state; -1 (or a state left out) has none and is refused when it occurs.
+        Group of each state. A state with -1 (or left out) has no group and raises when it occurs.
 
     For continuous observations use `Aggregation.grid(bins, bounds)`.
 
@@ -186,16 +186,16 @@ class Aggregation(OneHot):
 
 
 class GridAggregation(Bounded, OneHot):
-    """`phi(x) = e_cell(x)`: one feature a cell of an even grid over the observations.
+    """`phi(x) = e_cell(x)`: one feature per cell of an even grid over the observations.
 
     Parameters
     ----------
     bins : int or sequence of int
-        Cells along each variable.
+        Number of cells along each variable.
     bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
-        None: learned from data.
+        None means that they are learned from data.
     clip : bool
-        Values out of bounds belong to the nearest cell. False: they are refused.
+        Assign values out of bounds to the nearest cell. If False, they raise an error.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class GridAggregation(Bounded, OneHot):
 
     @classmethod
     def from_spec(cls, *bins: Any, **options: Any) -> GridAggregation:
-        """`aggregate:10` is 10 cells a variable, `aggregate:10x5` is 10 by 5."""
+        """`aggregate:10` is 10 cells per variable, `aggregate:10x5` is 10 by 5."""
         if not bins:
             raise InputError(f"features: aggregate needs a number, {cls.spec}")
         return cls(bins[0] if len(bins) == 1 else bins, **options)
@@ -254,7 +254,7 @@ class GridAggregation(Bounded, OneHot):
 
 
 def _group_array(groups: Any) -> Ints:
-    """Groups as an array over states, -1 where a state has none."""
+    """Groups as an array over states, -1 for states without a group."""
     if isinstance(groups, Mapping):
         states = as_states(list(groups), MAX_SPARSE)
         array = np.full(int(states.max()) + 1 if len(states) else 0, -1, dtype=np.int64)

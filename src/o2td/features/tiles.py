@@ -1,9 +1,9 @@
-"""Tile coding: several displaced grids, in each of which one tile is active.
+"""Tile coding: several offset grids, in each of which one tile is active.
 
 Tiling t is displaced by `t (1, 3, 5, ...)` mod T steps of 1/T of a tile, T the number of tilings
 (Miller & Glanz 1996; Sutton & Barto 2018, section 9.5.4), which spreads the borders better than
-displacing all variables alike. All is integer arithmetic after one multiplication, and hashing
-mixes 64-bit words, so the columns are the same on any machine.
+displacing all variables alike. After one multiplication everything is integer arithmetic, and
+hashing mixes 64-bit words, so the columns are the same on any machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from o2td.features.base import MAX_SPARSE, bins_of, product_within
 from o2td.features.scaling import Bounded, dense_output
 
 _MAX_TILINGS = 1 << 20  # each is a one in every row
-_FAR = 2.0**52  # steps beyond which a place is no longer exact
+_FAR = 2.0**52  # steps beyond which a position is no longer exact
 
 
 class Tiles(Bounded):
@@ -29,24 +29,24 @@ class Tiles(Bounded):
     Parameters
     ----------
     tilings : int
-        Grids laid over each other. A power of two, at least 4 times the number of variables, makes
-        all displacements differ.
+        Number of overlaid grids. A power of two that is at least 4 times the number of variables
+        makes all displacements differ.
     bins : int or sequence of int
-        Tiles that span a variable's range. (Displaced grids need one more, so a tiling has
-        prod(bins + 1) columns, of which some are never active.)
+        Number of tiles that span a variable's range. (Offset grids need one more, so a tiling has
+        prod(bins + 1) columns, some of which are never active.)
     bounds : sequence of (low, high) pairs, or an object with `low` and `high`, optional
-        None: learned from data.
+        None means that they are learned from data.
     hashed : int, optional
-        Number of columns to hash all tiles into. Tiles of one row that meet in a column are summed,
-        so a row always sums to `tilings`.
+        Number of columns to hash all tiles into. Tiles of one row that collide in a column are
+        summed, so a row always sums to `tilings`.
     seed : int
         Picks the hash function.
     bias : bool
-        Adds a last column that is always 1.
+        Append a column that is always 1.
     clip : bool
-        Values out of bounds are moved to the nearest bound. False (hashed only): tiles go on.
+        Move values out of bounds to the nearest bound. If False (hashed only), tiles continue.
     sparse : bool
-        True gives a `scipy.sparse.csr_array` with sorted columns, False a dense array.
+        Return a `scipy.sparse.csr_array` with sorted columns; if False, a dense array.
 
     Examples
     --------
