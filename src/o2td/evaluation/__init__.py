@@ -61,7 +61,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> tuple[str, ...]:
-    """`METHODS`, the names of all estimators: those of other packages are looked for when asked."""
+    """`METHODS`, the names of all estimators; those of other packages are found on first use."""
     if name == "METHODS":
         return known()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`compare`: several policies from one log, with intervals of their paired differences."""
+"""`compare`: several policies on one log, with intervals of their paired differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from o2td.sources.several import open_policies
 __all__ = ["compare"]
 
 RESERVED = (LOGGED, "value", "lift")
-_DRAWS = 25  # of the approximation error in each bootstrap lane
+_DRAWS = 25  # draws of the approximation error in each bootstrap lane
 Pair = tuple[str, str]
 
 
@@ -60,23 +60,23 @@ def compare(
 ) -> Comparison:
     """Which of several policies is worth most, and by how much, from logs of another one.
 
-    All differences are by one estimator, the one that can be trusted for most policies and has the
-    narrowest differences, on features that all policies share. Their intervals are paired: two
-    estimates from the same episodes err together, and what they have in common cancels.
+    One estimator computes all differences, on features shared by all policies: the one that can be
+    trusted for most policies and has the narrowest intervals. Intervals are paired: two estimates
+    from the same episodes share part of their error, which cancels in the difference.
 
     Parameters
     ----------
     logs
-        As for `evaluate`; a source may be open already, its own target is left aside.
+        As for `evaluate`; a source that is already open is accepted, but its own target is ignored.
     discount
         Gamma.
     policies
         Name to policy: a callable, an object with `predict_proba`, a module, an (S, A) array, or the
-        name of a column of the log, which holds the policy's probability of the action taken (a
-        column of lists, or what the names of several columns begin with: those of all actions;
-        ``"rho:NAME"`` a ratio, ``"logprob:NAME"`` a logarithm).
+        name of a log column that holds the policy's probability of the action taken (a column of
+        lists, or the common prefix of several columns, gives those of all actions; ``"rho:NAME"`` a
+        ratio, ``"logprob:NAME"`` a log-probability).
     baseline
-        What the policies are measured by: "logged", the policy that made the log, or one of them.
+        What the policies are compared with: "logged" (the policy that made the log) or one of them.
     features, methods, confidence, seed, trace, lanes, thresholds, horizon, progress, options
         As for `evaluate`.
 
@@ -169,7 +169,7 @@ class Crossed:
         self._numbers: dict[tuple[Pair, str], int] = {}
 
     def collect(self) -> Passes:
-        """Wait for the first pass and for the fits, then trace."""
+        """Wait for the first pass and the fits, then trace the influence of episodes."""
         yield []
         yield []
         columns = [study.columns() for study in self.studies]
@@ -183,13 +183,13 @@ class Crossed:
         yield [self.contrasts]
 
     def corrections(self, of: str, over: str) -> list[Spread]:
-        """What weighted histories correct in the difference of the two references."""
+        """The corrections by weighted histories to the difference of the two references."""
         names = {method for _, method in self._numbers if method.startswith(SHORT)}
         found = (self.spread(of, over, name) for name in sorted(names))
         return [one for one in found if one is not None]
 
     def spread(self, of: str, over: str, method: str) -> Spread | None:
-        """What episodes move a difference by; its skewness turns with the sign."""
+        """The influence of episodes on a difference; its skewness changes with the sign."""
         if ((of, over), method) in self._numbers:
             return self.contrasts.spread(self._numbers[(of, over), method])
         if ((over, of), method) not in self._numbers:
@@ -228,7 +228,7 @@ def _answer(
 
 
 def _rank(one: Standing) -> tuple[bool, float]:
-    """By value; what cannot be answered comes last."""
+    """Sort key: by value, with policies that have no answer last."""
     return one.verdict == CANNOT or one.value is None, -(one.value or 0.0)
 
 
@@ -249,17 +249,17 @@ class View:
         return self.logged if name == LOGGED else self.cases[name][self.method]
 
     def lanes(self, name: str) -> Floats:
-        """It in each bootstrap lane."""
+        """The estimate of a policy in each bootstrap lane."""
         return lanes_of(self.case(name))
 
     def spread(self, of: str, over: str) -> Spread | None:
-        """What episodes move a difference by."""
+        """The influence of episodes on a difference."""
         if over == LOGGED:
             return self.studies[of].lift_spread(self.method)
         return self.crossed.spread(of, over, self.method)
 
     def difference(self, of: str, over: str) -> Difference:
-        """One policy above another."""
+        """How much more one policy is worth than another."""
         if over == LOGGED:
             return lift_of(self.studies[of], self.case(of), self.logged, of)
         one, two = self.case(of), self.case(over)
@@ -285,7 +285,7 @@ class View:
 
 
 def _pairs(names: list[str], baseline: str) -> list[Pair]:
-    """To the baseline first, then between policies, then to the log if that is not the baseline."""
+    """Pairs with the baseline, then between policies, then with the log if not the baseline."""
     to_base = [(name, baseline) for name in names if name != baseline]
     rest = [(two, one) for one, two in combinations(names, 2) if baseline not in (one, two)]
     logged = [(name, LOGGED) for name in names] if baseline != LOGGED else []
@@ -293,7 +293,7 @@ def _pairs(names: list[str], baseline: str) -> list[Pair]:
 
 
 def _common(view: View, answers: dict[str, Evaluation]) -> str:
-    """The method for all policies: the best of verdicts, then the narrowest differences."""
+    """The method for all policies: that with the best verdicts, then the narrowest intervals."""
     names = list(answers)
     shared = [
         method
@@ -319,7 +319,7 @@ def _common(view: View, answers: dict[str, Evaluation]) -> str:
 
 
 def _doubt(view: View, method: str) -> float:
-    """The mean half-width of all differences, with what features may move them by."""
+    """The mean half-width of all differences, including their approximation errors."""
     view.method = method
     names = [*view.studies, LOGGED]
     widths = []
@@ -349,7 +349,7 @@ def _chances(view: View, names: list[str], seed: Any) -> dict[str, float]:
 
 
 def _blur(view: View, name: str, others: list[str]) -> float:
-    """A policy's own part of the approximation errors of its differences."""
+    """A policy's own share of the approximation errors of its differences."""
     if name == LOGGED:
         return 0.0
     found = [

@@ -1,4 +1,4 @@
-"""What a comparison returns: policies in their order, their differences, and a verdict for each."""
+"""The result of a comparison: ranked policies, their differences, and a verdict for each."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Standing:
     Parameters
     ----------
     name : str
-        Of the policy.
+        Name of the policy.
     method : str
         The estimator, the same for all policies.
     value, low, high : float or None
         Its value from the start states, with the interval.
     standard_error, approximation_error : float or None
-        Of the value, and how far other features would move it.
+        Standard error of the value, and how much other features would change it.
     verdict, reasons : str, list of str
-        Of this policy's value, and why.
+        Verdict on this policy's value, and why.
     best : float or None
-        Probability that it is the best of all, the policy that made the log included.
+        Probability that it is the best of all, including the policy that made the log.
 
     Examples
     --------
@@ -71,21 +71,21 @@ class Standing:
 class Comparison:
     """The answer to "which of these policies is better, and by how much?".
 
-    `comparison["A"]` is the whole `Evaluation` of one policy. `verdict` and `reasons` are of the
+    `comparison["A"]` is the full `Evaluation` of one policy. `verdict` and `reasons` concern the
     difference between the best policy and the baseline.
 
     Parameters
     ----------
     baseline : str
-        What policies are measured by.
+        What the policies are compared with.
     method : str
         The estimator of all differences.
     policies : list of Standing
-        In the order of their values, the best first.
+        Ordered by value, the best first.
     differences : list of Difference
-        Those to the baseline first, then those between policies.
+        Differences to the baseline first, then those between policies.
     answers : mapping
-        The whole evaluation of each policy, by name.
+        The full evaluation of each policy, by name.
     logged : mapping
         The value of the policy that made the log.
 
@@ -117,7 +117,7 @@ class Comparison:
 
     @property
     def best(self) -> str:
-        """The name of the policy with the highest value, the baseline among them."""
+        """The name of the policy with the highest value, including the baseline."""
         first, logged = self.policies[0], self.logged.get("value")
         unknown = first.verdict == CANNOT or first.value is None
         if self.baseline == LOGGED and logged is not None and (unknown or first.value < logged):
@@ -132,12 +132,12 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Of the difference between the best policy and the baseline."""
+        """The verdict on the difference between the best policy and the baseline."""
         return self._first().verdict
 
     @property
     def reasons(self) -> list[str]:
-        """Why it is not "trust"."""
+        """Why the verdict is not "trust"."""
         return list(self._first().reasons)
 
     def _first(self) -> Difference | Standing:
@@ -186,13 +186,13 @@ class Comparison:
         raise InputError(f"difference: {first!r} and {second!r} are the same; name two policies")
 
     def require(self, requirement: str) -> Requirement:
-        """Whether a requirement holds, as of `Evaluation.require`.
+        """Whether a requirement holds, as in `Evaluation.require`.
 
         Parameters
         ----------
         requirement
-            Such as ``"B - A > 0.1"``, ``"B > logged"`` or ``"A > 80"``; with one policy beside the
-            baseline `value` and `lift` mean that one's.
+            Such as ``"B - A > 0.1"``, ``"B > logged"`` or ``"A > 80"``; with only one policy
+            besides the baseline, `value` and `lift` refer to it.
         """
         return check(requirement, lambda asked: self._quantity(asked, requirement))
 
@@ -266,7 +266,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """The object that `o2td evaluate --target … --json` prints.
 
-        That of the best policy, with the policies and differences of the comparison.
+        It is that of the best policy, with the policies and differences of the comparison.
         """
         lead = self.answers[self.policies[0].name]
         found: dict[str, Any] = lead.as_dict()
@@ -307,7 +307,7 @@ class Comparison:
     # -- how it is kept ----------------------------------------------------------------------------
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page, one self-contained HTML file."""
+        """Write a report: one self-contained HTML file."""
         return write_page(file_path("path", path), self._page())
 
     def _page(self) -> bytes:
@@ -317,14 +317,14 @@ class Comparison:
         return comparison_page(self.as_dict(), series).html().encode()
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write `evaluation.json` and `report.html`, both or none of them.
+        """Write `evaluation.json` and `report.html`, both or neither.
 
         Parameters
         ----------
         folder
-            Where; it must be empty or absent.
+            The folder, which must be empty or absent.
         force
-            Replace an evaluation that is there.
+            Replace an existing evaluation.
         """
         from o2td.evaluation.output import check_folder, write_folder
 

@@ -1,10 +1,10 @@
-"""What an estimator is: a class with a name, passes over the log, an estimate, and its own doubts.
+"""The interface of estimators: a name, passes over the log, an estimate, and reasons to doubt it.
 
-One object serves one evaluation. `collect` yields the statistics that the next pass shall fill, once
-for each pass; then `estimate` says what they amount to; then `doubts` names reasons of its own not
-to trust it. Bootstrap, thresholds, agreement and recommendation are common to all estimators and
-know them by this interface alone. An estimator is registered in `o2td.registry.ESTIMATORS`; one of
-another package by the entry-point group `o2td.estimators`.
+One object serves one evaluation. `collect` yields the statistics that the next pass is to fill,
+once per pass; then `estimate` computes the result; then `doubts` gives the estimator's own reasons
+not to trust it. Bootstrap, thresholds, agreement and recommendation are common to all estimators
+and use only this interface. Estimators are registered in `o2td.registry.ESTIMATORS`, those of other
+packages through the entry-point group `o2td.estimators`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Doubt", "Estimator", "Outcome"]
 
 Kind = Literal["fit", "history", "hybrid", "learner"]
-# a verdict and the reason for it; then perhaps what it is about
+# a verdict and the reason for it, optionally followed by its subject
 Doubt = tuple[str, str] | tuple[str, str, str]
 _SAID = {
     "action": "the log has no actions",
@@ -39,30 +39,30 @@ _SAID = {
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an estimator found.
+    """The result of an estimator.
 
     Parameters
     ----------
     value : float
         The target's expected discounted reward from the start states.
     influence : Spread or None
-        What episodes move it by; standard error, interval and agreement rest on it.
+        The influence of episodes on it; standard error, interval and agreement rest on this.
     lanes : array or None
-        The value in each bootstrap lane; by default that of the influence.
+        The value in each bootstrap lane; by default computed from the influence.
     interval : Interval or None
-        One of its own, where episodes' influence is not known.
+        The estimator's own interval, if the influence of episodes is not known.
     approximation : float or None
-        How far other features would move the value, 0 without features, None if not known.
+        How much other features would change the value; 0 without features, None if not known.
     condition : float
-        Of the equations that were solved.
+        Condition number of the equations that were solved.
     about : str
         How it was computed, for readers of the report.
     trouble : str
         Why there is no value.
     model : tuple or None
-        Weights (d,), or (A, d) of action values, and the feature map that they belong to.
+        Weights (d,), or (A, d) for action values, and the feature map that they belong to.
     curve : mapping or None
-        `rows` and `value`, for estimates that change while rows come in.
+        `rows` and `value`, for estimates that change as rows come in.
     variants : mapping
         The value under other features, by their names.
     """
@@ -81,7 +81,7 @@ class Outcome:
 
     @classmethod
     def none(cls, why: str) -> Outcome:
-        """No value, for a reason.
+        """An outcome without a value, and the reason.
 
         >>> Outcome.none("the log has no states").trouble
         'the log has no states'
@@ -90,14 +90,14 @@ class Outcome:
 
 
 class Estimator(ABC):
-    """A way to the target's value.
+    """Base class of estimators of the target's value.
 
     `name` is what users write, `title` what readers see. `kind` is "fit" (a value function),
     "history" (weighted histories), "hybrid" (histories that correct a fit) or "learner" (one pass
-    over the rows, never a reason to doubt others). `needs` are the arrays of `sources.LogRows` without
-    which there is no estimate. What is not `recommendable` is computed only when asked for.
-    `uses_ratios` says whether rows count by their ratios. A fit that `mends` is one that histories
-    correct: it is recommended where the others are doubted.
+    over the rows, never a reason to doubt others). `needs` lists the arrays of `sources.LogRows`
+    that the estimate requires. An estimator that is not `recommendable` is computed only on
+    request. `uses_ratios` says whether rows are weighted by their ratios. A fit that `mends` is
+    corrected by histories: it is recommended when the others are in doubt.
 
     Examples
     --------
@@ -115,44 +115,44 @@ class Estimator(ABC):
     mends: ClassVar[bool] = False
 
     def missing(self, study: Study) -> str:
-        """What this log lacks, in words; empty where there is all that is needed."""
+        """What this log lacks, in words; empty if nothing is missing."""
         for name in self.needs:
             if getattr(study.sample.rows, name) is None:
                 return _SAID.get(name, f"the log has no {name}")
         return ""
 
     def too_large(self, study: Study) -> bool:
-        """Whether it is left out unless it is asked for, because it would take too long."""
+        """Whether it would take too long, so that it is skipped unless requested."""
         return False
 
     @abstractmethod
     def collect(self, study: Study) -> Passes:
-        """Yield the statistics of one pass after the other; an empty list waits for the next pass.
+        """Yield the statistics for each pass in turn; an empty list waits for the next pass.
 
-        All that is fitted is fitted in the first of these passes (`study.fitting`), the influence of
-        episodes is traced in the second one (`study.influences`).
+        Everything is fitted in the first of these passes (`study.fitting`); the influence of
+        episodes is traced in the second (`study.influences`).
         """
 
     @abstractmethod
     def estimate(self, study: Study) -> Outcome:
-        """What was found. Called after the last pass."""
+        """The result. Called after the last pass."""
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """Reasons of its own not to trust the estimate, each with the verdict that it allows."""
+        """The estimator's own reasons for doubt, each with the best verdict that it allows."""
         return iter(())
 
     def spared(self, study: Study) -> tuple[str, ...]:
-        """Names of tests of the log whose failure does not concern it, whatever its kind."""
+        """Names of log tests whose failure does not concern this estimator, whatever its kind."""
         return ()
 
     def fault(self, test: str) -> float:
-        """How much a failed test counts that biases it, beside others of its kind."""
+        """How much a failed test that biases it counts, relative to others of its kind."""
         return 1.0
 
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
-        """Shares of the value that dropped rows may cost this estimator, each in words."""
+        """Fractions of the value that dropped rows may cost this estimator, each in words."""
         return iter(())
 
     def unlogged(self, study: Study) -> float:
-        """Share of the target's visits to what no row leaves, as this estimator sees states."""
+        """Share of the target's visits to states that no row leaves, by this estimator's states."""
         return study.unlogged

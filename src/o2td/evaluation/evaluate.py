@@ -1,4 +1,4 @@
-"""`evaluate`: logs of one policy in, the value of another out, with an interval and a verdict."""
+"""`evaluate`: the value of one policy from logs of another, with an interval and a verdict."""
 
 from __future__ import annotations
 
@@ -52,45 +52,47 @@ def evaluate(
 ) -> Evaluation:
     """The value of the target policy, `E[V(s_0)]`, from logs of another policy.
 
-    The mean is over the start states' distribution, of which the log's are a sample: intervals
-    cover the doubt about them too. They resample episodes, never rows.
+    The mean is over the distribution of start states, of which the log holds a sample, so intervals
+    include the uncertainty about it. They resample episodes, never rows.
 
     Parameters
     ----------
     logs
-        A source of `o2td.sources`, or what `o2td.sources.open_logs` takes: paths or a frame.
+        A source of `o2td.sources`, or anything that `o2td.sources.open_logs` takes: paths or a
+        frame.
     discount
-        Gamma; may be left out where the source or a column has it.
+        Gamma; optional if the source or a column has it.
     features
-        "auto" (chosen on held-out episodes; one weight per state where the log has states), a text such
-        as "fourier:3", a transformer, or an (S, d) table.
+        "auto" (chosen on held-out episodes; one weight per state if the log has states), a text
+        such as "fourier:3", a transformer, or an (S, d) table.
     methods
-        Some of lstd, plugin, lstdq, tstep, stacked, lagged, magic, lsetd, sotd, o2td, etd, tdrc, is,
-        wis, pdis, wpdis, dr, wdr and what other packages add. None: those that fit the log and can be
-        recommended. "all": those that fit the log.
+        Some of lstd, plugin, lstdq, tstep, stacked, lagged, magic, lsetd, sotd, o2td, etd, tdrc,
+        is, wis, pdis, wpdis, dr, wdr and those of other packages. None means those that fit the log
+        and can be recommended; "all" means all that fit the log.
     target
         A policy, for `open_logs`.
     confidence
-        Of the intervals.
+        Confidence level of the intervals.
     seed
-        Of the bootstrap and of random choices; the same seed and log give the same answer.
+        Seed of the bootstrap and of random choices; the same seed and log give the same answer.
     trace
-        Lambda of LSTD where `features` are given (default 0); "auto" chooses its own.
+        Lambda of LSTD if `features` are given (default 0); "auto" features choose their own.
     lanes
-        Bootstrap lanes.
+        Number of bootstrap lanes.
     thresholds
-        What the verdicts turn on.
+        The thresholds that decide the verdicts.
     influence
-        Keep what each episode moves each estimate by, for `Evaluation.influence`.
+        Store the influence of each episode on each estimate, for `Evaluation.influence`.
     horizon
-        Steps over which rewards count; later ones do not. None: until episodes terminate.
+        Number of steps over which rewards count. None means until episodes terminate.
     segments
-        Also the value by segment of start states: a column that the policy sees, or a function of
-        observations (or states) that returns a label for each row. All rows count for each segment.
+        Also compute the value by segment of start states: a column that the policy sees, or a
+        function of observations (or states) that returns a label per row. All rows count for each
+        segment.
     progress
         Called with the number of rows of each chunk that is read.
     options
-        More for `open_logs`: `columns`, `behavior`, `sort`, `densities`.
+        Further options of `open_logs`: `columns`, `behavior`, `sort`, `densities`.
 
     Examples
     --------
@@ -109,11 +111,11 @@ def evaluate(
     if horizon is not None:
         log = HorizonLog(log, horizon)
     if segments is not None:
-        labels_of(segments, log.source)  # refuse what is no column before anything is read
+        labels_of(segments, log.source)  # reject an unknown column before anything is read
     settings = Settings(features, confidence, seed, lanes, trace, bounds, influence, horizon)
     study = Study(log, settings)
     tests = [LOG_TESTS[name]() for name in LOG_TESTS]
-    # Threads that wait for each other cost more than they save on systems of some hundred rows.
+    # On systems of a few hundred rows, threads that wait for each other cost more than they save.
     limited = import_extra("threadpoolctl", "logs").threadpool_limits(1, user_api="blas")
     starts = Starts(log.source)
     with limited, starts.noting(progress):
@@ -128,7 +130,7 @@ def conclude(
     name: str = "target",
     segments: Any = None,
 ) -> tuple[Evaluation, list[Case]]:
-    """The answer once all passes were made, and the cases that it rests on."""
+    """The answer after all passes, and the cases that it rests on."""
     findings = [found for test in tests if (found := test.find(study)) is not None]
     cases = study.cases()
     for case in study.judged(cases):
@@ -183,7 +185,7 @@ def _answer(
 
 
 def _returns(study: Study) -> ReturnDistribution:
-    """The distribution of returns, with what is to be said about the weights and about ends."""
+    """The distribution of returns, with notes on the weights and on how episodes end."""
     doubts: list[tuple[str, str]] = [(doubt[0], doubt[1]) for doubt in weight_doubts(study.grounds)]
     cut, bounds = study.grounds.cut, study.settings.thresholds
     if cut > bounds.cut_caution:
@@ -194,7 +196,7 @@ def _returns(study: Study) -> ReturnDistribution:
 
 
 def _lift(study: Study, cases: list[Case], logged: Case, name: str) -> Difference:
-    """By the estimator that is trusted most and, among equals, has the narrowest difference."""
+    """The lift by the most trusted estimator; among equals, by that with the narrowest interval."""
     found = {id(case): lift_of(study, case, logged, name) for case in cases}
 
     def doubt(case: Case) -> float:
@@ -205,7 +207,7 @@ def _lift(study: Study, cases: list[Case], logged: Case, name: str) -> Differenc
 
 
 def lift_of(study: Study, case: Case, logged: Case, name: str) -> Difference:
-    """How far an estimate is above the value of the policy that made the log."""
+    """How much an estimate exceeds the value of the policy that made the log."""
     spread = study.lift_spread(case.method)
     sides = Side(name, case), Side(LOGGED, logged)
     return measure(*sides, spread, study.settings, case.approximation)
@@ -221,7 +223,7 @@ def logged_value(case: Case) -> dict[str, Any]:
 
 
 def _influence(study: Study, cases: list[Case]) -> dict[str, Any]:
-    """Episodes' numbers and what each moves each estimate by, a column per method."""
+    """Episode numbers and the influence of each on each estimate, one column per method."""
     kept = study.influences.kept
     found = {"episode": np.concatenate([number for number, _, _ in kept])}
     for case in cases:
@@ -233,7 +235,7 @@ def _influence(study: Study, cases: list[Case]) -> dict[str, Any]:
 
 
 def _heed(case: Case, findings: list[Finding], study: Study) -> None:
-    """Note what tests of the log have against an estimate of this kind."""
+    """Note which failed log tests concern an estimate of this kind."""
     kind, spared = case.estimator.kind, case.estimator.spared(study)
     if study.settings.horizon is not None and kind in BIASED and "clock" not in spared:
         case.contradicted, case.faults = True, case.faults + 1.0
@@ -248,9 +250,9 @@ def _heed(case: Case, findings: list[Finding], study: Study) -> None:
 
 
 def _model(study: Study, best: Case, cases: list[Case]) -> ValueModel | None:
-    """LSTD's value function; if that was not asked for, the recommended one's, or the first's.
+    """LSTD's value function or, if LSTD was not requested, the recommended or first estimator's.
 
-    Histories have none: where nothing else was asked for it is LSTD's again.
+    Weighted histories have none; if nothing else was requested, LSTD's is used again.
     """
     base = study.reference
     first = [best, *cases]

@@ -1,10 +1,10 @@
-"""Is the log what it says? Tests of a log, each with a figure, a verdict, a sentence and a remedy.
+"""Is the log what it claims to be? Tests, each with a number, a verdict, a sentence and a remedy.
 
-A test joins the passes of an evaluation: `collect` yields the statistics that the next pass shall
-fill, as an estimator's does, and `find` says what they amount to. What is found is in
-`Evaluation.tests`, on the page and in the verdicts of the kinds of estimators that it concerns.
-Tests are registered in `o2td.registry.LOG_TESTS`, those of other packages by the entry-point group
-`o2td.log_tests`.
+A test joins the passes of an evaluation: like an estimator's, its `collect` yields the statistics
+that the next pass is to fill, and `find` draws the conclusion. Findings appear in
+`Evaluation.tests`, in the report, and in the verdicts of the kinds of estimators that they concern.
+Tests are registered in `o2td.registry.LOG_TESTS`, those of other packages through the entry-point
+group `o2td.log_tests`.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "LogTest"]
 
 KINDS = ("fit", "history", "hybrid", "learner")
-BIASED = ("fit", "learner")  # what takes states for all that matters
+BIASED = ("fit", "learner")  # kinds that assume states hold all that matters
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one test of a log found.
+    """The finding of one test of a log.
 
     Parameters
     ----------
     name : str
-        Of the test.
+        Name of the test.
     figure : float or None
         What was measured.
     verdict : str
-        "trust" where nothing speaks against the log, else "caution" or "cannot answer".
+        "trust" if nothing speaks against the log, else "caution" or "cannot answer".
     sentence : str
         What was found, in words.
     remedy : str
         What to do about it.
     kinds : tuple of str
-        The kinds of estimators whose verdict is at most this one.
+        The kinds of estimators whose verdict is capped at this one.
     biased : tuple of str
-        The kinds whose estimates it biases, which is worse: others of the same verdict go first.
-        Estimators that are `spared` are not among them.
+        The kinds whose estimates it biases; others with the same verdict are preferred to these.
+        Estimators that are `spared` are not included.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Finding:
 
 
 class LogTest(ABC):
-    """A question about a log. One object serves one evaluation, so it may keep what it collects.
+    """A question about a log. One object serves one evaluation, so it may store what it collects.
 
     >>> class Longest:
     ...     rows = 0
@@ -105,12 +105,12 @@ class LogTest(ABC):
 
     @abstractmethod
     def collect(self, study: Study) -> Passes:
-        """Yield the statistics of one pass after the other.
+        """Yield the statistics for each pass in turn.
 
-        Before the first `yield` the study knows the source and the settings, after it the survey
-        and the sample, too.
+        Before the first `yield` the study has the source and the settings; after it, also the
+        survey and the sample.
         """
 
     @abstractmethod
     def find(self, study: Study) -> Finding | None:
-        """What was found, None where the log does not allow to ask. Called after the last pass."""
+        """The finding, or None if the log cannot be tested for it. Called after the last pass."""

@@ -1,4 +1,4 @@
-"""What an evaluation returns: estimates with intervals and verdicts, which show and save themselves."""
+"""The result of an evaluation: estimates with intervals and verdicts, to print, plot and save."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ __all__ = ["Estimate", "Evaluation"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """One method's answer; what could not be computed is None, and `reason` says why.
+    """One method's answer; values that could not be computed are None, and `reason` says why.
 
     Parameters
     ----------
     method : str
-        Its name, such as "lstd".
+        Name of the method, such as "lstd".
     value : float or None
         The target's expected discounted reward from the log's start states.
     low, high : float or None
-        The interval, with the confidence that was asked for.
+        The interval, at the requested confidence.
     interval : str
-        How it was made: sandwich or bootstrap.
+        How the interval was computed: sandwich or bootstrap.
     approximation_error : float or None
-        How far other features would move the answer; 0 for methods without features.
+        How much other features would change the answer; 0 for methods without features.
     verdict : str
         "trust", "caution" or "cannot answer".
     reason, reasons : str, list of str
-        Why not "trust": in one sentence, and one by one.
+        Why the verdict is not "trust": in one sentence, and as a list.
     standard_error : float or None
-        Of `value`, episodes being the units.
+        Standard error of `value`, with episodes as units.
     about : str
         What the method does, for readers of the report.
     title, kind : str
@@ -76,7 +76,7 @@ class Estimate:
         return {name: finite(value) for name, value in vars(self).items()}
 
     def covers(self, truth: float, widened: bool = False) -> bool:
-        """Whether `truth` lies in the interval, widened by the approximation error if asked."""
+        """Whether the interval contains `truth`; `widened` adds the approximation error to it."""
         if self.low is None or self.high is None:
             return False
         slack = (self.approximation_error or 0.0) if widened else 0.0
@@ -87,16 +87,16 @@ class Estimate:
 class Evaluation:
     """The answer to "what would this policy be worth?".
 
-    `print` shows it as the command line does, a notebook with its picture. `verdict` and `reasons` are
-    about the question, those of an estimate about one method. `estimates` has the recommended one
-    first, `logged` is the value of the policy that made the log, `lift` how far the target is above
-    it (a `Difference`, paired), `segments` its value by segment of start states, if asked for, `tests`
-    what was tested about the log,
-    `diagnostics` what was measured, `features` what was picked and why, `audit` of what, when and how
-    this was computed; `series` holds what figures draw, `starts` start states of the log, `_influence`
-    what each episode moves estimates by, if it was kept, `_returns` the episodes' returns. `model`
-    predicts values of states: it is LSTD's fit, or where `methods` leaves that out the recommended
-    one's, or the first one's that has one.
+    `print` shows it as the command line does; a notebook adds a picture. `verdict` and `reasons`
+    concern the whole question, those of an estimate one method. `estimates` lists the recommended
+    one first. `logged` is the value of the policy that made the log, `lift` how much the target
+    exceeds it (a paired `Difference`), and `segments` the value by segment of start states, if
+    requested. `tests` holds the tests of the log, `diagnostics` what was measured, `features` which
+    were chosen and why, and `audit` from what, when and how this was computed. `series` holds the
+    data of figures, `starts` start states of the log, `_influence` the influence of each episode,
+    if stored, and `_returns` the returns of episodes. `model` predicts values of states: it is
+    LSTD's fit or, if `methods` leaves LSTD out, that of the recommended method or of the first that
+    has one.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Evaluation:
 
     @property
     def recommended(self) -> Estimate:
-        """The first estimate."""
+        """The recommended estimate, which is the first."""
         return self.estimates[0]
 
     def __getitem__(self, method: str) -> Estimate:
@@ -148,14 +148,14 @@ class Evaluation:
         raise InputError(f"estimates: no {method!r}; there are {known}")
 
     def values(self, states: Any, probabilities: Any = None) -> Floats:
-        """`V(s)` of observations or states by `model`, whose `method` says whose fit it is.
+        """`V(s)` of observations or states by `model`; `model.method` says whose fit it is.
 
         Parameters
         ----------
         states
             (n, k) observations, or (n,) states.
         probabilities
-            (n, A), the target's probabilities there: where only LSTDQ was asked for.
+            (n, A), the target's probabilities there; needed if only LSTDQ was requested.
         """
         if self.model is None:
             raise InputError("values: no value function could be fitted to this log")
@@ -182,7 +182,7 @@ class Evaluation:
         return notebook_html(self.as_dict())
 
     def frame(self) -> pl.DataFrame:
-        """The estimates as a polars frame, one row per method; `.to_pandas()` makes another one."""
+        """The estimates as a polars frame, one row per method; `.to_pandas()` converts it."""
         polars = import_extra("polars", "logs")
         rows = [estimate.as_dict() for estimate in self.estimates]
         made: pl.DataFrame = polars.DataFrame(rows, infer_schema_length=None)
@@ -190,11 +190,11 @@ class Evaluation:
 
     @property
     def influence(self) -> pl.DataFrame:
-        """What each episode moves each estimate by: a row per episode, a column per method.
+        """The influence of each episode on each estimate: a row per episode, a column per method.
 
-        An estimate's standard error is its column's deviation over the root of their number, the
-        difference of two columns is the influence on a difference. Episodes count from 0 in the order
-        of the log; -1 is one of which only the start is known.
+        An estimate's standard error is the standard deviation of its column over the root of the
+        number of episodes; the difference of two columns is the influence on a difference. Episodes
+        count from 0 in the order of the log; -1 is one of which only the start is known.
         """
         if self._influence is None:
             raise InputError("influence: was not kept; pass influence=True to evaluate")
@@ -229,7 +229,7 @@ class Evaluation:
         return found
 
     def _row(self) -> dict[str, Any]:
-        """The one policy of this answer, as a comparison has several."""
+        """The policy of this answer as a row of a comparison."""
         best = self.recommended.as_dict()
         names = ("method", "value", "low", "high", "standard_error", "approximation_error")
         name = "target" if self.lift is None else self.lift.of
@@ -239,13 +239,13 @@ class Evaluation:
     def require(self, requirement: str) -> Requirement:
         """Whether a requirement holds, such as ``"lift > 0"`` or ``"value > 80"``.
 
-        It holds where all of the interval does, and the approximation error beside it.
+        It holds if it does for the whole interval, widened by the approximation error.
 
         Parameters
         ----------
         requirement
-            Two sides and one of >, >=, <, <=. `value` is the target's, `logged` that of the policy
-            that made the log, `lift` the difference.
+            Two sides and one of >, >=, <, <=. `value` is the target's value, `logged` that of the
+            policy that made the log, `lift` their difference.
 
         Examples
         --------
@@ -263,16 +263,18 @@ class Evaluation:
     def returns(
         self, quantiles: Sequence[float] = (0.1, 0.5, 0.9), cvar: float | None = 0.1
     ) -> list[ReturnEstimate]:
-        """How returns are distributed under the target, by weighted histories.
+        """The distribution of returns under the target, by weighted histories.
 
-        Where weights cannot carry it, or episodes were cut, there is no figure but the reasons.
+        If the weights are too uneven or episodes were truncated, there are reasons instead of
+        numbers.
 
         Parameters
         ----------
         quantiles
-            Shares of the target's episodes; each figure is the return that so many stay below.
+            Fractions of the target's episodes; each number is the return that this fraction stays
+            below.
         cvar
-            A share: the mean of so many of the worst returns. None: leave it out.
+            A fraction: the mean over this fraction of the worst returns. None leaves it out.
 
         Examples
         --------
@@ -298,8 +300,8 @@ class Evaluation:
     def by_horizon(self) -> pl.DataFrame:
         """What the target earns over the first steps, by weighted per-decision histories.
 
-        A row a number of steps: `value`, and the episodes that the weights leave; below ten of them
-        there is no value.
+        One row per number of steps: `value`, and the effective number of episodes; below ten there
+        is no value.
         """
         polars, found = import_extra("polars", "logs"), self.series.get("horizon") or {}
         names = {"step": "steps", "value": "value", "size": "effective_episodes"}
@@ -308,15 +310,15 @@ class Evaluation:
         return made
 
     def episodes_for(self, reach: float, of: str = "value") -> int:
-        """How many more episodes make the interval about `value ± reach`.
+        """How many more episodes would narrow the interval to about `value ± reach`.
 
-        By the measured influence of episodes: the interval shrinks with the root of their number.
-        The approximation error does not shrink, and is not counted.
+        Based on the measured influence of episodes: the interval shrinks with the root of their
+        number. The approximation error does not shrink and is not included.
 
         Parameters
         ----------
         reach
-            Half of the interval's length that is wanted.
+            Desired half-width of the interval.
         of
             "value" or "lift".
 
@@ -345,7 +347,7 @@ class Evaluation:
     # -- how it is kept ----------------------------------------------------------------------------
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page, one self-contained HTML file."""
+        """Write a report: one self-contained HTML file."""
         return write_page(file_path("path", path), self._page())
 
     def _page(self) -> bytes:
@@ -365,12 +367,12 @@ class Evaluation:
         Parameters
         ----------
         folder
-            Where; it must be empty or absent.
+            The folder, which must be empty or absent.
         force
-            Replace an evaluation that is there.
+            Replace an existing evaluation.
         states
-            Parts (inputs, the target's probabilities or None) whose values are written; by default
-            the log's start states.
+            Parts (inputs, the target's probabilities or None) whose values are written; the log's
+            start states by default.
         """
         from o2td.evaluation.output import check_folder, values_writer, write_folder
 
