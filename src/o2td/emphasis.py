@@ -1,4 +1,4 @@
-"""Emphasis: the weight `M_t` of the features that enter the trace, one axis for both families.
+"""Emphasis: the weight `M_t` of the features that enter the trace, an option of both families.
 
 | emphasis     | M_t                                                                           |
 |--------------|-------------------------------------------------------------------------------|
@@ -6,8 +6,8 @@
 | `FollowOn`   | `lambda i_t + (1 - lambda) F_t`, `F_t = i_t + gamma_t rho_{t-1} F_{t-1}` (ETD)  |
 | `Omega`      | the answer of O2TD to "how long is phi along dphi", in four readings           |
 
-Emphatic TD and O2TD are one learner with two answers to what the weight should be. An emphasis
-keeps what it remembers in a dict of arrays, so that a learner can be saved and resumed exactly.
+Emphatic TD and O2TD are one learner with two choices of the weight. An emphasis stores its memory
+in a dict of arrays, so that a learner can be saved and resumed exactly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STATE_LIMIT = 500_000_000  # entries of the (states, d) table that the state re
 
 
 class Emphasis:
-    """What every emphasis offers; subclass it to add one.
+    """Base class of emphases; subclass it to add one.
 
     `inner` tells the weighted kernel to multiply the weight by `dphi.phi / |dphi|^2` itself.
     """
@@ -44,14 +44,14 @@ class Emphasis:
     uniform = False
 
     def check(self, batch: Transitions, memory: Memory) -> None:
-        """Refuse a batch that lacks what this emphasis needs, before anything changes."""
+        """Raise if a batch lacks what this emphasis needs, before anything changes."""
 
     def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
-        """Fill `out` with M_t of every row and carry `memory` on."""
+        """Fill `out` with M_t of every row and update `memory`."""
         raise NotImplementedError
 
     def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]] | None:
-        """What `memory` may hold, for compiled code to rely on; None: not checked when loaded."""
+        """Shapes in `memory` that compiled code relies on; None skips the check when loading."""
         return None
 
     def expected(self, model: Model, trace: float | Floats) -> Floats:
@@ -79,7 +79,7 @@ class Uniform(Emphasis):
     uniform = True
 
     def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
-        """Every row counts alike."""
+        """Every row counts equally."""
         out[:] = 1.0
 
     def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]]:
@@ -121,7 +121,7 @@ class FollowOn(Emphasis):
             out[:] = trace * interest + (1.0 - trace) * out
 
     def shapes(self, memory: Memory, d: int) -> dict[str, tuple[int, ...]]:
-        """`rho F` and gamma of the row before."""
+        """`rho F` and gamma of the previous row."""
         return {"follow_on": (2,)}
 
     def expected(self, model: Model, trace: float | Floats) -> Floats:
@@ -138,21 +138,21 @@ class FollowOn(Emphasis):
 
 
 class Omega(Emphasis):
-    """O2TD's weight `omega`, which makes `omega rho phi dphi^T` as near as can be to `phi phi^T`.
+    """O2TD's weight `omega`, which brings `omega rho phi dphi^T` closest to `phi phi^T`.
 
     Parameters
     ----------
     reading : "printed" | "sample" | "state" | "moments"
-        - printed: the paper's eq. sto4 to the letter, `dphi.phi / (rho |dphi|^2)`; the ratio cancels
+        - printed: the paper's eq. sto4 as printed, `dphi.phi / (rho |dphi|^2)`; the ratio cancels
           out of the update.
-        - sample: the ratio kept, `dphi.phi / |dphi|^2`.
+        - sample: with the ratio kept, `dphi.phi / |dphi|^2`.
         - state: with `D_s` the running mean of `rho dphi` over visits to s, `D_s.phi / |D_s|^2`; the
-          paper's own demand that omega depend on the current state only. Needs states.
-        - moments: `E[rho dphi.phi | s] / E[rho |dphi|^2 | s]`, per state where states are given, else
+          paper's own requirement that omega depend only on the current state. Needs states.
+        - moments: `E[rho dphi.phi | s] / E[rho |dphi|^2 | s]`, per state if states are given, else
           each regressed on phi in O(d).
     step_size, floor : float
-        Of the regression: its rate over the largest `|phi|^2`, and the share of the mean denominator
-        below which a predicted denominator is not believed.
+        Of the regression: its rate over the largest `|phi|^2`, and the fraction of the mean
+        denominator below which a predicted denominator is not trusted.
 
     Examples
     --------
@@ -173,11 +173,11 @@ class Omega(Emphasis):
 
     @property
     def inner(self) -> bool:  # type: ignore[override]
-        """Whether omega depends on the row alone, so that the kernel can work it out."""
+        """Whether omega depends on the row alone, so that the kernel can compute it."""
         return self.reading in ("printed", "sample")
 
     def check(self, batch: Transitions, memory: Memory) -> None:
-        """States where they are needed, and room for them."""
+        """Check that states are given if needed, and that there is room for them."""
         if self.reading in ("state", "moments") and (
             self.reading == "state" or batch.state is not None
         ):
@@ -266,7 +266,7 @@ class Omega(Emphasis):
 
 @lru_cache(maxsize=8)
 def _ones(n: int) -> Floats:
-    """Ones that are made once: blocks have the same length, and fresh memory is slow."""
+    """Cached ones: blocks have the same length, and fresh memory is slow."""
     ones = np.ones(n)
     ones.flags.writeable = False
     return ones
@@ -309,7 +309,7 @@ def states_of(block: Transitions) -> npt.NDArray[np.int64]:
 
 
 def grown(memory: Memory, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """The named array, enlarged with zeros along its first axis where it is too short."""
+    """The named array, extended with zeros along its first axis if it is too short."""
     old = memory.get(name)
     if old is None or len(old) < shape[0]:
         new = np.zeros(shape)
@@ -344,7 +344,7 @@ def dense(phi: Any) -> Floats:
 
 
 def pairs_of(model: Model) -> Transitions:
-    """The model's transitions as a batch, so that row passes serve expectations too."""
+    """The model's transitions as a batch, so that code for rows also computes expectations."""
     return Transitions.from_table(
         model.phi, model.state, model.reward, model.next_state, model.discount, rho=model.rho
     )

@@ -2,10 +2,10 @@
 
     theta solves  y + discount · next_X theta = X theta  in the sense of the chosen method
 
-Without `next_X` it is plain linear regression of y on X: no row has a successor. `next_X` and what
-belongs to each row (`discount`, `rho`, `start`, `state`, ...) are metadata in scikit-learn's sense, so
-pipelines transform `next_X` as they do `X`, and cross-validation splits all of them along. Methods with
-traces need whole trajectories: split by trajectory (`GroupKFold`) and pass `start`.
+Without `next_X` no row has a successor, and it is plain linear regression of y on X. `next_X` and
+the per-row arrays (`discount`, `rho`, `start`, `state`, ...) are metadata in scikit-learn's sense,
+so pipelines transform `next_X` as they do `X`, and cross-validation splits all of them. Methods
+with traces need whole trajectories: split by trajectory (`GroupKFold`) and pass `start`.
 
 >>> import numpy as np
 >>> from o2td.sklearn import ValueRegressor
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ValueRegressor"]
 
-_DISCOUNT = 0.99  # where successors are given and no discount is
+_DISCOUNT = 0.99  # if successors are given but no discount
 
 
 class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,15 +45,15 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     algorithm : str, learner or solver
-        A registered name such as "lstd" or "td" (other packages' included), or an instance, which is
-        cloned and never changed.
+        A registered name such as "lstd" or "td" (including those of other packages), or an
+        instance, which is cloned and never changed.
     parameters : dict, optional
-        Parameters of the algorithm, such as `{"trace": 0.5}`; not together with an instance, which has
-        its own.
+        Parameters of the algorithm, such as `{"trace": 0.5}`; not allowed with an instance, which
+        has its own.
     discount : float, optional
-        The discount of rows for which `fit` is given none; 0.99 where None and `next_X` is given.
+        The discount used if `fit` is given none; None means 0.99 if `next_X` is given.
     passes : int
-        How often an online learner goes over the rows.
+        Number of passes of an online learner over the rows.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     algorithm_ : learner or solver
         The fitted algorithm, with its `status` or `solution`.
     n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+        As usual in scikit-learn.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         behavior_prob: Any = None,
         interest: Any = None,
     ) -> Self:
-        """Learn from rows (X, y, next_X); all else has an entry per row, or is a number for all.
+        """Learn from rows (X, y, next_X); other arguments have one entry per row, or one for all.
 
         Parameters
         ----------
@@ -113,8 +113,8 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : (n,) array
             Rewards.
         next_X : (n, d) array or CSR, optional
-            Features of the successors, ignored where the discount is 0. None: no row has one, and this
-            is regression.
+            Features of the successors, ignored where the discount is 0. None means that no row has
+            a successor, which makes this a regression.
         discount : float or (n,) array, optional
             0 where a trajectory terminates.
         rho, start, state, next_state, target_prob, behavior_prob, interest : optional
@@ -123,7 +123,7 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         algorithm = self._made()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         following, discount = self._successors(X, next_X, discount)
-        if start is None or np.ndim(start) == 1:  # of a second pass too: no trace leads into it
+        if start is None or np.ndim(start) == 1:  # also in a second pass: no trace leads into it
             start = np.zeros(X.shape[0], dtype=np.bool_) if start is None else np.array(start)
             start[:1] = True
         rows = Transitions(
@@ -149,7 +149,7 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """The weights, under the name that linear models have for them."""
+        """The weights, under the name that scikit-learn's linear models use."""
         check_is_fitted(self)
         return self.theta_
 

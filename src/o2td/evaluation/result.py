@@ -265,7 +265,7 @@ class Evaluation:
     ) -> list[ReturnEstimate]:
         """The distribution of returns under the target, by weighted histories.
 
-        If the weights are too uneven or episodes were truncated, there are reasons instead of
+        If the weights do not support it or episodes were truncated, there are reasons instead of
         numbers.
 
         Parameters

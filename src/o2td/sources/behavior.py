@@ -1,4 +1,4 @@
-"""A model of the behaviour where the log does not say how likely its actions were.
+"""A model of the behaviour, for logs that do not record the probabilities of their actions.
 
 With observations, `b(a|x) = softmax_a(W z(x))`, multinomial logistic regression on the
 standardised observations with squares and products, penalised by `ridge/2 ||W||^2`. With states,
@@ -6,7 +6,7 @@ the frequencies of the actions in each state, smoothed by one count at the log's
 frequencies (the same model with one weight per state and action). Cross-fitted: the probability of
 an episode's actions comes from a model that never saw that episode. Calibrated: the logarithms of
 the probabilities are divided by the temperature that makes held-out actions most likely. And
-clipped: n rows say nothing about probabilities below 1/n, so no action that was taken gets less.
+clipped: n rows cannot resolve probabilities below 1/n, so no action that was taken gets less.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class BehaviorModel:
-    """Estimated probabilities of the logged actions, one model a fold of episodes.
+    """Estimated probabilities of the logged actions, with one model per fold of episodes.
 
-    Made by `fit_behavior_model`, whose example shows it; `print(model.calibration)` shows how far
-    it can be trusted.
+    Made by `fit_behavior_model` (see its example); `print(model.calibration)` shows how reliable it
+    is.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ class BehaviorModel:
     calibration : Calibration
         How well held-out actions are predicted.
     temperature : float
-        What the logarithms of the models' probabilities are divided by.
+        Divisor of the logarithms of the models' probabilities.
     floor : float
-        The least probability of an action that was taken.
+        Smallest probability of an action that was taken.
     """
 
     n_actions: int
@@ -139,13 +139,13 @@ def fit_behavior_model(
     Parameters
     ----------
     source
-        A log with a column of whole actions.
+        A log with a column of integer actions.
     folds
         Number of models; each is fitted without one fold of the episodes.
     ridge
         Penalty on the squared weights of the regression.
     max_rows
-        Rows that the fit uses; of a longer log an even sample, drawn by hashing.
+        Largest number of rows to fit; a longer log is sampled evenly, by hashing.
 
     Examples
     --------

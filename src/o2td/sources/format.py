@@ -1,12 +1,12 @@
-"""What a format of logs is: a kind of file or object that is read as Arrow record batches.
+"""The interface of log formats: files or objects that are read as Arrow record batches.
 
 A format is a class in one file. o2td's own are in `o2td.sources.formats`; another package declares
-its own by an entry point in the group ``o2td.formats``::
+its own through an entry point in the group ``o2td.formats``::
 
     [project.entry-points."o2td.formats"]
     sqlite = "my_package:Sqlite"
 
-An object of the class is one file (or frame, or data set), opened.
+An instance of the class is one opened file (or frame, or data set).
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ __all__ = ["Format"]
 class Format(ABC):
     """One file or object that holds a log.
 
-    A subclass says in class attributes what it reads, and implements `schema` and `batches`. What
-    Arrow or the system refuses while these run becomes a sentence about the file; an `InputError` or
-    `FormatError` of their own passes as it is.
+    A subclass declares what it reads in class attributes, and implements `schema` and `batches`. An
+    error from Arrow or the system while these run becomes a sentence about the file; an
+    `InputError` or `FormatError` that they raise themselves is passed on unchanged.
 
     Attributes
     ----------
     name : str
-        What messages call the format.
+        Name of the format in messages.
     suffixes : tuple
-        Endings of its files, in lower case with the dot.
+        File name suffixes, in lower case with the dot.
     scheme : str
-        What stands before a colon where a log of it has no file: ``minari:door/human-v2``.
+        Prefix before a colon, for logs that are not files: ``minari:door/human-v2``.
     text : bool
-        Plain text, which is also read from .gz, .bz2 and .zst.
+        Whether it is plain text, which is also read from .gz, .bz2 and .zst.
     threads : bool
         Whether another thread may read ahead.
 
     Parameters
     ----------
     place
-        The path, the object, or what followed the scheme.
+        The path, the object, or the text after the scheme.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Format(ABC):
 
     @property
     def label(self) -> str:
-        """How messages call this file or object."""
+        """The name of this file or object in messages."""
         return str(self.place)
 
     @abstractmethod
@@ -84,9 +84,9 @@ class Format(ABC):
 
     @abstractmethod
     def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
-        """Arrow record batches of some columns, in order, with about `rows` rows in memory at a time.
+        """Arrow record batches of some columns, in order, with about `rows` rows in memory at once.
 
-        `columns` tells how each will be read: as "float", "int", "flag" (true or false) or "any".
+        `columns` gives the type each is read as: "float", "int", "flag" (true or false) or "any".
         """
 
     def verified(self, columns: set[str]) -> bool:
@@ -94,5 +94,5 @@ class Format(ABC):
         return False
 
     def bad_cell(self, column: str, kind: str) -> str | None:
-        """A sentence on the first cell that is not of this kind, where the format can find it."""
+        """A sentence on the first cell that is not of this kind, if the format can find it."""
         return None

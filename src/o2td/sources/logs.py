@@ -1,4 +1,4 @@
-"""A log in parts, files or one object, as a source."""
+"""A log in one or more files, or one object, as a source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["LogSource"]
 
 
 class LogSource(Source):
-    """A log in files or one object; made by `open_logs`, `minari` and `rollouts`."""
+    """A log in one or more files, or one object. Made by `open_logs`, `minari` and `rollouts`."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class LogSource(Source):
         self._open: tuple[str, ...] | None = None
 
     def partitions(self, count: int | None = None) -> list[LogSource]:
-        """At most `count` sources (default: one per file) that together give every row once.
+        """At most `count` sources (default: one per file) that together yield every row once.
 
-        Each holds consecutive files and the whole of every episode that starts in them, reading
-        into the next files where an episode goes on there. Episodes count from 0 in each.
+        Each holds consecutive files and all of every episode that starts in them, reading on into
+        the next files if an episode continues there. Episodes count from 0 in each.
         """
         files = len(self._parts)
         if self._sort:
@@ -77,7 +77,7 @@ class LogSource(Source):
         ]
 
     def _retargeted(self, target: Any, theirs: Roles | None = None) -> LogSource:
-        """The same log for another target: a policy, or (None) what columns say, by role."""
+        """The same log for another target: a policy or, if None, columns by role."""
         old, mapped = self._ratio, about_target(self.mapped, theirs)
         ratio = Ratio(mapped, target, old.behavior, old.densities, old.actions, old.log)
         return LogSource(self._parts, ratio, self.discount, self._sort, self._own)
@@ -198,7 +198,7 @@ class LogSource(Source):
         return tuple(self._names[slice(*self._own)])
 
     def rows_by_file(self) -> dict[str, int | None]:
-        """Rows of each file, None where it was not read to its end yet, or by another process."""
+        """Rows of each file; None if it is not fully read yet, or was read by another process."""
         return {self._names[k]: self._rows.get(k) for k in range(*self._own)}
 
     def _unverified(self) -> tuple[str, ...]:
@@ -243,12 +243,12 @@ class LogSource(Source):
         return tuple(remarks)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the temporary file here: another process sorts for itself."""
+        """Omit the temporary file: another process sorts for itself."""
         return {**self.__dict__, "_sorted": None}
 
 
 def _check_needed(mapped: Mapped, name: str, sort: bool) -> bool:
-    """Refuse a log without the needed columns; tell whether episodes come from the flags."""
+    """Raise if needed columns are missing; return whether episodes come from the flags."""
     has = mapped.roles.__contains__
     if not has("reward"):
         raise InputError(f"{name}: no column for reward; add it, or name it, {named('reward')}")

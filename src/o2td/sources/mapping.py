@@ -31,12 +31,12 @@ class Mapped(msgspec.Struct, frozen=True):
     bandit: bool = False  # whether each row is a decision of its own, with one reward
 
     def one(self, role: str) -> str | None:
-        """The column of a role that has one column, None where the log has none."""
+        """The column of a single-column role, or None if the log has none."""
         found = self.roles.get(role)
         return found if isinstance(found, str) else None
 
     def many(self, role: str) -> tuple[str, ...]:
-        """The columns of a role, in order; empty where the log has none."""
+        """The columns of a role, in order; empty if the log has none."""
         found = self.roles.get(role, ())
         return (found,) if isinstance(found, str) else found
 
@@ -57,7 +57,7 @@ class Mapped(msgspec.Struct, frozen=True):
 def named_actions(
     mapped: Mapped, names: Sequence[str], groups: Mapping[str, tuple[str, ...]]
 ) -> tuple[Mapped, list[str] | None]:
-    """Columns of probabilities that bear the names of actions, and these names in their order.
+    """Columns of probabilities that are named after actions, and these names in order.
 
     >>> log = Mapped({"action": "a"})
     >>> log, order = named_actions(log, ["target_prob_buy", "target_prob_sell"], {})

@@ -31,7 +31,7 @@ def open_logs(
     densities: bool = False,
     actions: Sequence[Any] | None = None,
 ) -> LogSource:
-    """A log as a stream of transitions; nothing but the headers is read yet.
+    """Open a log as a stream of transitions; only the headers are read at first.
 
     Parameters
     ----------
@@ -40,25 +40,25 @@ def open_logs(
         ``minari:NAME``. Or a pandas, polars (also lazy) or pyarrow frame or dataset, a dict of
         arrays, or a Minari dataset.
     columns
-        Roles and their columns: a mapping, a `Columns`, or the path of a TOML file. What is not
-        named is found by its default name or a usual synonym.
+        Roles and their columns: a mapping, a `Columns`, or the path of a TOML file. Other roles are
+        found by their default name or a common synonym.
     discount
-        Gamma, of every transition that does not terminate. A log without it whose columns speak of
-        no episodes, steps or ends is one of single decisions (a bandit log).
+        Gamma of every transition that does not terminate. A log without it and without columns for
+        episodes, steps or ends is read as one of single decisions (a bandit log).
     target
         The policy to evaluate: a callable from a batch of observations (or states) to (n, A)
         probabilities, an object with `predict_proba`, a PyTorch module, an (S, A) array, or
-        "behavior" for the policy that made the log. None: the log's columns say.
+        "behavior" for the policy that made the log. None means that the log's columns define it.
     behavior
-        The policy that made the log, in the same forms, or a `BehaviorModel`. None: the log's
-        columns, else a model is estimated from the log.
+        The policy that made the log, in the same forms, or a `BehaviorModel`. None means the log's
+        columns or, without them, a model estimated from the log.
     sort
         Sort the rows by episode and step first, in a temporary file.
     densities
-        Actions are continuous and the probabilities are densities, which may exceed 1.
+        Whether actions are continuous and the probabilities are densities, which may exceed 1.
     actions
-        What the log calls the actions, in the order of the policy's probabilities. None: as the
-        policy's `classes_` or the columns of its probabilities name them, else in sorted order.
+        The log's names of the actions, in the order of the policy's probabilities. None means as in
+        the policy's `classes_` or the columns of its probabilities, else in sorted order.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def opened(
     actions: Sequence[Any] | None = None,
     only: Sequence[str] | None = None,
 ) -> LogSource:
-    """Open parts; `only` are the roles that may speak of the target, None: all that are found."""
+    """Open parts; `only` lists the roles that may define the target, None means all found."""
     first, name = parts[0].schema(), parts[0].label
     found = find_columns(_unique(first.names, name), chosen, name, parts[0].groups)
     mapped = drop_unreadable(found, first, chosen)
@@ -125,7 +125,7 @@ def _unique(names: list[str], where: str) -> list[str]:
 
 
 def minari(dataset: Any, *, discount: float, target: Any = None, behavior: Any = None) -> LogSource:
-    """A local Minari dataset, its episodes in their order; nothing is downloaded.
+    """Open a local Minari dataset, with its episodes in order; nothing is downloaded.
 
     Parameters
     ----------
@@ -134,11 +134,11 @@ def minari(dataset: Any, *, discount: float, target: Any = None, behavior: Any =
     discount
         Gamma.
     target
-        The policy to evaluate: a callable on observations (or states), or an (S, A) array. None:
-        the policy that made the dataset.
+        The policy to evaluate: a callable on observations (or states), or an (S, A) array. None
+        means the policy that made the dataset.
     behavior
         The policy that made the dataset, in the same form, or a `BehaviorModel`. Minari does not
-        record it, so where `target` is given and this is None it is estimated.
+        record it, so it is estimated if `target` is given and this is None.
     """
     from o2td.sources.formats.minari import Minari
 
@@ -161,7 +161,7 @@ def rollouts(
     seed: int = 0,
     target: Any = None,
 ) -> LogSource:
-    """Roll-outs of a behaviour policy, as a source that plays them anew at each pass.
+    """Roll-outs of a behaviour policy, as a source that plays them again on each pass.
 
     Parameters
     ----------
@@ -172,13 +172,13 @@ def rollouts(
         or an (S, A) array. With continuous actions: a callable `policy(observations, rng)` that
         returns actions and their log-densities.
     episodes, steps
-        How much to play, one of the two. Sub-environments share it evenly, so that short episodes
-        are not preferred; episodes that `steps` cuts are truncated.
+        How much to play; give one of the two. Sub-environments share it evenly, so that short
+        episodes are not preferred; episodes cut by `steps` are truncated.
     seed
-        Of environments and actions; each pass starts from it again.
+        Seed of environments and actions; each pass starts from it again.
     target
         The policy to evaluate, in the same form; with continuous actions a callable
-        `target(observations, actions)` that returns log-densities. None: the behaviour itself.
+        `target(observations, actions)` that returns log-densities. None means the behaviour itself.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What every source of logged data can do: chunks, transitions for a feature map, an account."""
+"""What every source of logged data offers: chunks, transitions for a feature map, a summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Watch = Callable[[LogRows | None], None]
 
 
 class Source:
-    """A stream of logged transitions that can be read again and again.
+    """A stream of logged transitions that can be read repeatedly.
 
     Made by `open_logs`, `rollouts` and `minari`.
     """
@@ -78,12 +78,12 @@ class Source:
     # -- for everybody -----------------------------------------------------------------------------
 
     def chunks(self, rows: int = ROWS) -> Iterator[LogRows]:
-        """The log in order, in chunks of at most `rows` rows; whatever the size, the same rows."""
+        """The log in order, in chunks of at most `rows` rows; the size does not change the rows."""
         self._know_behavior()
         return self._pass(self._ratio, rows)
 
     def _know_behavior(self) -> None:
-        """Estimate the behaviour policy from the log where it is not given."""
+        """Estimate the behaviour policy from the log if it is not given."""
         if self._ratio.estimate and self._ratio.behavior is None:
             self._ratio.behavior = fit_behavior_model(self)
 
@@ -112,7 +112,7 @@ class Source:
 
     @contextmanager
     def watched(self, watch: Watch) -> Iterator[None]:
-        """Inside this block `watch` is called with all that `chunks` yields, and None at the end.
+        """Within this block, call `watch` with everything `chunks` yields, and None at the end.
 
         >>> import pandas as pd
         >>> from o2td import sources
@@ -131,7 +131,7 @@ class Source:
             self._watch = before
 
     def _check_some(self, tally: Tally) -> None:
-        """Refuse a log of which nothing is left."""
+        """Raise if no rows of the log are left."""
         if tally.transitions or not tally.rows:
             return
         why = ", ".join(f"{reason}: {count}" for reason, count in tally.dropped.items())
@@ -141,14 +141,14 @@ class Source:
         )
 
     def scan(self) -> LogInfo:
-        """Read the whole log once, checking everything, and return the account."""
+        """Read the whole log once, checking everything, and return a summary."""
         for _ in self.chunks():
             pass
         return self.info
 
     @property
     def info(self) -> LogInfo:
-        """Mapping, files, how the ratio is obtained; counts once a whole pass was made."""
+        """Mapping, files and how ratios are obtained; also counts after a complete pass."""
         tally = self._tally or Tally()
         unverified = self._unverified()
         return LogInfo(
@@ -176,7 +176,7 @@ class Source:
     def batches(self, features: Any, rows: int = BATCH) -> Iterator[Transitions]:
         """The whole log as transitions under a fitted feature map, for `update` and `partial_fit`.
 
-        Batches of the default size stay in the processor's cache on their way into a solver.
+        Batches of the default size stay in the processor's cache while a solver reads them.
 
         >>> import pandas as pd
         >>> from o2td import LSTD, features, sources
@@ -199,8 +199,8 @@ class Source:
         Parameters
         ----------
         features
-            A transformer (`transform`, or `state_of` where one feature is active), a callable on
-            rows of observations, or an (S, d) array of the features of each state.
+            A transformer (`transform`, or `state_of` if one feature is active), a callable on rows
+            of observations, or an (S, d) array of the features of each state.
         chunk
             One of this source's chunks.
         """
@@ -252,7 +252,7 @@ def _identity(d: int) -> Any:
 
 
 def _both(transform: Any, chunk: LogRows) -> tuple[Any, Any]:
-    """Features and next features; a successor that is the chunk's next row is not computed again."""
+    """Features and next features; a successor that is the next row is not computed twice."""
     here, after = chunk.input, chunk.next_input
     n = len(here)
     other = chunk.elsewhere()
