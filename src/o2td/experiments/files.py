@@ -1,9 +1,9 @@
-"""Result files: parquet that proves itself.
+"""Result files: parquet with a digest that proves its integrity.
 
 Each file carries the key of its shard and a BLAKE2 digest over every byte of the file (the digest's
-own digits read as zeros). One flipped bit, a missing tail or another file's name is an error:
-nothing corrupt is read as good. The bytes depend on the key and the values alone: no times, no
-machine.
+own digits read as zeros). A flipped bit, a missing tail or another file's name is an error, so
+corrupt files are never read as good. The bytes depend only on the key and the values, not on time
+or machine.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OPTIONAL = {"runs": ["truth_error"]}  # last, and only where true values are rol
 
 
 class Labels(NamedTuple):
-    """A column of few different words: `words[code[t]]` is the entry of row t."""
+    """A column with few distinct words: `words[code[t]]` is the entry of row t."""
 
     code: npt.NDArray[np.int32]
     words: list[str]
@@ -85,7 +85,7 @@ class File:
 
     @property
     def series(self) -> str:
-        """Names all shards that differ in their runs only: the same settings, other seeds."""
+        """A name for all shards that differ only in their runs: same settings, other seeds."""
         return digest(canonical({**self.key, "runs": None}))[:12]
 
 
@@ -139,7 +139,7 @@ def decode(data: bytes, name: str, folder: str = "runs") -> File:
     except FormatError:
         raise
     except Exception as error:
-        # The digest is right, so somebody made this file by hand: whatever fails, it is foreign.
+        # The digest is right, so the file was made by hand: whatever fails, it is foreign.
         raise FormatError(
             f"{name}: not a result file ({type(error).__name__}); remove it"
         ) from None

@@ -1,6 +1,6 @@
-"""The results in a folder: its experiments as tables, figures and a page.
+"""The results in a folder: its experiments as tables, figures and a report.
 
-A :class:`Results` reads what a record lists and nothing else; it runs nothing.
+A :class:`Results` reads only what a record lists; it runs nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Results", "load"]
 
 
 def load(folder: str | os.PathLike[str]) -> Results:
-    """The results that :func:`run` or `o2td run` has put into a folder.
+    """Load the results that :func:`run` or `o2td run` has written to a folder.
 
     Parameters
     ----------
@@ -65,9 +65,10 @@ def load(folder: str | os.PathLike[str]) -> Results:
 
 
 class Results:
-    """The experiments and studies of a store that a record lists; :func:`load` makes one.
+    """The experiments and studies of a store that a record lists. Made by :func:`load`.
 
-    `way` is `"shown"` (the settings in the experiment's file) or `"tuned"`. Every table is read once.
+    `way` is `"shown"` (the settings in the experiment's file) or `"tuned"`. Each table is read
+    once.
 
     Parameters
     ----------
@@ -91,9 +92,9 @@ class Results:
         return list(self.record["experiments"])
 
     def frame(self) -> pl.DataFrame:
-        """Every value of every run, of all experiments, as :func:`results` lists them.
+        """Every value of every run of all experiments, in the columns of :func:`results`.
 
-        The runs at tuned settings have `NAME:tuned` in the column `experiment`.
+        Runs at tuned settings have `NAME:tuned` in the column `experiment`.
         """
         polars = import_extra("polars", extra="experiments")
         tables = [
@@ -111,7 +112,7 @@ class Results:
         Parameters
         ----------
         experiment : str, optional
-            Its name; may be left out where there is one only.
+            Name of the experiment; optional if there is only one.
         kind : str
             "curves" (error along the run) or "sensitivity" (error against the varied parameters).
         """
@@ -127,15 +128,15 @@ class Results:
     def report(
         self, path: str | os.PathLike[str], figures: str | os.PathLike[str] | None = None
     ) -> Path:
-        """Write a self-contained page of all experiments, and return its path.
+        """Write a self-contained report on all experiments, and return its path.
 
         Parameters
         ----------
         path : str or path
-            The page.
+            Path of the report.
         figures : str or path, optional
-            A folder beside it for the figures as PNG and SVG, with their numbers as CSV; the page
-            then links to them.
+            A folder next to it for the figures as PNG and SVG, with their numbers as CSV; the
+            report then links to them.
         """
         from o2td.report.experiment import write_page
 
@@ -143,7 +144,7 @@ class Results:
         return write_page(Path(path), found, None if figures is None else Path(figures))
 
     def experiment(self, name: str) -> Experiment:
-        """All tables of an experiment, as a report takes them."""
+        """All tables of an experiment, in the form that a report needs."""
         from o2td.report.experiment import Experiment
 
         about = self.about(name)
@@ -160,7 +161,7 @@ class Results:
     # -- tables by name ----------------------------------------------------------------------------
 
     def has(self, *names: str, way: str | None = None) -> bool:
-        """Whether all these experiments and studies are there (experiments in this way)."""
+        """Whether all these experiments (in this way) and studies exist."""
         studies = self.record.get("studies", {})
         return all(name in studies or self._ran(name, way) for name in names)
 
@@ -203,7 +204,7 @@ class Results:
         return self._once(("curves", name, way), make)
 
     def truth(self, name: str) -> dict[str, Any] | None:
-        """How the truth of an experiment was sampled where it is simulated, from a file's key."""
+        """How the truth of a simulated experiment was sampled, from a file's key."""
         about = self.about(name)
         ids = [*about["shown"], *about["tuned"]]
         found = self.store.read(ids[0]).key.get("truth") if ids else None
@@ -218,7 +219,7 @@ class Results:
         return self._once(("totals", name, way, how), lambda: summary(self.scores(name, way, how)))
 
     def sensitivity(self, name: str) -> pl.DataFrame:
-        """What tuning tried, with scores, shares of diverged runs and the choice."""
+        """What tuning tried, with scores, shares of diverged runs, and the choice."""
 
         def read() -> pl.DataFrame:
             polars = import_extra("polars", extra="experiments")

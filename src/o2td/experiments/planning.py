@@ -1,8 +1,8 @@
-"""From a spec to shards: the pieces of work, each named by the digest of all that determines it.
+"""From a spec to shards: pieces of work, each named by the digest of everything that determines it.
 
 A shard is one run (or a few short ones) of one case, with every setting of every algorithm on one
 shared stream of transitions. Its key is a JSON document; its id is the key's digest. Equal keys
-give equal files, whoever computes them and in whatever order.
+give equal files, no matter who computes them and in which order.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Shard:
 
     @classmethod
     def of(cls, key: dict[str, Any], seconds: float) -> Shard:
-        """The shard with this key, whose runs take so many seconds each."""
+        """The shard with this key, whose runs take `seconds` each."""
         text, runs = canonical(key), key["runs"][1] - key["runs"][0]
         return cls(text, digest(text), runs, runs * seconds)
 
@@ -78,7 +78,7 @@ class Cell:
 
 
 def canonical(value: Any) -> str:
-    """JSON in one spelling: sorted keys, no spaces, shortest exact numbers.
+    """Canonical JSON: sorted keys, no spaces, shortest exact numbers.
 
     >>> canonical({"b": 0.1, "a": [1, True]})
     '{"a":[1,true],"b":0.1}'

@@ -1,11 +1,11 @@
-"""Many tasks on many processes: joblib's on this machine, a Dask cluster, or what is set.
+"""Many tasks on many processes: joblib's on this machine, a Dask cluster, or another backend.
 
-A backend that comes from elsewhere, such as Ray's, and is set by ``joblib.parallel_config`` is used
-in place of loky.
+An external backend, such as Ray's, that is set by ``joblib.parallel_config`` is used instead of
+loky.
 
-A task that raises is tried again after the others, three times in all. A task whose worker dies
-takes others down with it, so those that were under way are then run one at a time, until it is
-clear which one it was. Whatever happens to one task, the rest is finished.
+A task that raises is retried after the others, three times in all. A task whose worker dies takes
+others down with it, so those that were running are then run one at a time until it is clear which
+one it was. Whatever happens to one task, the rest are finished.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Function = Callable[[str], bytes]
 
 
 class TaskOutcome(NamedTuple):
-    """What became of a task: its result, or the sentence of its last error."""
+    """The outcome of a task: its result, or the message of its last error."""
 
     name: str
     data: bytes | None
@@ -43,11 +43,11 @@ def compute(
     Parameters
     ----------
     function
-        A module's function of one string; on a cluster its module must be installed there.
+        A module-level function of one string; on a cluster its module must be installed there.
     tasks
         Names and arguments.
     workers
-        Processes on this machine; 1 stays in this one.
+        Number of processes on this machine; 1 runs in this process.
     dask
         Address of a running Dask scheduler, whose workers are used instead.
 
@@ -132,9 +132,9 @@ def _parallel(
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes and threads started here hear no Ctrl-C: this one hears it, and ends them.
+    """Processes and threads started here ignore Ctrl-C: this process handles it and ends them.
 
-    A terminal sends it to all of them, and each would write a traceback of its own.
+    A terminal sends it to all of them, and each would write its own traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -164,7 +164,7 @@ def _foreign(joblib: Any) -> Any:
 
 
 def _by_parts(joblib: Any, calls: Iterator[Any], backend: Any) -> Iterator[TaskOutcome]:
-    """Outcomes some at a time: such a backend may hand over nothing before all is done."""
+    """Outcomes in batches: such a backend may return nothing before everything is done."""
     with joblib.Parallel(n_jobs=-1, batch_size=1) as parallel:  # which may start a cluster
         size = 4 * max(1, int(backend.effective_n_jobs(-1)))
         while part := list(itertools.islice(calls, size)):

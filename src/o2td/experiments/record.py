@@ -1,9 +1,9 @@
-"""What a store's files belong to: `experiments.json`, one entry per experiment, beside the manifest.
+"""Which experiment a store's files belong to: `experiments.json`, with one entry per experiment.
 
-An entry holds what a reader wants to know of an experiment (title, notes, runs, steps, seeds) and
-the ids of its files: `shown` (the settings of the spec), `tuned` (each algorithm at its best) and
-`sensitivity` (what tuning tried). Equal specs give equal bytes. A store without the file, such as
-one of an earlier version, is described from the keys of its files.
+An entry holds what a reader wants to know about an experiment (title, notes, runs, steps, seeds)
+and the ids of its files: `shown` (the settings of the spec), `tuned` (each algorithm at its best)
+and `sensitivity` (what tuning tried). Equal specs give equal bytes. A store without the file, such
+as one of an earlier version, is described from the keys of its files.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def describe(spec: Spec, **ids: Sequence[str]) -> dict[str, Any]:
 
 
 def keep(store: Store, spec: Spec, **ids: Sequence[str]) -> None:
-    """Write the entry of a spec into the store's record, other experiments' entries left alone.
+    """Write the entry of a spec to the store's record, without changing other experiments' entries.
 
-    Ways that are not given are kept where the spec is still the same, so that running an experiment
+    Ways that are not given are kept if the spec is still the same, so that running an experiment
     again does not forget that it was tuned.
     """
     entry = {**describe(spec, **ids), "spec": _fingerprint(spec)}
@@ -64,7 +64,7 @@ def keep(store: Store, spec: Spec, **ids: Sequence[str]) -> None:
 
 
 def _fingerprint(spec: Spec) -> str:
-    """Names what a spec computes, whatever it says to readers."""
+    """A name for what a spec computes, independent of its text for readers."""
     return digest(canonical(msgspec.to_builtins(msgspec.structs.replace(spec, title=""))))
 
 
@@ -107,10 +107,10 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def from_files(store: Store) -> dict[str, Any]:
-    """A record from the keys of a store's files, where none was written.
+    """A record from the keys of a store's files, if none was written.
 
-    An experiment whose spec was changed between runs has several forms in the store: each is an
-    experiment of its own here, numbered from the second on.
+    An experiment whose spec was changed between runs has several forms in the store: each becomes a
+    separate experiment here, numbered from the second on.
     """
     forms: dict[str, dict[str, dict[str, Any]]] = {}
     for folder in ("runs", "tuning"):

@@ -1,7 +1,7 @@
-"""Run a plan: what the store already holds is kept, what is missing or damaged is computed.
+"""Run a plan: keep what the store already holds, and compute what is missing or damaged.
 
-Workers compute, this process alone writes. So a shard is either in the store or will be done again,
-and the same command continues after an interruption of any kind.
+Workers compute; only this process writes. So a shard is either in the store or will be computed
+again, and the same command resumes after any interruption.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Failure:
 
 @dataclass
 class RunReport:
-    """What a call of :func:`run` did, in numbers of shards."""
+    """What a call to :func:`run` did, in numbers of shards."""
 
     experiment: str
     store: str
@@ -66,7 +66,7 @@ class RunReport:
 
     @property
     def complete(self) -> bool:
-        """Whether the store now holds all that was planned."""
+        """Whether the store now holds everything that was planned."""
         return self.found + self.computed == self.planned
 
     @property
@@ -91,10 +91,10 @@ def run(
     spec
         From :func:`~o2td.experiments.spec.load_spec`.
     out
-        Folder of the store; made if needed.
+        Folder of the store, created if needed.
     workers
-        Processes; all cores by default, or only this process where there is little to do. The
-        results do not depend on it.
+        Number of processes; all cores by default, or only this process if there is little to do. It
+        does not affect the results.
     dask
         Address of a Dask scheduler to compute on instead.
     progress
@@ -153,7 +153,7 @@ def run_shards(
     processes = _workers(missing, workers)
     try:
         with warnings.catch_warnings(), _bar(name, len(shards), len(good), progress) as advance:
-            # Loky replaces a worker whose memory has grown; that is no concern of the user.
+            # Loky replaces a worker whose memory has grown; the user need not know.
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
             for outcome in compute(work, tasks, processes, dask):
                 if outcome.data is not None:

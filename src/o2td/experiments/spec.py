@@ -15,7 +15,7 @@
     grid = { step_size = [0.01, 0.1] }
 
 A spec holds names, numbers and switches: no paths, no import paths, nothing that is executed.
-Whatever is wrong with it is one :class:`~o2td.errors.InputError` that names the key.
+Any mistake in it raises an :class:`~o2td.errors.InputError` that names the key.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ Sizes = Annotated[list[Steps], msgspec.Meta(max_length=1000)]
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Base of all tables of a spec: unknown keys are refused."""
+    """Base class of all tables of a spec: unknown keys are rejected."""
 
 
 class DomainSpec(_Table, frozen=True):
-    """Which problem: a name in :data:`o2td.registry.DOMAINS` and its parameters.
+    """The problem: a name in :data:`o2td.registry.DOMAINS` and its parameters.
 
-    `seed = "run"` draws a problem of its own for every run; a number fixes it. `grid` lists
-    several values of a parameter: each combination is a case with its own results.
+    `seed = "run"` draws a new problem for every run; a number fixes it. `grid` lists several values
+    of a parameter; each combination is a case with its own results.
     """
 
     name: Name
@@ -72,14 +72,14 @@ class DomainSpec(_Table, frozen=True):
 
 
 class FeaturesSpec(_Table, frozen=True):
-    """Which features a simulated domain uses: a name in :data:`o2td.registry.FEATURES`."""
+    """The features of a simulated domain: a name in :data:`o2td.registry.FEATURES`."""
 
     name: Name
     parameters: Parameters = {}
 
 
 class Truth(_Table, frozen=True):
-    """How well errors are measured where the truth is known by simulation only.
+    """How precisely errors are measured if the truth is known only by simulation.
 
     The value of `states` observations of the behaviour is the mean of `rollouts` returns each;
     the projected Bellman error comes from `rows` held-out transitions.
@@ -94,10 +94,10 @@ class Truth(_Table, frozen=True):
 class AlgorithmSpec(_Table, frozen=True):
     """A learner or solver with fixed `parameters` and lists (`grid`) of others.
 
-    `label` tells two entries of one algorithm apart. `starts = "ignored"` hides the marks of
-    trajectory starts, so that traces run on across shuffled rows. `tune` names the parameters that
-    are tuned (all those of the tuning grid that the algorithm has, if left out). `note` is for
-    readers, such as where a step size comes from, and changes nothing.
+    `label` distinguishes two entries of one algorithm. `starts = "ignored"` hides the marks of
+    trajectory starts, so that traces continue across shuffled rows. `tune` names the parameters to
+    tune (by default all those of the tuning grid that the algorithm has). `note` is for readers,
+    such as the source of a step size, and changes nothing.
     """
 
     name: Name
@@ -110,7 +110,7 @@ class AlgorithmSpec(_Table, frozen=True):
 
 
 class Tuning(_Table, frozen=True):
-    """One grid for all algorithms, tried on seeds of its own."""
+    """One grid for all algorithms, tried on separate seeds."""
 
     grid: Grid
     seed: Seed
@@ -134,39 +134,39 @@ class Spec(_Table, frozen=True):
     Parameters
     ----------
     name : str
-        Of the experiment and its files.
+        Name of the experiment and its files.
     title : str
-        For headings.
+        Title for headings.
     domain : DomainSpec
-        Which problem.
+        The problem.
     algorithms : list of AlgorithmSpec
-        What learns from it.
+        The learners and solvers to run on it.
     metrics : list of str
-        What is recorded, such as "rmse".
+        The metrics to record, such as "rmse".
     steps : int
         Length of a run.
     runs : int
         Number of runs.
     seed : int
-        Of all runs; each has a stream of its own.
+        Seed of all runs; each run has its own stream.
     every : int, optional
         Steps between records of learners.
     sizes : list of int
-        Numbers of rows after which solvers are recorded; all `steps` if left out.
+        Numbers of rows after which solvers are recorded; by default after all `steps`.
     scheme : str or list
         "sequential", "iid" or both.
     double : bool
         Draw a second successor of every state.
     features : FeaturesSpec, optional
-        Of a simulated domain, in place of its own.
+        Features of a simulated domain, instead of its own.
     truth : Truth
-        How errors are measured where no exact ones exist.
+        How errors are measured if they cannot be computed exactly.
     tuning : Tuning, optional
         What `tune` tries.
     profiles : dict
         Named changes, such as fewer runs.
     runs_per_shard : int, optional
-        How much one task computes; it changes no result.
+        Number of runs that one task computes; it does not affect the results.
     """
 
     name: Name
@@ -189,7 +189,7 @@ class Spec(_Table, frozen=True):
 
     @property
     def interval(self) -> int:
-        """Learners are recorded every so many steps: `every`, or a hundredth of `steps`."""
+        """Number of steps between records of learners: `every`, or a hundredth of `steps`."""
         return self.every if self.every is not None else max(1, self.steps // 100)
 
     @property
@@ -225,7 +225,7 @@ def load_spec(source: str | Path, *, where: str | None = None) -> Spec:
     source
         A path to a TOML file, or the TOML text itself (a string with a line break).
     where
-        What to call it in errors; the file's name by default.
+        Its name in error messages; the file's name by default.
 
     Examples
     --------

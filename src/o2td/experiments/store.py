@@ -7,8 +7,8 @@
     DIR/studies/<id>.parquet  measured numbers of a part of a study
     DIR/manifest.json         what the files hold; made from them, and made again where it is stale
 
-A file is there completely or not at all, so a shard is done exactly when its file is there and
-proves itself. Two processes may work on one store: they write equal bytes under equal names.
+Files are written atomically, so a shard is done exactly when its file exists and passes its
+integrity check. Two processes may work on one store: they write equal bytes under equal names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_MANIFEST = 1 << 26
 
 
 class _Entry(msgspec.Struct):
-    """What the manifest says of a sound file."""
+    """What the manifest says about an intact file."""
 
     experiment: str
     series: str
@@ -68,7 +68,7 @@ class Store:
         self.path = some_path("path", path)
 
     def create(self) -> Store:
-        """Make the folders, prove that they can be written to, and clear what a kill left there."""
+        """Create the folders, check that they are writable, and remove leftovers of killed runs."""
         with self._writing():
             for name in FOLDERS:
                 folder = self.path / name
@@ -87,7 +87,7 @@ class Store:
         return {name.partition(".")[0] for name, _ in self._entries(folder)}
 
     def write(self, shard_id: str, data: bytes, folder: str = "runs") -> None:
-        """Add a file; one that is there already is replaced by equal bytes."""
+        """Add a file; an existing one is replaced by equal bytes."""
         with self._writing():
             write_bytes(self._file(shard_id, folder), data)
 
@@ -97,7 +97,7 @@ class Store:
         Raises
         ------
         FormatError
-            It is damaged, foreign, or of a newer version: the sentence says which.
+            It is damaged, foreign, or of a newer version; the message says which.
         """
         path = self._file(shard_id, folder)
         if path.is_symlink():
@@ -112,7 +112,7 @@ class Store:
         return decode(data, path.name, folder)
 
     def check(self, ids: Collection[str], folder: str = "runs") -> tuple[set[str], dict[str, str]]:
-        """Those of `ids` that are done, and what is wrong with those that are there but broken."""
+        """Those of `ids` that are done, and what is wrong with the ones that are broken."""
         good, broken = set(), {}
         asked = {text("ids", one) for one in listed("ids", ids, "names")}
         for shard_id in sorted(self.ids(folder) & asked):
@@ -124,7 +124,7 @@ class Store:
         return good, broken
 
     def files(self, folder: str = "runs", experiment: str | None = None) -> Iterator[File]:
-        """All verified files, ordered by experiment, settings and run; a broken one is an error."""
+        """All verified files, ordered by experiment, settings and run; raises on a broken one."""
         listed = self.manifest()["files"]
         prefix = f"{folder}/"
         for name in listed:
@@ -141,11 +141,11 @@ class Store:
     # -- the manifest ------------------------------------------------------------------------------
 
     def manifest(self) -> dict[str, Any]:
-        """What the store holds: the stored manifest if it fits the files, else a new one."""
+        """What the store holds: the stored manifest if it matches the files, else a new one."""
         stored = self._stored_manifest()
         sizes = {f"{f}/{name}": size for f in FOLDERS for name, size in self._entries(f)}
         if stored is not None:
-            # An entry that was broken when it was listed may have been mended since.
+            # An entry that was broken when it was listed may have been repaired since.
             stored["files"] = {n: e for n, e in stored["files"].items() if "broken" not in e}
             if {name: entry["bytes"] for name, entry in stored["files"].items()} == sizes:
                 return stored
@@ -159,7 +159,7 @@ class Store:
         return {"format": FORMAT, "files": files}
 
     def write_manifest(self) -> None:
-        """Store the manifest of the files as they are."""
+        """Store a manifest of the current files."""
         with self._writing(), folder_lock(self.path):
             content = self.manifest()
             content["digest"] = digest(canonical(content["files"]))
@@ -182,7 +182,7 @@ class Store:
         }
 
     def _stored_manifest(self) -> dict[str, Any] | None:
-        """The manifest on disk, or None where it is missing, cut short or altered."""
+        """The manifest on disk, or None if it is missing, truncated or altered."""
         try:
             with (self.path / _MANIFEST).open("rb") as file:
                 content = json.loads(file.read(_MAX_MANIFEST))
@@ -218,7 +218,7 @@ class Store:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say in one sentence what keeps the store from being written."""
+        """Turn an error into one sentence that says why the store cannot be written."""
         try:
             yield
         except OSError as error:

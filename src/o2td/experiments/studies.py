@@ -1,9 +1,9 @@
-"""Studies: measurements that are exact or too special for a spec, stored beside the runs.
+"""Studies: measurements that are exact or too special for a spec, stored next to the runs.
 
 A study is a function `(first, last, seed) -> records` over problems first..last. A part of it is one
 file in the store, named by the digest of the study's name, its problems, the seed and the versions,
-so finished parts are kept, as those of a run are. A study that measures time is run alone; its files
-prove themselves like all others, but no two machines, nor two days, give the same bytes.
+so finished parts are kept, like those of a run. A study that measures time is run alone; its files
+have digests like all others, but their bytes differ between machines and between days.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ class Measurement:
 
 
 class Study(NamedTuple):
-    """What to run, on how many problems by profile, how many of them a part.
+    """What to run, on how many problems per profile, and how many of them per part.
 
     Parameters
     ----------
     run : function
         `(first, last, seed) -> measurements` on problems first..last.
     quick, full : int
-        Problems in the two profiles.
+        Number of problems in each profile.
     part : int
-        Problems of one file.
+        Number of problems per file.
     seed : int
-        What `run` is given.
+        The seed passed to `run`.
     alone : bool
-        Run beside nothing else, because it measures time.
+        Run nothing else at the same time, because it measures time.
     """
 
     run: Callable[[int, int, int], Iterator[Measurement]]

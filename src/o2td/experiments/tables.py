@@ -1,8 +1,8 @@
 """Records of a store as tables: all values, one score per run, means with intervals.
 
-A run that diverged has infinite values from that step on, and `diverged` tells the step. Means and
-intervals are over the runs that are finite at that step, with the share of the others beside them:
-nothing is dropped unseen.
+A run that diverged has infinite values from that step on, and `diverged` gives the step. Means and
+intervals are over the runs that are finite at that step, reported with the share of the others:
+nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def results(
     store
         A store or its folder.
     experiment
-        Only this experiment. `NAME:tuning` and `NAME:tuned` are those that :func:`tune` adds.
+        Only this experiment. :func:`tune` adds `NAME:tuning` and `NAME:tuned`.
     spec
-        Only the runs of this spec as it is now; a store may also hold those of its earlier forms,
-        which differ in `series`.
+        Only the runs of this spec in its current form; a store may also hold those of earlier
+        forms, which differ in `series`.
     ids
         Only these shards, in this order, such as `RunReport.ids`.
 
@@ -53,8 +53,8 @@ def results(
     polars.DataFrame
         Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters` (JSON), `run`,
         `metric`, `step`, `value`, `diverged` (the step, or null) and `truth_error`: the standard
-        error of the true values that `value` is measured by, root mean square over states, where
-        they come from roll-outs; null where they are exact, or the store is older than this column.
+        error of the true values behind `value`, root mean square over states, if they come from
+        roll-outs; null if they are exact, or the store is older than this column.
     """
     polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
@@ -90,7 +90,7 @@ def rows_of(file: File) -> pl.DataFrame:
 def sensitivity(
     store: Store | str | os.PathLike[str], experiment: str | None = None
 ) -> pl.DataFrame:
-    """What tuning found in a `store`: the score of every setting that was tried, the chosen one marked.
+    """What tuning found in a `store`: the score of every setting tried, with the chosen one marked.
 
     Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters`, `metric`, `score`
     (`final` or `area`), `runs`, `mean`, `low`, `high`, `diverged_share`, `chosen`.
@@ -146,10 +146,10 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        A row per setting, metric (and step): `runs`, `finite`, `mean`, `low`, `high`, `median` (over
-        all runs, a diverged one counting as infinite), `diverged_share` and `truth_error` (root mean
-        square over runs; null where the truth is exact). Where no run is finite all of them are
-        infinite; with one run the interval is infinite too.
+        A row per setting, metric (and step): `runs`, `finite`, `mean`, `low`, `high`, `median`
+        (over all runs, a diverged one counting as infinite), `diverged_share` and `truth_error`
+        (root mean square over runs; null if the truth is exact). If no run is finite, all of them
+        are infinite; with only one run, the interval is infinite too.
     """
     polars = import_extra("polars", extra="experiments")
     table = _of_runs(table)

@@ -1,9 +1,9 @@
-"""Fair tuning: every algorithm, one declared grid, seeds that are shown nowhere else.
+"""Fair tuning: one declared grid for every algorithm, on seeds that are used nowhere else.
 
-For each case and algorithm all settings of the grid are run on the tuning seeds. The best mean score
-wins, where a setting with a diverged run counts as infinite; if all have one, the smallest share of
-diverged runs wins. What was tried is kept as records, diverged settings included: the curve of error
-against step size tells more than its lowest point.
+For each case and algorithm, all settings of the grid are run on the tuning seeds. The best mean
+score wins, with a setting that has a diverged run counting as infinite; if all have one, the
+smallest share of diverged runs wins. Everything tried is recorded, including diverged settings: the
+curve of error against step size says more than its lowest point.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["Tuned", "tune", "tuned_shards", "tuning_cells", "tuning_shards"]
 
 @dataclass(frozen=True)
 class Tuned:
-    """What tuning gave: the runs tried, the runs shown, and the sensitivity of each algorithm."""
+    """The result of tuning: the runs tried, the runs shown, and each algorithm's sensitivity."""
 
     tried: RunReport
     shown: RunReport | None
@@ -59,10 +59,10 @@ def tune(
     dask: str | None = None,
     progress: bool | None = None,
 ) -> Tuned:
-    """Tune every algorithm of a spec, then run each at its best on the seeds that are shown.
+    """Tune every algorithm of a spec, then run each at its best setting on the spec's own seeds.
 
     The store gets the tuning runs as experiment `NAME:tuning`, the sensitivity of each algorithm as
-    a record of its own, and the runs at the chosen settings as `NAME:tuned`.
+    a separate record, and the runs at the chosen settings as `NAME:tuned`.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def tuned_shards(spec: Spec, store: Store) -> tuple[list[Shard], list[str]]:
 
 
 def tuning_cells(spec: Spec) -> list[Cell]:
-    """Every algorithm at every setting of the tuning grid that it has parameters for."""
+    """Every algorithm at every setting of the tuning grid that applies to it."""
     found = []
     grid = {} if spec.tuning is None else spec.tuning.grid
     for k, entry in enumerate(spec.algorithms):

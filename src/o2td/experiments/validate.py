@@ -1,6 +1,6 @@
-"""What a spec must fulfil beyond its types: known names, plain values, sizes that can be run.
+"""Checks of a spec beyond its types: known names, plain values, feasible sizes.
 
-Sizes are refused by arithmetic alone, before anything is expanded, allocated or imported.
+Sizes are rejected by arithmetic alone, before anything is expanded, allocated or imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCHEMES = ("sequential", "iid")
 
 
 def check_depth(text: str) -> None:
-    """Refuse keys of very many parts, on which TOML parsers take quadratic time."""
+    """Reject keys with very many parts, on which TOML parsers take quadratic time."""
     for number, line in enumerate(text.splitlines(), start=1):
         dots = re.sub(r"[0-9]\.[0-9]", "", line).count(".")
         if dots > MAX_DOTS and not line.lstrip().startswith("#"):
@@ -39,7 +39,7 @@ def check_depth(text: str) -> None:
 
 
 def suggestion(word: str, known: Any, otherwise: str = "") -> str:
-    """`did you mean 'nearest'?`; where nothing is near `otherwise`, or the list if that is empty."""
+    """`did you mean 'nearest'?`; if nothing is near, `otherwise`, or the list if that is empty."""
     names = list(known)
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(word.casefold()[:64], folded, n=1)
@@ -49,7 +49,7 @@ def suggestion(word: str, known: Any, otherwise: str = "") -> str:
 
 
 def check(spec: Spec) -> None:
-    """Everything that the types do not say, cheapest first."""
+    """Check everything that the types do not, cheapest first."""
     _check_values(spec)
     for k, metric in enumerate(spec.metrics):
         _one_of(f"metrics[{k}]", metric, METRICS)
@@ -87,7 +87,7 @@ def _check_tuning(spec: Spec) -> None:
 
 
 def _check_size(spec: Spec) -> None:
-    """Refuse absurd sizes by arithmetic alone: nothing is expanded before this has passed."""
+    """Reject absurd sizes by arithmetic alone: nothing is expanded before this has passed."""
     entries = spec.algorithms
     cells = sum(prod(len(values) for values in entry.grid.values()) for entry in entries)
     tried = prod(len(v) for v in spec.tuning.grid.values()) if spec.tuning is not None else 1
@@ -199,5 +199,5 @@ def _count(number: int) -> str:
 
 
 def short(text: str) -> str:
-    """The text, cut where it is long: an error shows a hostile key but does not repeat it."""
+    """The text, shortened if it is long: an error shows a hostile key but not all of it."""
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,7 +1,7 @@
 """One shard computed: a pure function from its key to the bytes of its file.
 
-This is what a worker runs, here or on a cluster. Everything it needs is in the key, and nothing but
-the key decides the result: one stream of transitions a run, every learner a lane on it, every
+This is what a worker runs, here or on a cluster. Everything it needs is in the key, and only the
+key determines the result: one stream of transitions per run, every learner a lane on it, every
 solver fitted to its first rows, errors measured against the problem's truth.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["build_problem", "execute", "make_algorithm", "try_out"]
 
 
 class KeyedError(InputError):
-    """A mistake in a spec whose sentence names its key already."""
+    """A mistake in a spec whose message already names its key."""
 
 
 class Recorded(NamedTuple):
@@ -46,7 +46,7 @@ class Recorded(NamedTuple):
 class Setup(NamedTuple):
     """A problem, how errors are measured on it, and the noise of its true values by metric.
 
-    `noise` holds the metrics whose true values are rolled out; none where the truth is exact.
+    `noise` holds the metrics whose true values come from roll-outs; empty if the truth is exact.
     """
 
     problem: Any
@@ -71,13 +71,13 @@ def execute(key_text: str) -> bytes:
 
 
 def build_problem(key: dict[str, Any], run: int) -> Any:
-    """The problem of a run, from the registry, with the truth that its errors are measured by."""
+    """The problem of a run, from the registry, with the truth for measuring its errors."""
     with one_thread():
         return _setup(*_setup_key(key, run)).problem
 
 
 def one_thread() -> Any:
-    """One BLAS thread: cores are shared out between processes, and sums keep their order."""
+    """One BLAS thread: cores are divided between processes, and sums keep their order."""
     return import_extra("threadpoolctl", extra="experiments").threadpool_limits(1)
 
 
@@ -93,7 +93,7 @@ def make_algorithm(cell: dict[str, Any], problem: Any = None) -> Any:
 
 
 def try_out(key: dict[str, Any], problem: Any) -> None:
-    """Give every algorithm a few rows, so that one that cannot read them is refused by its name."""
+    """Give every algorithm a few rows, so that an error names one that cannot read them."""
     given = {"scheme": key["scheme"], "double": key["double"]}
     rows = problem.sample(min(8, key["steps"]), seed=(key["seed"], key["runs"][0]), **given)
     for cell in key["cells"]:
@@ -170,7 +170,7 @@ def _solve(
 def _columns(key: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
     """Long form: one row per run, cell, metric and recorded step, in that order.
 
-    `truth_error` is there only where some true values are rolled out: exact ones have none.
+    `truth_error` exists only if some true values come from roll-outs: exact ones have no error.
     """
     arrow = import_extra("pyarrow", extra="experiments")
     cells, names = key["cells"], key["metrics"]
