@@ -1,10 +1,10 @@
-"""A prediction problem known by its simulator: continuous observations, no matrices.
+"""A prediction problem given by a simulator: continuous observations, no matrices.
 
-The behaviour's steps are kept as raw columns (`Rollout`), from which `Transitions` are built with
+The behaviour's steps are stored as raw columns (`Rollout`), from which `Transitions` are built with
 the problem's features. The value of an observation is the mean of the target's returns from it,
 `V(x) ~ mean_k sum_t gamma^t r_{t+1}`, with its standard error.
 
-Every random number is a `random()` of a PCG64 stream named by the seed. A domain may hand over
+Every random number is a `random()` of a PCG64 stream named by the seed. A domain may supply
 compiled functions that fill the columns; they draw in the same order as the plain loops of
 `o2td.rollouts`, so both give the same rows.
 """
@@ -38,7 +38,7 @@ _ENDLESS = 100_000  # steps after which an undiscounted run counts as one that n
 
 
 class SimulatedProblem:
-    """Predict the value of `target` from simulated steps of `behavior`.
+    """Predict the value of the `target` policy from simulated steps of the `behavior` policy.
 
     Parameters
     ----------
@@ -50,27 +50,28 @@ class SimulatedProblem:
     behavior, target : callable
         `policy(observation) -> probabilities (A,)`.
     features : transformer or callable
-        Of `o2td.features`, scikit-learn, or a function from (n, k) observations to (n, d) features.
+        A transformer of `o2td.features` or scikit-learn, or a function from (n, k) observations to
+        (n, d) features.
     discount : float
         gamma, from 0 to 1.
     horizon : int, optional
-        Episodes are truncated after so many steps. That is not termination: the discount stays, and
-        the next row is a start.
+        Number of steps after which episodes are truncated. This is not termination: the discount
+        stays, and the next row is a start.
     rollout : callable, optional
         `rollout(rng, horizon, given, columns)` fills the columns of a `Rollout`, in compiled code.
-        `given` says that the observations are there already and one step is wanted from each.
+        `given` means that the observations are already there and one step is wanted from each.
     returns : callable, optional
         `returns(rng, observations, steps, discount, out)` fills `out` (n, runs) with returns of the
-        target and gives the number of runs that did not terminate within `steps`.
+        target, and returns the number of runs that did not terminate within `steps`.
     stateful : bool
-        Whether `step` goes on from the simulator's own state and ignores `observation`. There is no
-        double sampling and no `rollout_value` then.
+        Whether `step` continues from the simulator's own state and ignores `observation`. Double
+        sampling and `rollout_value` are then not available.
     bounds : (k, 2) array, optional
         Lowest and highest value of each observation variable.
     initial_theta : (d,) array, optional
-        Where experiments on it start.
+        Initial weights for experiments on it.
     name, description : str
-        What listings and errors call it.
+        Shown in listings and errors.
 
     Examples
     --------
@@ -181,7 +182,7 @@ class SimulatedProblem:
         return self._simulate(n, _generators(seed, 1)[0])
 
     def observations(self, n: int, seed: Seed = 0, every: int = 1) -> Floats:
-        """`n` observations that the behaviour meets, one `every` so many steps."""
+        """`n` observations that the behaviour encounters, one per `every` steps."""
         whole("n", n, 0)
         whole("every", every, 1)
         return np.ascontiguousarray(self.rollout(n * every, seed).observation[::every])
@@ -191,8 +192,8 @@ class SimulatedProblem:
     ) -> Transitions:
         """`n` transitions of the behaviour; the same seed gives the same rows.
 
-        `scheme="iid"` puts the rows of a sequential roll-out into random order and makes each a
-        start: the distribution of the states is not known, so they cannot be drawn from it.
+        `scheme="iid"` shuffles the rows of a sequential roll-out and makes each a start: the state
+        distribution is not known, so states cannot be drawn from it.
         `double=True` adds a second, independent successor to every row.
         """
         choice("scheme", scheme, ("sequential", "iid"))
@@ -235,8 +236,8 @@ class SimulatedProblem:
         """Mean and standard error of `runs` returns of the target from each observation.
 
         A return is summed until termination or, with a discount below 1, until the discount of a
-        reward is below 1e-8; `steps` overrides that. `horizon` plays no part: what lies beyond a
-        truncation counts as well.
+        reward is below 1e-8; `steps` overrides that. `horizon` plays no part: rewards beyond a
+        truncation count as well.
         """
         self._needs_states("rollout_value")
         if steps is not None:

@@ -42,7 +42,7 @@ StepSize = float | str | Rule
 
 
 def as_step_size(name: str, value: Any, by_feature: bool = False) -> StepSize:
-    """A checked step size: a number from 0, a rule (`by_feature`: of any kind), or "auto"."""
+    """Validate a step size: a number, a rule (of any kind if `by_feature`) or "auto"."""
     if isinstance(value, Rule) and value.vectors and not by_feature:
         raise InputError(
             f"{name}={value!r} is a step size a feature, which TD and the other weighted learners take"

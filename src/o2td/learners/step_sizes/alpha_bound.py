@@ -2,7 +2,7 @@
 
     alpha_t = min(alpha_{t-1}, 1 / (rho z.dphi))    where z.dphi > 0
 
-With this alpha no row's own error changes its sign by the step that it causes.
+With this alpha, the step on a row never changes the sign of that row's own error.
 
 Dabney & Barto (2012), "Adaptive step-size for online temporal difference learning", eq. 15.
 """
@@ -19,12 +19,12 @@ __all__ = ["AlphaBound"]
 
 
 class AlphaBound(Rule):
-    """The bound, from `initial` downwards.
+    """Alpha-bound, decreasing from `initial`.
 
     Parameters
     ----------
     initial : float
-        The step size before any row has lowered it.
+        Step size before any row has lowered it.
 
     Examples
     --------
@@ -47,5 +47,5 @@ class AlphaBound(Rule):
         least[0] = out[-1]
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """The least so far."""
+        """The smallest so far."""
         return {"alpha_bound": (1,)}

@@ -1,12 +1,12 @@
-"""The step size that is found from the data, free of the scale of features and rewards.
+"""The step size chosen from the data, independent of the scale of features and rewards.
 
     alpha_t = 2 / ((sqrt(L_t) + N_t + kappa) sqrt(1 + t / 1000)),    alpha_t (own size of row t) <= 1
 
-`L_t` is the running mean of `(rho |z| |dphi|)^2` and `N_t` that of `|phi|^2`, both with the current row;
-`kappa`, for alpha_w only, is what w loses of itself in every step. The own size of a row is
-`rho |z| |dphi|`, where there is a second vector plus `|phi|^2 + kappa`: no single row overshoots. The
-bound stops binding as alpha falls, so it does not move the limit, which a division by each row's own
-size would.
+`L_t` is the running mean of `(rho |z| |dphi|)^2` and `N_t` that of `|phi|^2`, both including the
+current row; `kappa`, for alpha_w only, is the fraction of itself that w loses in every step. The
+own size of a row is `rho |z| |dphi|`, plus `|phi|^2 + kappa` if there is a second vector, so no
+single row overshoots. The bound stops binding as alpha falls, so it does not change the limit,
+whereas dividing by each row's own size would.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Auto(Rule):
     """What `step_size="auto"` stands for."""
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
-        """From running means, which are kept as sums."""
+        """From running means, stored as sums."""
         sums = gauge.memory.setdefault("auto", np.zeros(2))
         measured, kappa = gauge.measured, gauge.kappa
         steps = np.arange(gauge.first + 1.0, gauge.first + 1.0 + len(out))

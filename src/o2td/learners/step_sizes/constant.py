@@ -1,4 +1,4 @@
-"""The step size that is a number."""
+"""A constant step size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Constant"]
 
 
 class Constant(Rule):
-    """The same at every step: what a plain number stands for."""
+    """The same step size at every step; a plain number means this."""
 
     def __init__(self, size: float) -> None:
         self.size = size

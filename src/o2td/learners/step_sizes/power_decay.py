@@ -1,4 +1,4 @@
-"""The step size that falls as a power of the number of steps."""
+"""A step size that decays as a power of the number of steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PowerDecay(Rule):
     c : float
         The first step size.
     p : float
-        How fast it falls; 0 is constant, and beyond 1 the sum of all is finite.
+        How fast it decays; 0 is constant, and above 1 the sum of all step sizes is finite.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class PowerDecay(Rule):
 
 
 def number(value: Any) -> float:
-    """A float, or NaN for what is none: truth values and texts are not."""
+    """A float, or NaN for anything that is not a number, including booleans and strings."""
     if isinstance(value, (bool, str)):
         return math.nan
     try:

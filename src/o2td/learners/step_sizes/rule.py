@@ -1,4 +1,4 @@
-"""What a step-size rule is: step sizes of a stretch of rows, from what can be measured of them."""
+"""The interface of step-size rules: step sizes for a block of rows, from measurements of them."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Gauge:
-    """What a rule may know of the rows whose step sizes it fills.
+    """What a rule may know about the rows whose step sizes it fills.
 
     Parameters
     ----------
     first : int
-        Rows before these.
+        Number of rows before these.
     memory : dict
-        Arrays that the rule keeps from stretch to stretch; they are saved with the learner.
+        Arrays that the rule keeps from block to block; they are saved with the learner.
     measure : callable
-        Gives what is measured of each row; it costs a pass over the rows, so it is called on demand.
+        Returns the measurements of each row; it takes a pass over the rows, so it is called on
+        demand.
     kappa : float
-        What w loses of itself in every step; 0 where nothing, or where there is no w.
+        Fraction of itself that w loses in every step; 0 if none, or if there is no w.
     second : bool
         Whether there is a second vector w.
     share : float
-        Of what is safe for one step, if a row takes more than one.
+        Fraction of the safe step size to use, if a row takes more than one step.
     """
 
     first: int
@@ -54,15 +55,15 @@ class Gauge:
 
     @cached_property
     def measured(self) -> Measured:
-        """What is measured, once."""
+        """The measurements, computed once."""
         return self.measure()
 
 
 class Rule:
-    """Base of step-size rules: one file each, `fill` their only duty.
+    """Base class of step-size rules, one file each; a rule need only implement `fill`.
 
-    A rule with a step size for every feature names the `vectors` that it keeps, and has a `step` for one
-    row, as learners of `StepLearner` have, in place of the learner's own.
+    A rule with a step size per feature names the `vectors` that it stores, and has a `step` for one
+    row, like a `StepLearner`, which replaces the learner's own.
     """
 
     vectors: ClassVar[tuple[str, ...]] = ()
@@ -73,7 +74,7 @@ class Rule:
         raise NotImplementedError
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """What the rule keeps in `gauge.memory`, by name."""
+        """Shapes of what the rule stores in `gauge.memory`, by name."""
         return {}
 
     def __eq__(self, other: object) -> bool:

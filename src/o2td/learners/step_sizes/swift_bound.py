@@ -23,9 +23,9 @@ class SwiftBound(Rule):
     Parameters
     ----------
     size : float
-        alpha where the bound does not bind.
+        alpha if the bound is not active.
     eta : float
-        The share of a row's error that one step may remove.
+        Fraction of a row's error that one step may remove.
 
     Examples
     --------

@@ -44,14 +44,14 @@ def step(row, p, s, theta, beta, h, z):  # type: ignore[no-untyped-def]
 
 
 class TIDBD(Rule):
-    """A step size a feature, for `TD` and the other weighted learners (`ETD`, `VTrace`, `O2TD`, ...).
+    """One step size per feature, for `TD` and weighted learners (`ETD`, `VTrace`, `O2TD`, ...).
 
     Parameters
     ----------
     initial : float
-        Every feature's step size at first.
+        Initial step size of every feature.
     rate : float
-        The meta step size; 0 leaves all step sizes as they are.
+        The meta step size; 0 keeps all step sizes constant.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class TIDBD(Rule):
         self.initial, self.rate = positive("initial", initial), at_least_zero("rate", rate)
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
-        """One number a row does not exist."""
+        """Not defined: there is no single step size per row."""
         raise InputError(f"{self!r} is a step size a feature, and this learner has one for all")
 
     def sizes(self, beta: Floats) -> Floats:
