@@ -79,7 +79,7 @@ def test_json_is_the_documented_object_and_near_the_truth(
         "lift",
         "tests",
     }
-    names |= {"diagnostics", "audit"}
+    names |= {"diagnostics", "audit", "segments"}
     assert set(answer) == names
     assert answer["verdict"] == "trust"
     best = answer["estimates"][0]

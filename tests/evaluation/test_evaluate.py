@@ -53,8 +53,8 @@ def test_every_method_on_a_table_and_the_schema(walk):
     assert answer["lstd"].value == pytest.approx(answer["plugin"].value, abs=1e-9)
     start = int(np.argmax(problem.start))
     assert answer.values([start])[0] == pytest.approx(answer["lstd"].value, abs=1e-9)
-    with pytest.raises(InputError, match="no 'magic'"):
-        answer["magic"]
+    with pytest.raises(InputError, match="no 'guess'"):
+        answer["guess"]
 
 
 def test_the_same_answer_however_the_log_is_read(walk, tmp_path):
@@ -318,7 +318,7 @@ def test_arguments_are_checked(walk):
     problem, _ = walk
     log = log_of(problem, 20, [0, 1])
     with pytest.raises(InputError, match="methods"):
-        evaluation.evaluate(log, discount=1.0, methods="lstd,magic")
+        evaluation.evaluate(log, discount=1.0, methods="lstd,guess")
     with pytest.raises(InputError, match="confidence"):
         evaluation.evaluate(log, discount=1.0, confidence=1.0)
     with pytest.raises(InputError, match="discount"):
@@ -381,7 +381,7 @@ WRONG = (
     *({"seed": seed} for seed in (-1, "a", 1.5, None, True, [])),
     *({"confidence": level} for level in ("high", None, 0.0, 95, float("nan"), True)),
     *({"lanes": lanes} for lanes in ("many", 5, -1, 50.5, None)),
-    *({"methods": names} for names in ([], "", 3, [3], "magic", ["lstd", None])),
+    *({"methods": names} for names in ([], "", 3, [3], "guess", ["lstd", None])),
     *({"trace": trace} for trace in (2.0, -0.1, "long", float("nan"), 0.5)),
     {"trace": 0.5, "features": "tabular"},
     *({"features": table} for table in (np.ones(5), np.ones((0, 2)), np.full((9, 2), np.nan))),

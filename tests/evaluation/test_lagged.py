@@ -45,8 +45,8 @@ def test_it_is_made_where_the_row_before_matters_and_only_there():
     answer = evaluation.evaluate(log, discount=0.9, methods="lstd,lagged")
     found = answer["lagged"]
     assert "of the observation and its change" in found.about
-    assert not any("the row before takes away" in reason for reason in found.reasons)
-    assert any("the row before takes away" in reason for reason in answer["lstd"].reasons)
+    assert not any("the previous row removes" in reason for reason in found.reasons)
+    assert any("the previous row removes" in reason for reason in answer["lstd"].reasons)
     whole = log.assign(obs_1=log.groupby("episode").obs_0.diff().fillna(0.0))
     whole["next_obs_1"] = whole.next_obs_0 - whole.obs_0
     plain = evaluation.evaluate(whole, discount=0.9, methods="lstd,lagged")

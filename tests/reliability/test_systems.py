@@ -201,6 +201,10 @@ def test_averager(kind: str) -> None:
 
 
 def test_no_solver_is_forgotten() -> None:
-    """A linear program is no linear system: DantzigTD answers to the tolerance of its program."""
+    """A linear program is no linear system: DantzigTD answers to the tolerance of its program.
+
+    DifferentialLSTD has one unknown more than features, the average reward, which no matrix of
+    these types has; its own tests hold it to a reference.
+    """
     seen = {name.partition(" ")[0] for name in [*BY_DIFFERENCES, *BY_FEATURES]}
-    assert seen | {"Averager", "DantzigTD"} >= set(SOLVERS.names())
+    assert seen | {"Averager", "DantzigTD", "DifferentialLSTD"} >= set(SOLVERS.names())

@@ -108,9 +108,9 @@ class Directions(Statistics):
         return joined
 
     def arrays(self) -> Arrays:
-        """All sums by name."""
-        system, noise = self._unfolded()
-        return {**self.held(), "system": system, "noise": noise}
+        """All sums by name, multiplied by the table from here on: a saved solver goes on the same."""
+        (self.system, self.noise), self.table = self._unfolded(), None
+        return self.held()
 
     def held(self) -> Arrays:
         """All sums by name, those of a table by state."""
