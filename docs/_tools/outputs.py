@@ -45,6 +45,7 @@ def filled(text: str) -> tuple[str, dict[str, str]]:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         stack.enter_context(contextlib.chdir(folder))
         stack.enter_context(terminal(80))
+        stack.enter_context(registered())
         if pictures:
             stack.enter_context(drawn.styled())
         new = _FENCE.sub(page.run, text)
@@ -98,6 +99,22 @@ def answer(command: str, most: int | None = None) -> str:
     if most is not None and len(lines) > most:
         lines = [*lines[:most], CUT]
     return "\n".join([f"$ {command}", *lines, ""])
+
+
+@contextlib.contextmanager
+def registered() -> Iterator[None]:
+    """What a page registers is known on that page alone."""
+    from o2td import registry
+
+    every = [one for one in vars(registry).values() if isinstance(one, registry.Registry)]
+    for known in every:
+        known.names()  # all are found before a page may add its own
+    before = [dict(known._members) for known in every]
+    try:
+        yield
+    finally:
+        for known, members in zip(every, before, strict=True):
+            known._members = members
 
 
 @contextlib.contextmanager
