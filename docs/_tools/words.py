@@ -7,7 +7,7 @@ the docstring; `tests/docs/test_parameters.py` demands that no parameter is with
 from __future__ import annotations
 
 SHARED = {
-    "step_size": 'alpha; "auto" is 0.1 over the largest squared norm of features so far.',
+    "step_size": 'alpha: a number, a rule, or "auto", which is found from the sizes of rows and traces.',
     "initial_theta": "Where learning starts; zero if left out.",
     "emphasis": "The weight of a row; uniform if left out.",
     "ridge": "Added to the diagonal of the equations.",
