@@ -52,7 +52,7 @@ def described(docstring: str, part: str = "") -> str:
     more parameters. Of names that share a line each gets its own, so that each shows its default.
 
     >>> described("Parameters\n----------\nstep_size : float\ntrace : float\n    x")
-    'Parameters\n----------\nstep_size : float\n    alpha; "auto" is ...\ntrace : float\n    x\n'
+    'Parameters\n----------\nstep_size : float\n    alpha: a number, ...\ntrace : float\n    x\n'
     >>> described("Sum.\n\nParameters\n----------\na, b : int\n    Terms.\n\nMore words.")
     'Sum.\n\nMore words.\n\nParameters\n----------\na : int\n    Terms.\nb : int\n    Terms.\n'
     """
