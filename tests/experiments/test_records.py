@@ -13,6 +13,7 @@ from scipy import stats
 from o2td import TD, domains, metrics
 from o2td.errors import InputError
 from o2td.experiments import Store, load_spec, results, run, scores, sensitivity, summary, tune
+from tests.experiments.specs import TUNED
 
 COLUMNS = [
     *("experiment", "series", "domain", "scheme", "algorithm", "parameters"),
@@ -181,36 +182,6 @@ def test_a_simulated_domain_with_features_of_the_spec(tmp_path: Path) -> None:
 
 
 # -- tuning ----------------------------------------------------------------------------------------
-
-TUNED = """
-name = "tuned"
-steps = 200
-runs = 4
-every = 50
-seed = 5
-metrics = ["rmse", "rmspbe"]
-domain.name = "random_walk"
-
-[[algorithms]]
-name = "TD"
-
-[[algorithms]]
-name = "GTD2"
-parameters = { second_step_size = 0.1 }
-
-[[algorithms]]
-name = "TDRC"
-tune = ["step_size"]
-
-[tuning]
-seed = 6
-runs = 5
-score = "SCORE"
-
-[tuning.grid]
-step_size = [1e-6, 0.1, 1e200]
-second_step_size = [{ ratio = 1.0 }, { ratio = 2.0 }]
-"""
 
 
 @pytest.mark.parametrize("score", ["final", "area"])
