@@ -1,4 +1,4 @@
-"""What `evaluate` is called with, checked before anything is read: a sentence for each mistake."""
+"""Checks of the arguments of `evaluate`, before anything is read: one sentence per mistake."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2td.evaluation.thresholds import Thresholds
 
 EVERY = "all"
 _LEAST_LANES = 20
-_MOST_LANES = 100_000  # each holds the sums of a system of its own
+_MOST_LANES = 100_000  # each keeps the sums of its own system
 
 
 def check_arguments(
@@ -72,7 +72,7 @@ def _check_table(features: Any) -> None:
 
 
 def method_names(methods: Any) -> tuple[list[str] | None, bool]:
-    """The methods asked for, each once, or None; and whether that means all or those offered."""
+    """The requested methods, each once, or None; and whether every method was asked for."""
     if methods is None or (isinstance(methods, str) and methods.strip().lower() == EVERY):
         return None, methods is not None
     names = known()

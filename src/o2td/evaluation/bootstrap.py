@@ -1,7 +1,7 @@
 """Poisson bootstrap over episodes, and intervals that allow for skewness.
 
 An episode's weight in lane l is a Poisson(1) count computed from `(seed, key of the episode, l)`
-alone, so that chunks, files and machines see the same weights in any order (Chamandy, Muralidharan,
+alone, so chunks, files and machines see the same weights in any order (Chamandy, Muralidharan,
 Najmi and Naidu 2012). Intervals are BCa (Efron 1987): with `G` the distribution of the lanes,
 `z0 = Phi^-1(G(value))` and the acceleration `a = sum I^3 / (6 (sum I^2)^(3/2))` of the influence
 values `I`,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Keys = npt.NDArray[np.uint64]
 
 LANES = 200
-# Poisson(1) by inversion: how many of these steps lie below a uniform 64-bit word.
+# Poisson(1) by inversion: the number of these steps below a uniform 64-bit word.
 _STEPS = np.array(
     [int(2.0**64 * sum(1.0 / factorial(j) for j in range(k + 1)) / e) for k in range(12)],
     dtype=np.uint64,
@@ -84,7 +84,7 @@ def bca(value: float, lanes: Floats, influence: Spread, confidence: float) -> In
     """Bias-corrected and accelerated ends from bootstrap lanes and influence values.
 
     The levels are widened as for a t distribution, `alpha = Phi(t_alpha sqrt(E / (E - 1)))`,
-    because percentiles are too narrow where episodes are few (Hesterberg 2015, section 5).
+    because percentile intervals are too narrow for few episodes (Hesterberg 2015, section 5).
 
     >>> from o2td.evaluation.moments import Spread
     >>> x = np.random.default_rng(0).exponential(size=200)
@@ -99,7 +99,7 @@ def bca(value: float, lanes: Floats, influence: Spread, confidence: float) -> In
     lanes = lanes[np.isfinite(lanes)]
     if count < 2 or len(lanes) < 20 or not np.isfinite(value):
         return sandwich(value, influence, confidence)
-    # Of few episodes many lanes repeat the value itself, up to rounding.
+    # With few episodes many lanes repeat the value itself, up to rounding.
     same = np.abs(lanes - value) <= 1e-12 * (abs(value) + float(np.std(lanes)))
     below = float(np.where(same, 0.5, lanes < value).mean())
     edge = 1.0 / (2.0 * len(lanes))
@@ -115,10 +115,11 @@ def bca(value: float, lanes: Floats, influence: Spread, confidence: float) -> In
 
 
 def rule_of_three(value: float, count: float, confidence: float, error: float) -> Interval:
-    """`value ± p |value|` where all of `count` episodes say the same, with `(1 - p)^count = alpha`.
+    """`value ± p |value|` if all `count` episodes agree, with `(1 - p)^count = alpha`.
 
-    What a share p of episodes does is then seen with this confidence, and p is about 3 / count at
-    95 % (Hanley and Lippman-Hand 1983); such episodes are taken to be worth up to twice the value.
+    Episodes of another kind, if their share is p, would have been seen with this confidence; p is
+    about 3 / count at 95 % (Hanley and Lippman-Hand 1983). They are assumed to be worth up to twice
+    the value.
 
     >>> found = rule_of_three(10.0, 300, 0.95, 0.0)
     >>> round(found.low, 2), round(found.high, 2)
@@ -130,7 +131,7 @@ def rule_of_three(value: float, count: float, confidence: float, error: float) -
 
 
 def _quantile(lanes: Floats, level: float) -> float:
-    """A quantile; beyond the outermost lanes along a normal tail fitted to them."""
+    """A quantile; beyond the outermost lanes it follows a normal tail fitted to them."""
     from scipy.stats import norm
 
     edge = 1.0 / (len(lanes) + 1)

@@ -1,7 +1,7 @@
 """Feature maps that `features="auto"` considers, scaled to the data at hand.
 
-Bounds are either the range of the data or its 1 % and 99 % quantiles with the rest moved to the
-edge: a few extreme rows would otherwise squeeze all others into the middle of every wave.
+Bounds are either the range of the data or its 1 % and 99 % quantiles, with values outside moved to
+the edge: otherwise a few extreme rows would squeeze all others into the middle of every wave.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TRACES = (0.0, 0.8)
 RIDGES = (1e-8, 1e-5)
 _QUANTILE = 0.01
 _CENTERS = 200
-_CENTERED = 3  # variables up to which so many centres lie close to each other
+_CENTERED = 3  # variables up to which this many centres are close to each other
 _WIDTHS = (0.3, 0.6)  # of the median distance between rows
 _LARGEST = 350  # features
 _NEIGHBOURS = 4000  # rows from which centres are taken
@@ -30,7 +30,7 @@ def candidates(inputs: Floats, seed: int, rows: int) -> Iterator[Any]:
     largest = min(_LARGEST, max(rows // 20, 4))
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     inner = np.quantile(inputs, [_QUANTILE, 1.0 - _QUANTILE], axis=0)
-    # A variable that hardly ever leaves one value keeps its whole range.
+    # A variable that is nearly constant keeps its whole range.
     flat = inner[1] <= inner[0]
     tight = np.column_stack([np.where(flat, low, inner[0]), np.where(flat, high, inner[1])])
     wide = np.column_stack([low, high])
@@ -46,9 +46,9 @@ def candidates(inputs: Floats, seed: int, rows: int) -> Iterator[Any]:
 
 
 def nested(maps: list[Any]) -> list[tuple[int, Ints]]:
-    """For each map, the number of the largest one that has all of its features, and which they are.
+    """For each map, the largest map that contains its features, and their places in it.
 
-    Waves of an order are among those of a higher one, and so are monomials.
+    The waves (or monomials) of an order are among those of a higher order.
 
     >>> bounds = [(0.0, 1.0)]
     >>> nested([Fourier(1, bounds=bounds).fit(), Fourier(3, bounds=bounds).fit()])[0]
@@ -70,7 +70,7 @@ def nested(maps: list[Any]) -> list[tuple[int, Ints]]:
 
 
 def _terms(features: Any) -> tuple[Any, dict[tuple[int, ...], int]]:
-    """What two maps must share to be compared, and the place of each feature by its term."""
+    """What two comparable maps must share, and the place of each feature by its term."""
     if isinstance(features, Fourier):
         listed = features.coefficients()
     elif isinstance(features, Polynomial):
@@ -100,7 +100,7 @@ def _monomials(k: int, degree: int) -> int:
 
 
 def _radial(inputs: Floats, bounds: Floats, count: int, seed: int) -> Iterator[Any]:
-    """Radial bases around rows of the data: half far apart, half where rows are many."""
+    """Radial bases around rows of the data: half far apart, half where the data are dense."""
     rng = np.random.default_rng(seed)
     spread = inputs.std(axis=0)
     spread = np.where(spread > 0.0, spread, 1.0)
@@ -134,7 +134,7 @@ def farthest(rows: Floats, count: int) -> list[int]:
 
 
 def median_distance(rows: Floats, sample: int = 500) -> float:
-    """Median distance between rows, the usual width of a Gaussian kernel; 1 where all agree.
+    """Median distance between rows, the usual width of a Gaussian kernel; 1 if all are equal.
 
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     2.0

@@ -25,12 +25,12 @@ Answer = Mapping[str, Any]
 
 
 def comparison_text(answer: Answer) -> str:
-    """What `show_comparison` prints, without colours."""
+    """The output of `show_comparison` without colours."""
     return text_of(answer, show_comparison)
 
 
 def show_comparison(answer: Answer, console: Console | None = None) -> None:
-    """Tables of policies and differences, the verdict on the best one, and what it rests on."""
+    """Print tables of policies and differences, the verdict on the best, and its basis."""
     from rich.text import Text
 
     console = terminal.console() if console is None else console

@@ -1,4 +1,4 @@
-"""Differences of estimates, episode by episode: what each episode moves a difference by.
+"""Differences between estimates, with each episode's influence on them.
 
 Two estimates from the same episodes err together, so the spread of their difference is that of the
 difference of the episodes' influences and not the sum of both spreads.
@@ -16,26 +16,26 @@ from o2td.evaluation.moments import Moments, Spread
 
 __all__ = ["Contrasts"]
 
-Traced = tuple[Influences, int]  # a column, and whose it is
+Traced = tuple[Influences, int]  # a column, and the influences that have it
 
 
 @dataclass(eq=False)
 class Contrasts:
     """Moments of differences between columns of `Influences`, of one study or of several.
 
-    A pass fills it after all of these.
+    In a pass it comes after all of them.
     """
 
     pairs: list[tuple[Traced, Traced]] = field(default_factory=list)
     moments: Moments | None = None
 
     def want(self, one: Traced, two: Traced) -> int:
-        """Trace how far `one` is above `two`; returns the number of the difference."""
+        """Track the difference `one - two`; returns its number."""
         self.pairs.append((one, two))
         return len(self.pairs) - 1
 
     def add(self, block: Episodes) -> None:
-        """Take in the episodes that the influences have just taken in."""
+        """Add the episodes that the influences have just added."""
         if not self.pairs:
             return
         first = self.pairs[0][0][0]

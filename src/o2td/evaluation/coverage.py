@@ -1,10 +1,10 @@
-"""Where the target goes on beyond what was logged: its visits to states that no row leaves.
+"""How much of the target's path lies beyond the log: visits to states that no row leaves.
 
-`u = (I - P_gamma^T)^-1 start` are the target's discounted visits to the log's states, or to cells of
-observations. Equations give a state without rows the value 0, silently. Where the target arrives in
-such a state it would go on, and if it does so for as long as on average in the log,
-`1 / (1 - gamma (1 - p))` visits with `p` the share of rows that terminate, the share of its visits
-that nothing is known about is `arrivals · ahead / (visits elsewhere + arrivals · ahead)`.
+`u = (I - P_gamma^T)^-1 start` are the target's discounted visits to the log's states, or to cells
+of observations. The equations silently give a state without rows the value 0. The target would
+continue from such a state. If it continues for as long as the average in the log, `ahead = 1 / (1 -
+gamma (1 - p))` visits with `p` the share of rows that terminate, then the log says nothing about
+`arrivals · ahead / (visits elsewhere + arrivals · ahead)` of its visits.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.candidates import farthest
 from o2td.evaluation.episodes import Episodes
 
-NEARLY = 1.0 - 1e-9  # in place of 1: what never ends is visited very often, not infinitely
+NEARLY = 1.0 - 1e-9  # instead of 1, so that visits stay finite where nothing terminates
 _CELLS = 200
-_EACH = 20  # rows a cell, on average
-_POOL = 4000  # rows, and as many successors, among which centres are looked for
+_EACH = 20  # rows per cell, on average
+_POOL = 4000  # rows, and as many successors, from which centres are chosen
 _PART = 1 << 13  # rows whose distances are held at a time
 
 
@@ -38,11 +38,11 @@ def unlogged(visits: Floats, known: Any, ahead: float) -> float:
 
 
 def unlogged_regions(block: Episodes, basis: States | Cells, ahead: float) -> float:
-    """The same where nothing recurs: cells are the neighbourhoods of up to 200 inputs.
+    """The same where no state recurs: cells are the neighbourhoods of up to 200 inputs.
 
-    Only the successor of a cut episode's last row, and a start of which nothing else is known, may
-    lie where no row is, so these are among the centres. States are told apart by their features,
-    observations by themselves.
+    Only the successor of a truncated episode's last row, or the start of an episode with no rows,
+    can lie where no row is, so these are among the centres. Distances are between features for
+    states, and between observations otherwise.
     """
     rows, last = block.rows, block.first[1:] - 1
     cut = last[~rows.terminated[last]]
@@ -73,7 +73,7 @@ def _numbers(block: Episodes, basis: States | Cells, inputs: Any) -> Floats:
 
 
 def _centers(inputs: Floats, ends: Floats) -> Floats:
-    """Inputs far from each other, successors of cut episodes among them."""
+    """Inputs far from each other, including successors of truncated episodes."""
     rng = np.random.default_rng(0)
     pool = [part[rng.permutation(len(part))[:_POOL]] for part in (inputs, ends)]
     both = np.concatenate(pool)

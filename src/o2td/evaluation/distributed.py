@@ -1,9 +1,9 @@
-"""Passes over a log on a Dask cluster: every file's episodes where a worker is, merged here in order.
+"""Passes over a log on a Dask cluster: workers take files, results are merged here in order.
 
-A pass fills a statistic. Each worker gets an empty copy, takes in the episodes of some files (and
-those that go on in the next ones), and sends it back; `merge` adds what it holds to what came
-before. Sums are those of one machine up to the order of additions, and all draws depend on
-episodes' keys alone, so the answer is the same.
+A pass fills a statistic. Each worker gets an empty copy, adds the episodes of some files (with
+those that continue in the next ones), and sends it back; `merge` adds it to what came before. Sums
+equal those of one machine up to the order of additions, and random draws depend only on episodes'
+keys, so the answer is the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["DaskLog"]
 
 
 class DaskLog(Log):
-    """A log whose passes run on the workers of a Dask scheduler; files must be there too."""
+    """A log whose passes run on the workers of a Dask scheduler, which need the files too."""
 
     def __init__(self, source: LogSource, address: str) -> None:
         super().__init__(source)
@@ -43,7 +43,7 @@ class DaskLog(Log):
         self._cluster.close()
 
     def collect(self, statistic: Any) -> Any:
-        """One pass: every part on a worker, merged in the order of the files."""
+        """Run one pass: every part on a worker, merged in the order of the files."""
         self.passes += 1
         distributed = import_extra("distributed", "dask")
         try:
@@ -65,7 +65,7 @@ class DaskLog(Log):
 
 
 def _pass(part: LogSource, statistic: Any) -> tuple[Any, Tally]:
-    """What one worker does: its own copy of the statistic, filled with one part."""
+    """Fill a worker's own copy of the statistic with one part of the log."""
     mine = deepcopy(statistic)  # a worker may hand the same object to several parts
     for block in whole_episodes(part.chunks()):
         mine.add(block)
@@ -73,7 +73,7 @@ def _pass(part: LogSource, statistic: Any) -> tuple[Any, Tally]:
 
 
 def _count(held: Tally, more: Tally) -> None:
-    """Add what another part of the log holds to an account."""
+    """Add the counts of another part of the log."""
     held.rows += more.rows
     held.transitions += more.transitions
     held.episodes += more.episodes

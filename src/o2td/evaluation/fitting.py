@@ -1,4 +1,4 @@
-"""The pass that fits: every system of equations that estimators want, in one go over the log."""
+"""The pass that fits every system of equations that estimators need, together."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from o2td.linear_algebra import Solution
 from o2td.sources.rows import LoneStarts
 
 AnySystem = System | CellSystem
-_COUNTED = 1 << 14  # episodes whose counts in the lanes are held at a time
+_COUNTED = 1 << 14  # episodes whose bootstrap counts are kept at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One system solved: the value from the start states, and in its own lanes if it has some."""
+    """A solved system: the value from the start states, and that of each bootstrap lane if any."""
 
     system: AnySystem
     solution: Solution
@@ -50,7 +50,7 @@ Blend = list[tuple[float, Fit]]  # a weighted mean of fits
 
 
 class Fitting:
-    """Systems that are fitted to a log together; those of one basis share its features."""
+    """Systems fitted to a log together; those with the same basis share its features."""
 
     def __init__(self, lanes: int, seed: int) -> None:
         self.lanes, self.seed = lanes, seed
@@ -58,7 +58,7 @@ class Fitting:
         self._fits: dict[int, Fit] = {}
 
     def want(self, system: AnySystem) -> AnySystem:
-        """Fit this one, too; systems of one basis stand together."""
+        """Fit this system too; systems with the same basis are kept together."""
         whole = system.whole
         if not self.has(whole):
             alike = [k for k, one in enumerate(self.systems) if one.basis is whole.basis]
@@ -66,7 +66,7 @@ class Fitting:
         return system
 
     def has(self, system: AnySystem) -> bool:
-        """Whether somebody wants this one."""
+        """Whether this system is to be fitted."""
         return any(system.whole is one for one in self.systems)
 
     def add(self, block: Episodes) -> None:
@@ -94,7 +94,7 @@ class Fitting:
             mine.merge(theirs)  # type: ignore[arg-type]  # the same kind, in the same order
 
     def fit(self, system: AnySystem) -> Fit:
-        """A system solved, once the pass is over."""
+        """Solve a system after the pass."""
         if id(system) not in self._fits:
             solution = system.solve()
             value = float(system.start() @ solution.theta)
@@ -103,7 +103,7 @@ class Fitting:
 
 
 def parts_of(systems: list[AnySystem], block: Episodes) -> list[Episodes]:
-    """Episodes in parts whose features and counts in the lanes fit in memory."""
+    """Episodes in parts whose features and bootstrap counts fit in memory."""
     dense = [system for system in systems if isinstance(system, System)]
     if not dense:
         return [block] if block.count <= _COUNTED else list(block.parts(_COUNTED))
@@ -114,7 +114,7 @@ def parts_of(systems: list[AnySystem], block: Episodes) -> list[Episodes]:
 
 
 def lone_parts(systems: list[AnySystem], block: Episodes) -> Iterator[LoneStarts]:
-    """Lone starts, as many at a time as have features that fit in memory."""
+    """Starts without rows, in parts whose features fit in memory."""
     if block.lone is None:
         return iter(())
     width = max((system.d for system in systems if isinstance(system, System)), default=1)
@@ -125,7 +125,7 @@ def shared_rows(shared: dict[int, FeatureRows], system: System, block: Episodes)
     """The rows of a basis, computed once for all systems that use it."""
     name = id(system.basis)
     if name not in shared:
-        shared.clear()  # systems of one basis stand together: one basis in memory at a time
+        shared.clear()  # systems of one basis are adjacent: only one basis is in memory at a time
         shared[name] = system.basis.rows(block)
     return shared[name]
 
@@ -137,11 +137,11 @@ def across(system: AnySystem) -> Floats:
 
 
 def middle(fits: list[Fit]) -> Blend:
-    """The middle halves, by value, of the fits without and with traces, and their weights.
+    """The middle halves, by value, of the fits with and without traces, and their weights.
 
-    What bootstraps at every step and what hardly does err in different directions where the basis
-    is too smooth; a trace multiplies ratios, so fits with one count half as much. The middle half
-    (Tukey's midmean, once averaged) is deaf to a single odd basis.
+    Where the basis is too smooth, fits that bootstrap at every step and fits that hardly do err in
+    different directions; a trace multiplies ratios, so fits with a trace count half as much. The
+    middle half (whose average is Tukey's midmean) is not moved by a single odd basis.
     """
     groups = [[fit for fit in fits if (fit.system.trace > 0.0) == traced] for traced in (0, 1)]
     halves = [(weight, _half(group)) for weight, group in zip((2.0, 1.0), groups, strict=True)]

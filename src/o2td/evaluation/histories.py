@@ -1,4 +1,4 @@
-"""Weights of histories, `w_t = rho_0 ... rho_t`, and what one pass over a log says about them.
+"""Weights of histories, `w_t = rho_0 ... rho_t`, and their sums from one pass over a log.
 
 An episode that has ended keeps its last weight at all later steps, as if it stayed in an absorbing
 state: then every step averages over all episodes, which weighted estimators need.
@@ -16,7 +16,7 @@ from o2td.arrays import Floats, Ints
 from o2td.compiled import njit
 from o2td.evaluation.episodes import Episodes
 
-HORIZON = 16_384  # steps told apart; later ones count as the last
+HORIZON = 16_384  # steps kept apart; later ones count as the last
 _TOP = 1e150  # weights stop growing here: their squares must stay finite
 
 

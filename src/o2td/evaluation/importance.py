@@ -1,4 +1,4 @@
-"""Sums over weighted histories, which all estimators and diagnostics share: part of the first pass."""
+"""Sums over weighted histories for all estimators and diagnostics, from the first pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.pareto import Largest
 from o2td.evaluation.returns import EpisodeReturns
 
-LARGEST = 1 << 16  # weights held: the whole tail of up to 477 million episodes, 3 sqrt(episodes)
+LARGEST = 1 << 16  # weights kept: the whole tail, 3 sqrt(episodes), of up to 477 million episodes
 _NUMBERS = ("is", "pdis", "weight", "plain")
 
 
@@ -53,7 +53,7 @@ class Weighed:
     top: Largest = field(default_factory=lambda: Largest(LARGEST))
     lengths: Ints = field(default_factory=lambda: np.zeros(HORIZON + 1, dtype=np.int64))
     largest: float = 0.0  # ratio of an action
-    lone: int = 0  # episodes of which only the start is known
+    lone: int = 0  # episodes with a start but no rows
     returns: EpisodeReturns = field(default_factory=EpisodeReturns)
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Weighed:
         )
 
     def merge(self, other: Weighed) -> None:
-        """Add what another one holds."""
+        """Add another one's sums."""
         self.horizon.merge(other.horizon)
         self.moments.merge(other.moments)
         self.returns.merge(other.returns)
@@ -110,7 +110,7 @@ class Weighed:
 
     @property
     def units(self) -> int:
-        """Number of episodes, those included of which only the start is known."""
+        """Number of episodes, including those with a start but no rows."""
         return self.count + self.lone
 
     def spread(self, name: str) -> Spread:

@@ -1,7 +1,8 @@
-"""What the policy that made the log is worth: `mean_e sum_t g_t r_t`.
+"""The value of the policy that made the log: `mean_e sum_t g_t r_t`.
 
-Where episodes were cut it goes on with values of that policy, LSTD(0) with all ratios 1 on the other
-folds of episodes. This is no estimator of the target; every answer has it beside the target's value.
+Where episodes were truncated, the rest is that policy's value by LSTD(0) with all ratios 1, fitted
+to the other folds of episodes. This does not estimate the target; every answer shows it next to the
+target's value.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ __all__ = ["LoggedValue"]
 
 
 class LoggedValue(HistoryEstimator):
-    """Mean of the logged returns, with what may follow where episodes were cut."""
+    """Mean of the logged returns, with an estimate of what follows truncations."""
 
     name = "logged"
     title = "the policy that made the log"
 
     def collect(self, study: Study) -> Passes:
-        """Fit values of the logged policy where they are needed, then trace returns."""
+        """Fit values of the logged policy where they are needed, then accumulate returns."""
         self.baseline: Baseline | None = None
         self.cut = study.survey.left() > 0.0
         if self.cut:
@@ -59,7 +60,7 @@ class LoggedValue(HistoryEstimator):
 
 
 class Part(Column):
-    """The return of an episode, by a baseline's errors where there is one."""
+    """The return of an episode, from a baseline's errors if there is one."""
 
     def __init__(self, baseline: int, base: float, start: float, each: float) -> None:
         self.baseline, self.base, self.start, self.each = baseline, base, start, each
@@ -73,7 +74,7 @@ class Part(Column):
         return apart * self.start + self.each * block.sums(h.gone * h.delta[self.baseline])
 
     def alone(self, count: int, first: list[Floats]) -> Floats:
-        """The start's part."""
+        """The part of an episode with no rows: its start."""
         if self.baseline < 0:
             return np.zeros(count)
         return (first[self.baseline] - self.base) * self.start

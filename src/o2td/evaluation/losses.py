@@ -1,8 +1,8 @@
-"""How well a value function does on episodes that it was not fitted to, without the truth.
+"""Losses of a value function on held-out episodes, computed without the truth.
 
-Kernel Bellman loss (Feng, Li and Liu 2019, as a U-statistic over pairs of different
-episodes): `mean_ij rho_i delta_i K(s_i, s_j) rho_j delta_j`, zero for the true values and no others
-where the kernel is universal.
+Kernel Bellman loss (Feng, Li and Liu 2019, as a U-statistic over pairs of different episodes):
+`mean_ij rho_i delta_i K(s_i, s_j) rho_j delta_j`, zero for the true values and, if the kernel is
+universal, for no others.
 
 Returns error: `sum_t w_t (G_t - V(s_t))^2 / sum_t w_t` with `G_t` the weighted per-decision return
 and `w_t` its weight, as `o2td.solvers.MonteCarlo` defines them.
@@ -26,7 +26,7 @@ _NEGLIGIBLE = 0.05  # share of a return that may lie beyond a truncation
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
-    """What both losses need of a block, computed once for all candidates."""
+    """What both losses need from a block, computed once for all candidates."""
 
     at: Ints  # rows that the kernel loss uses
     kernel: Floats
@@ -34,7 +34,7 @@ class Yardstick:
     pairs: float
     weight: Floats  # of every row's return
     target: Floats
-    effective: float  # number of episodes that the returns amount to
+    effective: float  # effective number of episodes behind the returns
 
     @classmethod
     def of(cls, block: Episodes, seed: int) -> Yardstick:
@@ -64,7 +64,7 @@ class Yardstick:
         return loss, np.sqrt(2.0 * np.maximum(total, 0.0)) / self.pairs
 
     def returns_error(self, block: Episodes, values: Floats) -> Floats:
-        """Weighted squared errors summed over each episode, so divided that their sum is the mean."""
+        """Weighted squared errors per episode, scaled so that their sum is the mean."""
         total = float(self.weight.sum())
         return block.sums(self.weight * (self.target - values) ** 2) / (total or 1.0)
 
@@ -85,7 +85,7 @@ def _returns(block: Episodes) -> tuple[Floats, Floats]:
     begin = block.begin
     returns(rows.reward, rows.discount, rows.rho, begin, False, y, w, kind)
     weight, total = w[:, 0].copy(), y[:, 0]
-    # Rows whose return is cut off while much of it is to come say nothing about the whole.
+    # A return that is truncated early says nothing about the whole return.
     last = np.repeat(block.first[1:] - 1, np.diff(block.first))
     decay = np.cumsum(np.log(np.maximum(rows.discount, 1e-12)))
     rest = np.exp(np.minimum(decay[last] - decay, 0.0))

@@ -1,9 +1,9 @@
-"""The files of an evaluation, written so that no half of them is ever there.
+"""The files of an evaluation, written all together or not at all.
 
-A folder is filled under a hidden name beside it and renamed at the end. Where an older evaluation is,
-and was to be replaced, the two swap their names in one step. If something else is in that folder too,
-or the system cannot swap, the files go there one after the other, each complete or not at all, and
-what else is in it stays.
+A folder is filled under a hidden name next to it and renamed at the end. If an older evaluation is
+to be replaced, the two folders swap names in one step. If that folder holds other files too, or the
+system cannot swap, the files are written there one by one, each complete or not at all, and the
+other files stay.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = [
     "write_parquet",
 ]
 
-_GROUP = 1 << 16  # rows of a group in a parquet file
+_GROUP = 1 << 16  # rows per group in a parquet file
 Writer = Callable[[Path], None]
 OWN = frozenset({"evaluation.json", "model.npz", "report.html", "values.parquet"})
 
 
 def check_folder(folder: Path, force: bool) -> None:
-    """Refuse a folder that cannot be made, or that holds something and `force` is not said."""
+    """Refuse a folder that cannot be created, or one that is not empty unless `force` is set."""
     if folder.is_dir():
         if not force and any(folder.iterdir()):
             raise InputError(
@@ -56,7 +56,7 @@ def check_folder(folder: Path, force: bool) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes | Writer]) -> None:
-    """Write all files, by content or by a function that writes to a path, or none of them."""
+    """Write all files or none, each given by its content or a function that writes to a path."""
     folder = folder.absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -78,11 +78,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes | Writer]) -> None:
 
 
 def _put(fresh: Path, folder: Path, names: set[str]) -> None:
-    """Let the files in `fresh` be those of `folder`, at once where that can be."""
+    """Move the files in `fresh` to `folder`, in one step where possible."""
     if not folder.is_dir():
         fresh.replace(folder)
     elif _alone(fresh, folder, names) and exchange(fresh, folder):
-        for path in fresh.iterdir():  # what came into the old one meanwhile
+        for path in fresh.iterdir():  # what was added to the old one meanwhile
             if path.name not in OWN | names:
                 path.replace(folder / path.name)
     else:
@@ -96,7 +96,7 @@ def _put(fresh: Path, folder: Path, names: set[str]) -> None:
 
 
 def _alone(fresh: Path, folder: Path, names: set[str]) -> bool:
-    """Whether `folder` holds an older evaluation and nothing else, and `fresh` can be like it."""
+    """Whether `folder` holds only an older evaluation that `fresh` can replace."""
     there = {path.name for path in folder.iterdir()}
     old, new = folder.stat(), fresh.stat()
     if "evaluation.json" not in there or there - OWN - names or folder.is_symlink():
@@ -104,19 +104,19 @@ def _alone(fresh: Path, folder: Path, names: set[str]) -> bool:
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
         return False
     fresh.chmod(stat.S_IMODE(old.st_mode))
-    return not Path.cwd().is_relative_to(folder.resolve())  # or a shell would stand in the old one
+    return not Path.cwd().is_relative_to(folder.resolve())  # or a shell is left in the old one
 
 
 def values_writer(model: ValueModel, parts: Iterable[Any]) -> Writer:
     """A writer of `values.parquet`: the model's inputs and the value of each row.
 
-    A part is rows and the target's probabilities there, which only values of actions need.
+    A part is rows and the target's probabilities there, which only action values need.
     """
     return lambda path: write_parquet(path, (model.table(*part) for part in parts))
 
 
 def write_parquet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
-    """Columns, a part of the rows at a time, as a parquet file with page checksums."""
+    """Write columns, batch by batch, to a parquet file with page checksums."""
     pa, pq = import_extra("pyarrow", "logs"), import_extra("pyarrow.parquet", "logs")
     batches = (pa.record_batch(dict(part)) for part in parts)
     first = next(batches)
@@ -127,7 +127,7 @@ def write_parquet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
 
 
 def write_page(target: Path, page: bytes) -> Path:
-    """Write a page to a file, whole or not at all."""
+    """Write a page to a file, complete or not at all."""
     try:
         write_bytes(target, page)
     except OSError as error:
@@ -137,7 +137,7 @@ def write_page(target: Path, page: bytes) -> Path:
 
 
 def json_text(document: Mapping[str, Any], indent: int | None = None) -> str:
-    """Plain values as JSON that a terminal can show; never NaN."""
+    """Plain values as readable JSON, never with NaN."""
     if indent is not None:
         indent = whole("indent", indent, 0, 100)
     made = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)

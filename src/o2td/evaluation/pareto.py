@@ -1,10 +1,10 @@
-"""How heavy is the tail of the weights: the shape k of a generalised Pareto fit.
+"""How heavy the tail of the weights is: the shape k of a generalised Pareto fit.
 
 `P(X > x) = (1 + k x / sigma)^(-1/k)` for the excesses over a threshold. Moments of order above 1/k
 do not exist, so with k > 0.5 the variance of a weighted mean is infinite, and with k > 0.7 the
 mean itself is out of reach of any practical sample (Vehtari, Simpson, Gelman, Yao and Gabry 2024).
 The fit is that of Zhang and Stephens (2009), a posterior mean over a grid in `theta = k / sigma`,
-with the weak prior of the former paper that draws k towards 0.5 by ten observations' worth.
+with the former paper's weak prior, worth ten observations, which pulls k towards 0.5.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def tail_size(count: int) -> int:
 
 
 class Largest:
-    """The largest of many numbers, `limit` of them.
+    """The `limit` largest of many numbers.
 
     >>> top = Largest(2)
     >>> for part in ([1.0, 5.0], [3.0, 4.0, 2.0]):
@@ -54,7 +54,7 @@ class Largest:
 
 
 def pareto_shape(weights: Floats, count: int | None = None) -> float | None:
-    """The shape k of the tail of positive `weights`, or None where too few differ.
+    """The shape k of the tail of positive `weights`, or None if too few differ.
 
     Where the weights are only the largest ones, `count` says how many positive ones there are.
 

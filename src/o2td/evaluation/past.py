@@ -1,8 +1,8 @@
-"""States with a part of the past in them, where the state alone does not tell what follows.
+"""States extended by part of the past, for logs in which the state alone is not Markov.
 
-Which part (the previous action, state or reward, the step) is chosen by how well held-out
-episodes' rewards, ends and next states are foretold by means over the rows of the same past, state
-and action, drawn towards those of state and action alone.
+Which part (the previous action, state or reward, or the step) is chosen by how well it predicts the
+rewards, ends and next states of held-out episodes: predictions are means over the rows with the
+same past, state and action, shrunk towards the means by state and action alone.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ CHOICES = (
     ("step", "action"),
     ("step", "reward"),
 )
-_DRAWN = 2.0  # rows that the mean without the past counts as
+_DRAWN = 2.0  # weight, in rows, of the mean without the past
 _MOST = 2.0**62
 
 
 @dataclass(frozen=True)
 class Past:
-    """Numbers that name a state with a part of its past; a first row has nothing before it."""
+    """Numbering of states with part of their past; a first row has none."""
 
     parts: tuple[str, ...]
     states: int
     actions: int
     steps: int
-    middle: float = 0.0  # above or below which the previous reward was
+    middle: float = 0.0  # the previous reward is coded as above or below this
 
     @property
     def fits(self) -> bool:
-        """Whether all of them have a number."""
+        """Whether there are numbers enough for all of them."""
         return float(self.states) ** 2 * (self.actions + 1.0) * (self.steps + 2.0) * 3.0 < _MOST
 
     def code(self, state: Ints, action: Ints, before: Ints, paid: Ints, step: Ints) -> Ints:
-        """The number; `action`, `before` and `paid` are of the row before, plus 1, or 0."""
+        """The number; `action`, `before` and `paid` are the previous row's plus 1, or 0."""
         code = state
         if "action" in self.parts:
             code = code * (self.actions + 1) + action
@@ -99,7 +99,7 @@ class PastCells(Cells):
 
 
 def choose_past(view: Seen, states: int, actions: int, steps: int) -> Past | None:
-    """The part of the past that foretells held-out rows best; None where none helps."""
+    """The part of the past that predicts held-out rows best, or None if none helps."""
     y = _outcomes(view)
     plain, middle = stratum_of(view.pair), float(np.median(view.reward))
     if middle == view.reward.max():

@@ -1,8 +1,8 @@
-"""Passes over a log, shared by all who need one.
+"""Passes over a log, shared by everything that needs one.
 
-Whoever needs passes, an estimator or a test of the log, is a generator that yields the statistics
-which the next pass shall fill. All generators go on together, so a pass serves everybody who waits
-for one, and a statistic that several ask for is filled once.
+An estimator or a test of the log that needs passes is a generator: it yields the statistics that
+the next pass should fill. All generators advance together, so one pass serves all of them, and a
+statistic that several ask for is filled once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Together:
 
 
 def together(jobs: Iterable[Passes]) -> Passes:
-    """All jobs as one: what any of them asks of a pass, each statistic once.
+    """Run all jobs as one: each pass fills what any of them asks for, each statistic once.
 
     >>> def job(*names):
     ...     yield from ([name] for name in names)
@@ -50,7 +50,7 @@ def together(jobs: Iterable[Passes]) -> Passes:
 
 
 def run_passes(log: Log, jobs: Iterable[Passes]) -> None:
-    """Let all jobs go on until none asks for another pass."""
+    """Advance all jobs until none asks for another pass."""
     for wanted in together(jobs):
         if wanted:
             log.collect(Together(list(wanted)))

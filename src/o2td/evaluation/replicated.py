@@ -1,4 +1,4 @@
-"""Estimates on a sample of the log, computed anew without each of some groups of episodes.
+"""Estimates on a sample of the log, recomputed without each of several groups of episodes.
 
 A learner has no closed-form influence of episodes, so it is run once on all episodes of the sample
 and once without each of `GROUPS` groups of them: a delete-a-group jackknife,
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
 GROUPS = 10
-BEYOND = 10.0  # times what rewards can add up to: a learner that is there has diverged
+BEYOND = 10.0  # multiple of the largest possible return: a learner beyond it has diverged
 POINTS = 25  # of a learning curve
 _INTERVAL = "t, leaving out groups of episodes"
 
 
 @dataclass(frozen=True, eq=False)
 class Replicated:
-    """A value, the values without each group, and how it came about."""
+    """A value, the values without each group, and how they were computed."""
 
     value: float
     replicates: Floats
@@ -48,22 +48,22 @@ class Replicated:
 
 
 def groups_of(key: Keys) -> Any:
-    """The group of each episode, by its key alone, and not the same as its fold."""
+    """The group of each episode, from its key alone, independent of its fold."""
     return folds_of(key * np.uint64(3) + np.uint64(1), GROUPS)
 
 
 class Bench:
-    """A sample of the log as transitions, ready for every learner and solver."""
+    """A sample of the log as transitions, for learners and solvers."""
 
     def __init__(self, block: Episodes, basis: States | Cells, most: float = np.inf) -> None:
         self.block, self.basis, self.most = block, basis, most
         self.group = groups_of(block.key)
         self.groups = np.unique(self.group)
-        # Without a second group there is nothing left when one is left out.
+        # With a single group nothing would be left when it is left out.
         self.left_out = self.groups if len(self.groups) > 1 else self.groups[:0]
 
     def transitions(self, chosen: Any = None) -> Transitions:
-        """The rows, of some episodes only if they are given."""
+        """The rows, of the given episodes only if there are any."""
         block = self.block if chosen is None else self.block.pick(chosen)
         rows = block.rows
         shared: dict[str, Any] = {
@@ -85,7 +85,7 @@ class Bench:
         return here, block.rows.reward, ahead
 
     def start(self, without: int | None = None) -> Any:
-        """Mean features of the start states, of all groups but one if it is given."""
+        """Mean features of the start states, without one group if it is given."""
         block = self.block if without is None else self.block.pick(self.group != without)
         first = block.rows.input[block.first[:-1][block.opens]]
         if self.block.lone is not None:
@@ -99,7 +99,7 @@ class Bench:
         return self.basis.phi(first).mean(axis=0)
 
     def learner(self, make: Callable[[], Any], about: str) -> Replicated:
-        """A learner over the rows in order, with its learning curve."""
+        """Run a learner over the rows in order, with its learning curve."""
         batch, start = self.transitions(), self.start()
         learner = make()
         curve: dict[str, Any] = {"rows": [], "value": []}
@@ -125,13 +125,13 @@ class Bench:
 
 
 class ReplicatedEstimator(FitEstimator):
-    """An estimate on a sample, with an interval from what it is without groups of episodes."""
+    """An estimate on a sample, with an interval from leaving out groups of episodes."""
 
     recommendable = False
-    noise = 2.0  # standard errors between it and LSTD that may be chance
+    noise = 2.0  # standard errors from LSTD that chance can explain
 
     def collect(self, study: Study) -> Passes:
-        """Nothing: the sample is there."""
+        """Ask for no pass: the sample is there."""
         return iter(())
 
     @abstractmethod
@@ -139,7 +139,7 @@ class ReplicatedEstimator(FitEstimator):
         """The value, and that without each group."""
 
     def estimate(self, study: Study) -> Outcome:
-        """The value; what it rests on is what LSTD rests on, the same rows and features."""
+        """The value, with LSTD's diagnostics: it uses the same rows and features."""
         most = BEYOND * study.survey.most()
         try:
             found = self.replicate(study, Bench(study.sample, study.choice.online, most))
@@ -161,7 +161,7 @@ class ReplicatedEstimator(FitEstimator):
 
 
 class LearnerEstimator(ReplicatedEstimator):
-    """A learner over the rows once; it starts from zero and may not have arrived."""
+    """One pass of a learner over the rows, from zero; it may not have converged."""
 
     kind = "learner"
     noise = 0.0

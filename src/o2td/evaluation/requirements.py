@@ -1,8 +1,8 @@
 """Requirements such as `lift > 0`, `value > 80`, `B - A > 0.1` or `B > A`, and whether they hold.
 
-A requirement is two sides and one of `>`, `>=`, `<`, `<=`. A side is numbers and names, joined by `+`
-and `-`; a name that is no plain word stands in quotes. What is left after both sides were brought
-together must be one value, or one minus another.
+A requirement is two sides and one of `>`, `>=`, `<`, `<=`. A side is numbers and names joined by
+`+` and `-`; a name that is not a plain word is quoted. After both sides are collected, one value
+must remain, or one minus another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Requirement:
     requirement : str
         As it was written.
     holds : bool or None
-        Whether it does; None where that cannot be told.
+        Whether it does; None if the log cannot tell.
     words : str
         The same with the numbers.
 
@@ -63,7 +63,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number with its interval, the error of the features beside it, and a verdict."""
+    """A number with its interval, approximation error and verdict."""
 
     name: str
     value: float | None
@@ -108,7 +108,7 @@ def parse(requirement: str) -> Parsed:
     """
     counts: dict[str, int] = {}
     bar, side, sign, op = 0.0, 1, 1, ""
-    wants = True  # whether a name or a number has to come next
+    wants = True  # whether a name or a number must come next
     for kind, word in _tokens(requirement):
         if kind == "op":
             if op or wants:

@@ -1,8 +1,8 @@
 """The value by segment of start states, each from all rows of the log.
 
-A segment is a question about fewer start states: the same equations, another right-hand side. So
-every episode counts in the fit, and only those that start in the segment are starts. Methods that
-weigh whole histories would have to leave the others out; segments are by fits.
+A segment asks about some of the start states: the equations are the same, only the start
+distribution differs. So every episode counts in the fit. Methods that weight whole histories would
+have to leave out all other episodes, so only fits answer by segment.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Segment:
 
 
 def labels_of(segments: Any, source: Source) -> Labels:
-    """From observations or states at starts to labels: a function of the user's, or a column."""
+    """A function from observations (or states) at starts to labels: the user's, or a column."""
     if callable(segments):
         return lambda inputs: np.asarray(segments(inputs)).astype(str)
     state, seen = source.mapped.one("state"), source.mapped.many("observation")
@@ -101,7 +101,7 @@ def _level(columns: Any) -> Any:
 def by_segment(
     main: Study, segments: Any, method: str, judged: Callable[[Case, Study], None]
 ) -> list[Segment]:
-    """The value by segment, most frequent ones first; `judged` gives an estimate its verdict."""
+    """The value by segment, the most frequent first; `judged` gives an estimate its verdict."""
     labels = labels_of(segments, main.source)
     log = Segmented(main.log, labels)
     names = log.names()
@@ -131,7 +131,7 @@ def _segment(
 
 
 class Segmented:
-    """A log several times over, each time with the starts of one segment alone."""
+    """Several views of a log, each with the starts of one segment only."""
 
     def __init__(self, log: Log, labels: Labels) -> None:
         self.log, self.labels = log, labels
@@ -166,7 +166,7 @@ class Segmented:
         return own, lone
 
     def blocks(self) -> Iterator[list[Episodes]]:
-        """Block by block, once for each segment."""
+        """Block by block, one view per segment."""
         for block in self.log.blocks():
             own, lone = self._labelled(block)
             made = []
@@ -177,7 +177,7 @@ class Segmented:
             yield made
 
     def collect(self, wanted: Mapping[int, Sequence[Statistic]]) -> None:
-        """One pass; statistics by the number of their segment."""
+        """Run one pass; statistics are keyed by the number of their segment."""
         for blocks in self.blocks():
             for place, members in wanted.items():
                 for member in members:

@@ -1,6 +1,6 @@
-"""One log under several targets: blocks of the same episodes, which differ in their ratios alone.
+"""One log under several targets: blocks of the same episodes that differ only in their ratios.
 
-Files are read once for all targets, and arrays that are the same are held once.
+Files are read once for all targets, and equal arrays are kept once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["SharedLog", "run_together"]
 
 
 class Several(Protocol):
-    """A log several times over: what `run_together` needs."""
+    """Several views of one log: what `run_together` needs."""
 
     def collect(self, wanted: Mapping[int, Sequence[Statistic]]) -> None:
-        """One pass; statistics by the number of the one that they belong to."""
+        """Run one pass; statistics are keyed by the number of their view."""
 
 
 class SharedLog:
-    """The log of several targets; `views` are the logs that their studies see."""
+    """A log under several targets; `views` has one log per target."""
 
     def __init__(
         self, sources: Sequence[LogSource], steps: int | None = None, held: int = HELD
@@ -62,14 +62,14 @@ class SharedLog:
         self._held = kept
 
     def collect(self, wanted: Mapping[int, Sequence[Statistic]]) -> None:
-        """One pass; statistics by the number of their target, those beyond all targets come last."""
+        """Run one pass; statistics are keyed by the number of their target, joint ones last."""
         for blocks in self.blocks():
             for target in sorted(wanted):
                 Together(list(wanted[target])).add(blocks[min(target, len(blocks) - 1)])
 
 
 def run_together(log: Several, jobs: Sequence[Passes]) -> None:
-    """Let a job for each target go on, and after them one for all, until none asks for a pass."""
+    """Advance one job per target, and then a joint one, until none asks for a pass."""
     waiting = dict(enumerate(jobs))
     while waiting:
         asked = {place: next(job, None) for place, job in waiting.items()}
@@ -80,7 +80,7 @@ def run_together(log: Several, jobs: Sequence[Passes]) -> None:
 
 
 def _shared(blocks: Sequence[Episodes]) -> list[Episodes]:
-    """The same blocks; an array equal to the first target's is that one."""
+    """The same blocks, in which arrays equal to the first target's are shared with it."""
     first = blocks[0]
     made = [first]
     for block in blocks[1:]:

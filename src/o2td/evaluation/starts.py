@@ -1,4 +1,4 @@
-"""Where episodes start, noted while the log is read: the states whose values are handed over."""
+"""Start states of episodes, collected while the log is read: their values are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Starts"]
 class Starts:
     """The start states of a log, in its order.
 
-    Only as many are noted as fit in `MEMORY` bytes: those of a longer log are read again.
+    At most `MEMORY` bytes of them are kept; if there are more, the log is read again.
     """
 
     MEMORY = 16 << 20
@@ -25,7 +25,7 @@ class Starts:
 
     @contextmanager
     def noting(self, progress: Callable[[int], None] | None = None) -> Iterator[None]:
-        """Note what the source yields inside this block, and tell how many rows came."""
+        """Collect start states from the source inside this block, and count its rows."""
         parts: list[Any] | None = []
         size = 0
 

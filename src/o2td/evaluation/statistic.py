@@ -1,4 +1,4 @@
-"""What a pass over a log fills: something that takes in whole episodes and can be merged."""
+"""What one pass over a log accumulates: it takes in whole episodes and can be merged."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Passes", "Statistic"]
 
 @runtime_checkable
 class Statistic(Protocol):
-    """Something that is computed from episodes, a part of them at a time.
+    """A result that is accumulated from episodes, batch by batch.
 
-    Order does not matter to what it says in the end, but for rounding. It must be possible to copy
-    and to pickle one: on a cluster each worker fills its own.
+    The order of batches does not change the result, except for rounding. It must be possible to
+    copy and to pickle a statistic: on a cluster each worker fills its own.
 
     >>> class Rewards:
     ...     total = 0.0
@@ -28,13 +28,13 @@ class Statistic(Protocol):
     """
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start empty."""
 
     def add(self, episodes: Episodes, /) -> None:
         """Take in more episodes."""
 
     def merge(self, other: Any, /) -> None:
-        """Take in what another one of the same kind has seen."""
+        """Add what another statistic of the same kind has accumulated."""
 
 
 Passes = Iterator[Sequence[Statistic]]

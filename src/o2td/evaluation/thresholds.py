@@ -1,4 +1,4 @@
-"""Every number that a verdict turns on, in one table, with where it comes from.
+"""Every number that a verdict depends on, in one table, with its source.
 
 | name | value | why |
 |---|---|---|
@@ -7,17 +7,18 @@
 | `ess_caution` | 50 | effective episodes: the same count of clusters, after weighting |
 | `ess_none` | 10 | for methods that weigh whole histories |
 | `rows_caution` | 30 | effective rows: fewer are too few for a mean of any one number |
-| `rows_none` | 10 | below, one row more or less makes another answer |
+| `rows_none` | 10 | below, one row more or less changes the answer |
 | `pareto_caution` | 0.5 | the variance of the weights stops existing (Vehtari et al. 2024) |
 | `pareto_none` | 0.7 | the mean converges too slowly for any sample (same) |
-| `share_caution` | 0.2 | one weight holds so much of their sum: the answer is that episode's |
-| `support_caution` | 0.95 | share of the target's visits that the log can tell about, and leaves |
+| `share_caution` | 0.2 | share of the sum of weights in one weight: the answer is that episode's |
+| `support_caution` | 0.95 | share of the target's visits to states that the log covers |
 | `support_none` | 0.5 | below, most of what the target does was never seen; mean ratio above 1/0.5 |
 | `condition_caution` | 1e13 | three of sixteen digits are left: rounding nears the sampling error |
-| `approximation_caution` | 0.1 | of the size of the values: it is beside the interval, never inside |
-| `loss_caution` | 0.5 | of the interval's half-width: what dropped rows may cost is not in it |
-| `approximation_none` | 0.25 | of the spread of the values: the features do not carry the value |
-| `cut_caution` | 0.01 | of the discount left at truncations: what is beyond them starts to count |
+| `approximation_caution` | 0.1 | of the size of the values: the interval does not include it |
+| `loss_caution` | 0.5 | of the interval's half-width, which does not include what dropped rows may
+cost |
+| `approximation_none` | 0.25 | of the spread of the values: the features cannot express the value |
+| `cut_caution` | 0.01 | of the discount left at truncations: rewards beyond them start to matter |
 | `agreement_caution` | 3.0 | standard errors between this estimate and another that is trusted |
 | `width_none` | 1.0 | of the range that values can have: an interval that excludes nothing |
 | `rewarded_caution` | 10 | episodes that carry the variation: fewer, and no interval holds |
@@ -35,7 +36,7 @@ _ORDER = (TRUST, CAUTION, CANNOT)
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The table above; pass another one to `evaluate(thresholds=)` to be stricter or laxer.
+    """The table above; pass another to `evaluate(thresholds=)` to be stricter or more lenient.
 
     >>> Thresholds().pareto_none
     0.7
