@@ -1,4 +1,4 @@
-"""Features of a block's rows, in the three forms that estimates are computed from.
+"""Features of a block's rows, in the three forms that estimates use.
 
 Each gives, for weights `theta`: `here @ theta` (what an update corrects), `ahead @ theta` (the
 discounted prediction of what follows) and `first @ theta` (the value where an episode starts).
@@ -30,10 +30,10 @@ WIDEST = 2048  # dense features that a system of equations may have
 
 @dataclass(frozen=True, eq=False)
 class FeatureRows:
-    """Dense rows of one block: `here`, what is ahead of each, and `first` by episode.
+    """Dense rows of one block: `here`, the successors, and `first` per episode.
 
-    Ahead of row `other[k]` is `after[k]`, of any other row the next one, or nothing where it ends.
-    `keep` is 0 in rows that cannot be used.
+    The successor of row `other[k]` is `after[k]`, that of any other row is the next row, or nothing
+    at an end. `keep` is 0 in rows that cannot be used.
     """
 
     here: Floats
@@ -99,7 +99,7 @@ class States:
 
     @property
     def name(self) -> str:
-        """How the features are written."""
+        """The features in words."""
         return describe(self.features)
 
     def phi(self, inputs: npt.NDArray[Any]) -> Floats:
@@ -113,7 +113,7 @@ class States:
         return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
     def both(self, block: Episodes) -> tuple[Floats, Floats]:
-        """`phi(s)` and `phi(s')`; a successor that is the next row is not computed again."""
+        """`phi(s)` and `phi(s')`; a successor that is the next row is not recomputed."""
         rows, other = block.rows, block.elsewhere
         here = self.phi(rows.input)
         ahead = np.empty_like(here)
@@ -124,11 +124,11 @@ class States:
         return here, ahead
 
     def first(self, lone: LoneStarts) -> Floats:
-        """`phi(s_0)` of episodes of which only the start is known."""
+        """`phi(s_0)` of episodes without rows."""
         return self.phi(lone.input)
 
     def rows(self, block: Episodes) -> FeatureRows:
-        """Rows of a block; what is ahead of a row is read from the next one where it is the same."""
+        """Rows of a block; a successor that equals the next row is read from there."""
         rows = block.rows
         here, other = self.phi(rows.input), block.elsewhere
         after = self.phi(rows.next_input[other]) if len(other) else here[:0]
@@ -137,7 +137,7 @@ class States:
 
 
 class Actions:
-    """Features of states and actions, one block of weights an action."""
+    """Features of states and actions, one block of weights per action."""
 
     uses_ratios = False
 
@@ -146,11 +146,11 @@ class Actions:
 
     @property
     def name(self) -> str:
-        """How the features are written."""
+        """The features in words."""
         return f"{self.states.name} for each of {self.n_actions} actions"
 
     def first(self, lone: LoneStarts) -> Floats:
-        """`sum_a pi(a, s_0) phi(s_0, a)` of episodes of which only the start is known."""
+        """`sum_a pi(a, s_0) phi(s_0, a)` of episodes without rows."""
         assert lone.target_probs is not None  # noqa: S101  # or rows would have refused
         return _weighted(lone.target_probs, self.states.phi(lone.input))
 
@@ -181,7 +181,7 @@ def _weighted(chance: Floats, phi: Floats) -> Floats:
 
 
 class Cells:
-    """One weight per state: features that name the active one by `state_of`, or states themselves."""
+    """One weight per state: the log's states, or features with a `state_of` that names the cell."""
 
     uses_ratios = True
 
@@ -190,7 +190,7 @@ class Cells:
 
     @property
     def name(self) -> str:
-        """How the features are written."""
+        """The features in words."""
         return describe(self.features)
 
     def index(self, block: Episodes) -> tuple[Ints, Ints]:
@@ -219,7 +219,7 @@ def describe(features: Any) -> str:
 
 
 def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
-    """Features (n, d), dense or sparse, by a transformer, a callable or an (S, d) table."""
+    """Features (n, d), dense or sparse, from a transformer, a callable or an (S, d) table."""
     if hasattr(features, "shape"):
         if inputs.ndim != 1:
             raise InputError("features: a table of features needs a log with states")
@@ -239,7 +239,7 @@ def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
 
 
 def _check_finite(rows: Any, inputs: npt.NDArray[Any]) -> None:
-    """Refuse what a map of the user's own made of finite inputs, if it is not finite."""
+    """Refuse a user's feature map that turns finite inputs into numbers that are not finite."""
     fine = np.isfinite(rows.data if hasattr(rows, "tocsr") else rows)
     if not fine.all():
         bad = inputs[int(np.argmin(fine.all(axis=1)))] if fine.ndim == 2 else "some input"

@@ -1,8 +1,9 @@
 """The plug-in model of a log whose states recur, by folds and bootstrap lanes.
 
 With one weight per state, LSTD(0) is the plug-in optimum normalised by ratios:
-`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. All that is kept is a number per state and
-a number a pair of states in each fold and lane, so the lanes are sparse systems.
+`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. Only one number per state and one per pair of
+states are
+kept in each fold and lane, so the lanes are sparse systems.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
 _LANES_BYTES = 1 << 28
-_DENSE = 160  # states up to which a dense solve is quicker than a sparse one
+_DENSE = 160  # up to this many states a dense solve is faster than a sparse one
 _TINY = 1e-12
 
 
 class CellSystem:
-    """Sums by cell and by pair of cells; the first columns are the folds, the others lanes."""
+    """Sums by cell and by pair of cells; the first columns are folds, the others lanes."""
 
     trace, emphatic, ridge = 0.0, False, 0.0
 
@@ -34,13 +35,13 @@ class CellSystem:
         self.basis, self.wanted, self.uses_ratios = basis, lanes, uses_ratios
         self.cell: Ints = np.zeros(0, dtype=np.int64)
         self.pair: Ints = np.zeros((0, 2), dtype=np.int64)
-        # Of each cell: sums of rho, of rho r, and the number of starts there.
+        # For each cell: sums of rho, of rho r, and the number of starts there.
         self.sums = np.zeros((0, 3, FOLDS))
         self.flow = np.zeros((0, FOLDS))
 
     @property
     def whole(self) -> CellSystem:
-        """The one that holds the sums: itself."""
+        """The system that holds the sums: itself."""
         return self
 
     def lift(self, theta: Floats) -> Floats:
@@ -93,7 +94,7 @@ class CellSystem:
         self._check()
 
     def add_starts(self, lone: LoneStarts, fold: Any, counts: Floats | None) -> None:
-        """Take in starts of which nothing else is known."""
+        """Add starts of episodes without rows."""
         cell = self.basis.features.state_of(lone.input)
         self._grow(np.unique(cell))
         weights = self._weights(fold, counts, len(lone))
@@ -107,7 +108,7 @@ class CellSystem:
         if not self.d:
             vars(self).update({k: v for k, v in vars(other).items() if k != "basis"})
         elif other.d:
-            width = min(self.sums.shape[2], other.sums.shape[2])  # one may have given up its lanes
+            width = min(self.sums.shape[2], other.sums.shape[2])  # one may have dropped its lanes
             for one in (self, other):
                 one.sums, one.flow = one.sums[:, :, :width], one.flow[:, :width]
             self._grow(other.cell)
@@ -116,7 +117,7 @@ class CellSystem:
             self._check()
 
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
-        """`V(s_0)` of starts of which nothing else is known; `theta` may have columns."""
+        """`V(s_0)` of starts without rows; `theta` may have columns."""
         return np.asarray(theta[self._place(self.basis.features.state_of(lone.input))])
 
     def _weights(self, fold: Any, counts: Floats | None, episodes: int) -> Floats:
@@ -143,7 +144,7 @@ class CellSystem:
         self.pair, self.flow = joined, total
 
     def _check(self) -> None:
-        """Give up the lanes where they would not fit in memory."""
+        """Drop the lanes if they would not fit in memory."""
         size = (self.sums.size + self.flow.size) * 8
         if self.sums.shape[2] > FOLDS and size > _LANES_BYTES:
             self.sums, self.flow = self.sums[:, :, :FOLDS].copy(), self.flow[:, :FOLDS].copy()
@@ -156,7 +157,7 @@ class CellSystem:
         return CellSystem(self.basis, uses_ratios=False)
 
     def light(self) -> CellSystem:
-        """The same without its sums, to go over rows with."""
+        """The same without sums, for computing with rows."""
         other = copy(self)
         other.sums, other.flow = np.zeros((0, 3, FOLDS)), np.zeros((0, FOLDS))
         return other
@@ -207,13 +208,13 @@ class CellSystem:
         return np.asarray(_solve(A.T, self.start()) * scale)
 
     def unlogged(self, ahead: float) -> float:
-        """Share of the target's visits to cells that no usable row starts from, and beyond them."""
+        """Share of the target's visits in or beyond cells that no usable row starts from."""
         sums, flow = self._column(None)
         A, _ = self._matrix(sums[:, 0], NEARLY * flow)
         return unlogged(_solve(A.T, self.start()), sums[:, 0] > 0.0, ahead)
 
     def lane_values(self) -> Floats | None:
-        """The value in each lane, or None where there are no lanes."""
+        """The value in each lane, or None without lanes."""
         lanes = self.sums.shape[2] - FOLDS
         if not lanes:
             return None
@@ -259,7 +260,7 @@ def _grouped(group: Ints, unit: Ints, value: Floats, groups: int, units: int) ->
 
 
 def _solve(A: Any, b: Floats) -> Floats:
-    """A theta; the smallest one where the target never leaves some states at discount 1."""
+    """Solve for theta; take the smallest if the target never leaves some states at discount 1."""
     if isinstance(A, np.ndarray):
         try:
             found: Any = np.linalg.solve(A, b)

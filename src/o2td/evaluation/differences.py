@@ -1,4 +1,4 @@
-"""How far one policy is above another: paired, with an interval and a verdict of its own.
+"""The paired difference between two policies, with its own interval and verdict.
 
 Both sides come from the same episodes, by the same estimator, on the same features. So the interval
 is that of the difference of the episodes' influences and of the two estimates' bootstrap lanes, and
@@ -89,7 +89,7 @@ class Difference:
         return {name: finite(value) for name, value in vars(self).items()}
 
     def covers(self, truth: float, widened: bool = False) -> bool:
-        """Whether `truth` lies in the interval, widened by the approximation error if asked."""
+        """Whether `truth` is in the interval, optionally widened by the approximation error."""
         ends = self.ends(widened)
         return ends is not None and ends[0] <= truth <= ends[1]
 
@@ -143,7 +143,7 @@ def measure(
     settings: Settings,
     approximation: float | None,
 ) -> Difference:
-    """The difference of two estimates; `spread` is what episodes move it by, if that is known."""
+    """The difference of two estimates; `spread` is its influence by episodes, if known."""
     value = one.case.value - two.case.value
     if abs(value) <= ROUNDING * max(abs(one.case.value), abs(two.case.value)):
         value = 0.0
@@ -196,7 +196,7 @@ def _interval(one: Side, two: Side, spread: Spread | None, settings: Settings) -
 
 
 def _probability(value: float, lanes: Floats, found: Interval, blur: float | None) -> float | None:
-    """How likely the difference is above 0."""
+    """The probability that the difference is above 0."""
     from scipy.stats import norm
 
     if not np.isfinite(value):
@@ -214,7 +214,7 @@ def _probability(value: float, lanes: Floats, found: Interval, blur: float | Non
 
 
 def _of_sides(one: Side, two: Side) -> list[tuple[str, str]]:
-    """What speaks against either side; the width of an interval is judged by the difference's own."""
+    """Doubts about either side, except for interval widths: the difference has its own."""
     found: dict[tuple[str, str], list[str]] = {}
     for side in (one, two):
         for verdict, reason, about in side.case.notes:
@@ -260,10 +260,10 @@ def _own(
 def moved(one: Case, two: Case, reference: tuple[Case, Case], shorts: list[Spread]) -> float | None:
     """The approximation error of a difference: how far other features and methods move it.
 
-    Of the reference it is half of what lies between the differences under all features that both
-    sides have, or the way to those of other features if that is farther; and it is at least what
-    weighted histories correct, `shorts`, beyond two standard errors. Another fit's spans the way to the
-    reference as well.
+    For the reference it is half the range of the differences over all features that both sides
+    have, or the distance to other features if that is larger; and at least what weighted histories
+    correct, `shorts`, beyond two standard errors. For another fit it is also at least the distance
+    to the reference.
     """
     if one.approximation is None or two.approximation is None:
         return None
@@ -299,10 +299,10 @@ def _of_reference(one: Case, two: Case, shorts: list[Spread]) -> float:
 def joint(
     found: list[Difference], lanes: list[Floats], spreads: list[Spread | None], confidence: float
 ) -> list[Difference]:
-    """The same with intervals that hold together.
+    """The same with simultaneous intervals.
 
-    Their common reach is the quantile of the largest deviation among the differences, each in its
-    own standard errors, over the same bootstrap lanes (max-t); ends are BCa at that level.
+    Their common level comes from the quantile of the largest deviation among the differences, each
+    in its own standard errors, over the same bootstrap lanes (max-t); ends are BCa at that level.
     """
     from scipy.stats import norm
 

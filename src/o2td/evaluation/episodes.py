@@ -1,6 +1,6 @@
-"""A log as blocks of whole episodes, read as often as needed and held where it is small.
+"""A log as blocks of whole episodes, read as often as needed and kept in memory if small.
 
-Every statistic here is one of episodes, so chunks are joined until an episode is complete. An
+Every statistic is about episodes, so chunks are joined until an episode is complete. An
 episode longer than `LONGEST` rows is cut into pieces of that length, so that memory stays bounded;
 only its first piece opens with a start.
 """
@@ -23,25 +23,25 @@ from o2td.sources.rows import LoneStarts
 Keys = npt.NDArray[np.uint64]
 
 LONGEST = 1 << 17  # rows of an episode that are kept together
-HELD = 1 << 27  # bytes of a log that is held in memory instead of being read again
+HELD = 1 << 27  # a log up to this many bytes is kept in memory instead of being read again
 _OPTIONS = ("target", "columns", "behavior", "sort", "densities")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
-    """Whole episodes: rows, where each episode begins, its key, and whether its start was seen.
+    """Whole episodes: rows, where each begins, its key, and whether its start was seen.
 
     `rows` are `sources.LogRows`, `first` (episodes + 1) says where each episode begins, `opens`
-    whether its start was seen, `key` is a hash of its name. Of a long episode there may be several
-    parts, one after the other; `within` says that the first row goes on where the part before ended.
-    `lone` are episodes of which only the start is known.
+    whether its start was seen, `key` is a hash of its name. A long episode may come in several
+    consecutive parts; `within` says that the first row continues the part before. `lone` are
+    episodes with a start but no rows.
     """
 
     rows: LogRows
     first: Ints  # (episodes + 1,)
     opens: Bools
-    key: Keys  # of each episode; pieces of a cut one have keys of their own
+    key: Keys  # of each episode; pieces of a cut one have their own keys
     within: bool = False
     lone: LoneStarts | None = None
 
@@ -60,12 +60,12 @@ class Episodes:
 
     @cached_property
     def elsewhere(self) -> Ints:
-        """Rows that go on where the next row is not."""
+        """Rows whose successor is not the next row."""
         return self.rows.elsewhere()
 
     @property
     def begin(self) -> Bools:
-        """Marks of the first row of each episode or piece, where traces begin."""
+        """Whether each row is the first of an episode or piece, where traces begin."""
         marks = np.zeros(len(self.rows), dtype=np.bool_)
         marks[self.first[:-1]] = True
         return marks
@@ -75,7 +75,7 @@ class Episodes:
         return np.add.reduceat(values, self.first[:-1], axis=0)
 
     def ordered(self, order: Ints) -> Episodes:
-        """Episodes by number, in any order; one may come several times."""
+        """Episodes by number, in any order and with repetitions."""
         length = np.diff(self.first)[order]
         first = np.concatenate([[0], np.cumsum(length)])
         rows = np.arange(first[-1]) + np.repeat(self.first[order] - first[:-1], length)
@@ -107,7 +107,7 @@ class Episodes:
         return Episodes(rows, first, opens, self.key[low:high], within, lone)
 
     def shortened(self, longest: int) -> Episodes:
-        """The same with at most the first `longest` rows of each episode."""
+        """The first `longest` rows of each episode."""
         length = np.diff(self.first)
         if length.max() <= longest:
             return self
@@ -116,7 +116,7 @@ class Episodes:
         return Episodes(self.rows.take(step < longest), first, self.opens, self.key, lone=self.lone)
 
     def pick(self, episodes: Bools, lone: Any = None) -> Episodes:
-        """Only some of the episodes, and of the lone starts (none if it is not said which)."""
+        """Some of the episodes, and of the starts without rows (none by default)."""
         starts = None if self.lone is None or lone is None else self.lone.take(lone)
         length = np.diff(self.first)[episodes]
         rows = self.rows.take(np.repeat(episodes, np.diff(self.first)))
@@ -128,7 +128,7 @@ class Episodes:
 
 
 class Log:
-    """A source as blocks of whole episodes; a small one is read once and held."""
+    """A source as blocks of whole episodes; a small one is read once and kept."""
 
     def __init__(self, source: Source, held: int = HELD) -> None:
         self.source = source
@@ -154,14 +154,14 @@ class Log:
         self._held = kept
 
     def collect(self, accumulator: Any) -> Any:
-        """One pass: hand every block to `accumulator.add`, and return it."""
+        """Run one pass: give every block to `accumulator.add`, and return it."""
         for block in self.blocks():
             accumulator.add(block)
         return accumulator
 
     @classmethod
     def of(cls, logs: Any, discount: float | None, target: Any, **options: Any) -> Log:
-        """From a source, or whatever `open_logs` takes."""
+        """A log from a source, or from whatever `open_logs` takes."""
         check_options({"target": target, **options}, isinstance(logs, (Log, Source)))
         if isinstance(logs, Log):
             return logs
@@ -178,7 +178,7 @@ class Log:
 
 
 def check_options(given: dict[str, Any], opened: bool) -> None:
-    """Refuse an option that `open_logs` does not have, and any beside what is open already."""
+    """Refuse an option that `open_logs` does not have, and any option for an open source."""
     for name, value in given.items():
         if name not in _OPTIONS:
             raise InputError(
@@ -194,9 +194,9 @@ def check_options(given: dict[str, Any], opened: bool) -> None:
 def whole_episodes(
     chunks: Iterator[LogRows], longest: int = LONGEST, alone: bool = True
 ) -> Iterator[Episodes]:
-    """Chunks joined and cut so that each block holds whole episodes.
+    """Join and cut chunks so that each block holds whole episodes.
 
-    Pieces of long episodes are resampled each by itself if they stand `alone`, else with their user.
+    Pieces of long episodes are resampled each on its own if `alone`, else with their user.
     """
     rest: LogRows | None = None
     opens, piece = True, 0

@@ -1,4 +1,4 @@
-"""What the estimators of a family have in common: how they collect, and what they are doubted for."""
+"""What the estimators of a family have in common: how they collect, and the doubts about them."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 __all__ = ["FitEstimator", "HistoryEstimator", "HybridEstimator", "SystemEstimator"]
 
-_WIDE = 1024  # features beyond which what solves dense equations beside LSTD is left out unasked
+_WIDE = 1024  # with more features, dense solvers other than LSTD run only if named
 
 
 class FitEstimator(Estimator):
-    """A value function: doubted where its equations or its features are."""
+    """A value function: as doubtful as its equations and its features."""
 
     kind: ClassVar[Kind] = "fit"
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """About equations and features."""
+        """Doubts about equations and features."""
         yield from fit_doubts(case, study)
 
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
-        """Values too small by hastened ends, and start states that are missing."""
+        """Values that are too small because of truncation bias, and missing start states."""
         yield hastened(self.hastening(grounds))
         yield lost(grounds.lost, "their start states are missing from the mean")
 
     def hastening(self, grounds: Grounds) -> float:
-        """Share of value that is lost with dropped last rows."""
+        """Share of the value that is lost with dropped last rows."""
         return grounds.hastened
 
 
 class SystemEstimator(FitEstimator):
-    """A fit beside LSTD's: one system of equations, on the same features."""
+    """A fit other than LSTD's: one system of equations, on the same features."""
 
     def too_large(self, study: Study) -> bool:
-        """Beyond some features."""
+        """Whether there are too many features to run it unasked."""
         return study.choice.width > _WIDE
 
     @abstractmethod
@@ -53,7 +53,7 @@ class SystemEstimator(FitEstimator):
         """The equations, empty."""
 
     def collect(self, study: Study) -> Passes:
-        """Fit, then trace the influence of episodes."""
+        """Fit, then accumulate the influence of episodes."""
         if self.missing(study):
             return
         self._system = study.fitting.want(self.system(study))
@@ -63,7 +63,7 @@ class SystemEstimator(FitEstimator):
         yield [study.influences]
 
     def estimate(self, study: Study) -> Outcome:
-        """The fit, with an approximation error that spans the way to LSTD."""
+        """The fit, with an approximation error of at least its distance from LSTD."""
         why = self.missing(study)
         if why:
             return Outcome.none(why)
@@ -79,12 +79,12 @@ class SystemEstimator(FitEstimator):
 
 
 class HistoryEstimator(Estimator):
-    """Weighted histories: doubted where weights are few or heavy, or episodes are cut."""
+    """Weighted histories: doubtful if few weights dominate, or if episodes were truncated."""
 
     kind: ClassVar[Kind] = "history"
 
     def collect(self, study: Study) -> Passes:
-        """Wait until fits are there, then trace the influence of episodes."""
+        """Wait for the fits, then accumulate the influence of episodes."""
         yield []
         self.column = study.influences.want(self.make_column(study))
         yield [study.influences]
@@ -105,7 +105,7 @@ class HistoryEstimator(Estimator):
         )
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """About weights, and about what lies beyond truncations."""
+        """Doubts about weights, and about what lies beyond truncations."""
         yield from weight_doubts(study.grounds)
         grounds = study.grounds
         bounds, cut = grounds.thresholds, grounds.cut
@@ -114,29 +114,29 @@ class HistoryEstimator(Estimator):
             yield verdict, f"truncated episodes leave out about {cut:.0%} of the rewards"
 
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
-        """Values too small by hastened ends, and episodes that are missing."""
+        """Values that are too small because of truncation bias, and missing episodes."""
         yield hastened(grounds.hastened)
         yield lost(grounds.lost_histories, "they are missing from the mean")
 
 
 class HybridEstimator(HistoryEstimator):
-    """Histories that correct a fit: where episodes were cut, they go on with its values."""
+    """Histories that correct a fit, whose values continue truncated episodes."""
 
     kind: ClassVar[Kind] = "hybrid"
 
     def collect(self, study: Study) -> Passes:
-        """Fit what is corrected, then trace the influence of episodes."""
+        """Fit what is to be corrected, then accumulate the influence of episodes."""
         study.fitting.want(study.corrected)
         yield [study.fitting]
         self.column = study.influences.want(self.make_column(study))
         yield [study.influences]
 
     def value(self, study: Study) -> float:
-        """The mean of the fit's values at the start, corrected."""
+        """The corrected mean of the fit's values at the start."""
         return study.baseline.mean + study.influences.spread(self.column).mean
 
     def estimate(self, study: Study) -> Outcome:
-        """The value; beyond truncations it has the approximation error of the fit.
+        """The value, with the fit's approximation error where it continues truncated episodes.
 
         No reward corrects V there, and V's own interval is not in this one either.
         """
@@ -156,7 +156,7 @@ class HybridEstimator(HistoryEstimator):
         )
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """About weights, and about the fit where episodes were cut."""
+        """Doubts about weights, and about the fit where episodes were truncated."""
         grounds, base = study.grounds, study.reference
         bounds, cut = grounds.thresholds, grounds.cut
         yield from weight_doubts(grounds)
@@ -172,7 +172,7 @@ class HybridEstimator(HistoryEstimator):
             yield CAUTION, f"{said}, which are doubtful"
 
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
-        """The same; the fit's values at lone starts stay uncorrected."""
+        """The same; the fit's values at starts without rows stay uncorrected."""
         yield hastened(grounds.hastened)
         yield lost(grounds.lost_histories, "nothing corrects their part of the mean")
 
@@ -181,7 +181,7 @@ class HybridEstimator(HistoryEstimator):
 
 
 def hastened(share: float) -> tuple[float, str]:
-    """Where non-terminal last rows were dropped."""
+    """The reason if non-terminal last rows were dropped."""
     return share, (
         f"the last rows of truncated episodes were dropped, those of terminated ones kept: values may"
         f" be {share:.1%} too small; log the observation after the last step"
@@ -189,7 +189,7 @@ def hastened(share: float) -> tuple[float, str]:
 
 
 def lost(share: float, missing: str) -> tuple[float, str]:
-    """Where an episode's only row was dropped."""
+    """The reason if episodes lost their only row."""
     return share, (
         f"{share:.1%} of the episodes lost their only row, and {missing}; log the observation after"
         " the last step"

@@ -1,4 +1,4 @@
-"""From `features=` to systems of equations: given by the user, one per state, or chosen from data."""
+"""From `features=` to systems of equations: given, one weight per state, or chosen from data."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from o2td.features import Aggregation, Tabular, Transformer, parse
 from o2td.sources.places import named
 
 JUDGED = 20_000  # rows on which candidates are judged
-_LEAST = 400  # rows below which nothing is judged
+_LEAST = 400  # with fewer rows nothing is judged
 
 
 @dataclass(eq=False)
 class Chosen:
-    """The system that leads, the panel beside it (or around it), and an account of both.
+    """The lead system, the panel of alternatives, and how they were chosen.
 
-    `exact` says that the features can hold any values (one weight a state of the log), `average`
-    that the estimate is the panel's mean and not the lead's own.
+    `exact` says that the features can express any values (one weight per state of the log),
+    `average` that the estimate is the panel's mean rather than the lead's own.
     """
 
     lead: Any
@@ -43,19 +43,19 @@ class Chosen:
     kept: list[Choice] = field(default_factory=list)
 
     def again(self) -> Chosen:
-        """The same features for another target: systems that hold no sums yet."""
+        """The same features for another target: systems without sums."""
         panel: list[AnySystem] = list(systems_of(self.kept))
         return replace(self, lead=panel[0] if self.average else _empty(self.lead), panel=panel)
 
     @cached_property
     def states(self) -> States:
-        """Dense features of states, of the lead's map."""
+        """Dense features of states by the lead's map."""
         basis = self.lead.basis
         return basis if isinstance(basis, States) else States(basis.features)
 
     @property
     def online(self) -> States | Cells:
-        """What online learners use."""
+        """The system that online learners use."""
         basis: States | Cells = self.lead.basis
         return basis
 
@@ -66,7 +66,7 @@ class Chosen:
 
     @cached_property
     def finer(self) -> CellSystem | None:
-        """One weight per state, where the log has states and the lead is coarser than that."""
+        """One weight per state, if the log has states and the lead is coarser than that."""
         plain = self.exact and isinstance(self.lead, CellSystem)
         return None if plain or self.tabular is None else CellSystem(Cells(self.tabular))
 
@@ -85,7 +85,7 @@ def choose(
     seed: int,
     others: Sequence[Episodes] = (),
 ) -> Chosen:
-    """Resolve `features`; `others` are the same sample for other targets, which share them."""
+    """Resolve `features`; `others` are the same sample under other targets that share them."""
     states = sample.rows.state is not None and sample.rows.observation is None
     tabular = _fitted(Tabular(), survey, sample) if states else None
     if isinstance(features, str) and features == "auto":
@@ -112,7 +112,7 @@ def _exact(tabular: Any, why: str) -> Chosen:
 
 
 def _fitted(features: Any, survey: Survey, sample: Episodes, who: str = "features") -> Any:
-    """Fit what can be fitted, to the range of the whole log; leave callables and tables alone."""
+    """Fit feature maps to the range of the whole log; leave callables and tables alone."""
     if hasattr(features, "shape") or not hasattr(features, "transform"):
         if not (hasattr(features, "shape") or callable(features)):
             raise InputError(
@@ -126,7 +126,7 @@ def _fitted(features: Any, survey: Survey, sample: Episodes, who: str = "feature
                 f"{who}: {features.feature} needs columns of observations, and the log gives states;"
                 f" use {tabular}, or say that the column is one, {named('observation', 'NAME')}"
             )
-        # All that these maps learn from data is its range.
+        # These maps learn nothing from data but its range.
         return features.fit(np.stack([survey.low, survey.high]))
     if hasattr(features, "fit"):
         features.fit(sample.rows.input)
@@ -164,7 +164,7 @@ def _auto(sample: Episodes, seed: int, others: Sequence[Episodes]) -> Chosen:
 
 
 def _judged(judged: Episodes, seed: int, others: Sequence[Episodes]) -> list[Choice]:
-    """Candidates; one that another target leaves out is left out here, if any remains."""
+    """Judge candidates; one that another target rejects is rejected here too, if any remains."""
     choices = judge(judged, seed)
     fit = [choice for choice in choices if not choice.verdict]
     for other in others:
@@ -184,7 +184,7 @@ def _judged(judged: Episodes, seed: int, others: Sequence[Episodes]) -> list[Cho
 
 
 def _few(sample: Episodes, seed: int) -> Chosen:
-    """Too little to judge by: a straight line through the observations."""
+    """Too few rows to judge by: features linear in the observations."""
     from o2td.features import Polynomial
 
     features = Polynomial(1).fit(np.asarray(sample.rows.input, dtype=np.float64))
@@ -227,7 +227,7 @@ def _given(
 
 
 def first_episodes(sample: Episodes, rows: int = JUDGED) -> Episodes:
-    """The first episodes of a sample, about so many rows."""
+    """The first episodes of a sample, about `rows` rows."""
     if len(sample.rows) <= rows:
         return sample
     last = max(int(np.searchsorted(sample.first, rows)), min(2 * FOLDS, sample.count))

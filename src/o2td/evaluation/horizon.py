@@ -1,11 +1,11 @@
-"""Values by a model of the log's states and actions: over a number of steps, or for ever.
+"""Values from a model of the log's states and actions, over some steps or all.
 
-`V_0 = 0`, `V_{k+1}(s) = sum_a pi(a, s) (r(s, a) + sum_s' gamma p(s', s, a) V_k(s'))` with means over the
-rows of a state and action; for ever is the fixed point. The model does not depend on the time, so all
-rows of a state share in every step. Rows that a clock ended tell their reward and not what follows.
-Actions never tried in a state are left out of the target there, as if the others spoke for them; the
-test of support says how much that is. Without the target's probabilities of all actions, rows count
-by their ratios instead.
+`V_0 = 0`, `V_{k+1}(s) = sum_a pi(a, s) (r(s, a) + sum_s' gamma p(s', s, a) V_k(s'))` with means
+over the rows of a state and action; the infinite horizon is the fixed point. The model does not
+depend on time, so all rows of a state serve every step. A row at which a time limit ended the
+episode gives its reward, but no successor. Actions never tried in a state are left out of the
+target there, and its other actions are rescaled; the test of support says how much that is. Without
+the target's probabilities of all actions, rows are weighted by their ratios instead.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from o2td.sources.rows import LoneStarts
 __all__ = ["HorizonLog", "ModelSystem", "ended", "steps_of"]
 
 _TINY = 1e-12
-_DENSE = 1 << 24  # numbers of the lanes' matrices up to which they are solved
+_DENSE = 1 << 24  # up to this many numbers the lanes' matrices are solved
 _NEARLY = 1.0 - 1e-9
 
 
 def steps_of(block: Episodes) -> Ints:
-    """The number of each row in its episode, from 0."""
+    """The number of each row within its episode, from 0."""
     return np.arange(len(block.rows)) - np.repeat(block.first[:-1], np.diff(block.first))
 
 
 class HorizonLog(Log):
-    """A log of which only the first `steps` rows of an episode count, and the last of these ends it."""
+    """A log in which an episode ends after its first `steps` rows."""
 
     def __init__(self, log: Log, steps: int) -> None:
         super().__init__(log.source)
         self.log, self.steps = log, steps
 
     def blocks(self) -> Iterator[Episodes]:
-        """Episodes cut and ended."""
+        """Blocks of shortened episodes."""
         for block in self.log.blocks():
             yield ended(block, self.steps)
         self.passes = self.log.passes
 
 
 def ended(block: Episodes, steps: int) -> Episodes:
-    """Of each episode the first `steps` rows, the last of which ends it."""
+    """The first `steps` rows of each episode, the last of which terminates."""
     short = block.shortened(steps)
     last = steps_of(short) == steps - 1
     rows = short.rows
@@ -74,7 +74,7 @@ class ModelSystem(CellSystem):
         super().__init__(basis, lanes)
         self.actions, self.steps, self.gamma = actions, steps, gamma
         width = FOLDS + lanes
-        # Of each cell and action: weights of rows, of their rewards, of rows whose successor is known.
+        # For each cell and action: sums of weights, of rewards, of weights with a known successor.
         self.own = np.zeros((0, 3, actions, width))
         self.opening = np.zeros((0, width))
         self.policy = np.zeros((0, actions))
@@ -94,7 +94,7 @@ class ModelSystem(CellSystem):
     # -- accumulating ------------------------------------------------------------------------------
 
     def _coded(self, block: Episodes) -> tuple[Ints, Ints, Ints, Floats, Bools]:
-        """Cell, action and next cell (-1 at an end) of each row, its weight, and what is known ahead."""
+        """Cell, action, next cell (-1 at an end), weight, and whether the successor is known."""
         rows = block.rows
         cut = np.zeros(len(rows), dtype=np.bool_)
         if self.steps is not None:
@@ -111,7 +111,7 @@ class ModelSystem(CellSystem):
         return here, taken, ahead, np.ones(len(here)), known
 
     def _gammas(self, block: Episodes, ahead: Ints) -> Floats:
-        """Discount of each row, that of a clock's end included."""
+        """Discount of each row, including rows that a time limit ended."""
         discount = block.rows.discount
         return np.where((discount == 0.0) & (ahead >= 0), self.gamma, discount)
 
@@ -156,7 +156,7 @@ class ModelSystem(CellSystem):
         return member
 
     def add_starts(self, lone: LoneStarts, fold: Any, counts: Floats | None) -> None:
-        """Take in starts of which nothing else is known."""
+        """Add starts of episodes without rows."""
         cell = self.basis.features.state_of(lone.input)
         self._grow(np.unique(cell))
         np.add.at(self.opening, self._place(cell), self._shares(fold, counts, len(lone)))
@@ -185,7 +185,7 @@ class ModelSystem(CellSystem):
         self._merge(other.pair, other.flow)
 
     def light(self) -> ModelSystem:
-        """The same without its sums, to go over rows with."""
+        """The same without sums, for computing with rows."""
         made = ModelSystem(self.basis, self.actions, self.steps, self.gamma)
         made.cell = self.cell
         return made
@@ -215,7 +215,7 @@ class ModelSystem(CellSystem):
         return chain
 
     def _values(self, gain: Floats, chain: Floats) -> Floats:
-        """`V` for ever, or `V_0 ... V_steps`, a row each."""
+        """`V` over an infinite horizon, or `V_0 ... V_steps`, one row each."""
         if self.steps is None:
             return np.asarray(np.linalg.solve(np.eye(self.d) - _NEARLY * chain, gain)[None])
         found = np.zeros((self.steps + 1, self.d))
@@ -235,7 +235,7 @@ class ModelSystem(CellSystem):
         return conclude(theta, "ok", self.d, 1.0, 0.0)
 
     def endless(self) -> float:
-        """The value that the same model has without a horizon."""
+        """The same model's value over an infinite horizon."""
         policy, reward, flow = self._model(_columns(None))
         gain, chain = (policy * reward).sum(axis=1), self._chain(policy, flow)
         if self.gamma >= 1.0 and np.abs(chain.sum(axis=1)).min() > 1.0 - 1e-6:
@@ -243,7 +243,7 @@ class ModelSystem(CellSystem):
         return float(self.start() @ np.linalg.solve(np.eye(self.d) - _NEARLY * chain, gain))
 
     def lane_values(self) -> Floats | None:
-        """The value in each lane; None, where they are too large, leaves it to the influence."""
+        """The value in each lane; None if they are too large, so that the influence is used."""
         if not self.wanted or self.wanted * self.d * self.d > _DENSE:
             return None
         values = np.empty(self.wanted)
@@ -255,14 +255,14 @@ class ModelSystem(CellSystem):
         return values
 
     def unlogged(self, ahead: float) -> float:
-        """Share of the target's visits to cells that no usable row starts from, and beyond them."""
+        """Share of the target's visits in or beyond cells that no usable row starts from."""
         policy, _, flow = self._model(_columns(None))
         visits = self._visits(self._chain(policy, flow)).sum(axis=0)
         far = ahead if self.steps is None else min(ahead, float(self.steps))
         return unlogged(visits, policy.any(axis=1), far)
 
     def _visits(self, chain: Floats) -> Floats:
-        """The target's discounted visits, of all steps together or a row per step."""
+        """The target's discounted visits, in total or one row per step."""
         if self.steps is None:
             found = np.linalg.solve(np.eye(self.d) - _NEARLY * chain.T, self.start())[None]
             return np.asarray(found)
@@ -275,7 +275,7 @@ class ModelSystem(CellSystem):
     # -- influence ---------------------------------------------------------------------------------
 
     def adjoint(self) -> Floats:
-        """How the value moves with a row: `[u / n, r, d / m, pi / m, G]`, each but the last an action.
+        """Derivatives of the value in a row: `[u / n, r, d / m, pi / m, G]`, most per action.
 
         With visits `u_k(s)` after k steps, `G(s, s') = sum_k u_k(s) V_{T-k-1}(s')` and
         `d(s, a) = pi sum_s' p G`, a row `(s, a, r, s')` moves it by
@@ -296,7 +296,7 @@ class ModelSystem(CellSystem):
         return np.column_stack([reach, reward, policy * mean * known, policy * known, cross])
 
     def influence(self, block: Episodes, theta: Floats, adjoint: Floats) -> tuple[Floats, Floats]:
-        """`V(s_0)` of each episode, and what its rows move the value by."""
+        """`V(s_0)` of each episode, and the influence of its rows."""
         here, taken, ahead, weight, known = self._coded(block)
         at, to = self._place(here), self._place(np.maximum(ahead, self.cell[0]))
         a = self.actions

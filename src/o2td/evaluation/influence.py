@@ -1,11 +1,11 @@
-"""The pass that traces each episode's influence on every estimate.
+"""The pass that computes each episode's influence on every estimate.
 
 The influence of episode e on a fit's `value = phi_0·theta` is its start state's part,
-`phi_0,e·theta - value`, plus `E u·sum_t z_t delta_t` with `u = A^-T phi_0`: what the clustered
-sandwich sums squares of, and what skewness is measured by. That of a weighted history is a function
-of its weights, rewards, and the errors of a value function fitted to other episodes. All that it
-needs is known before this pass, so nothing is kept of an episode but its part in the moments, unless
-the numbers themselves are asked for.
+`phi_0,e·theta - value`, plus `E u·sum_t z_t delta_t` with `u = A^-T phi_0`: the clustered sandwich
+sums its squares, and skewness is measured by it. The influence on a weighted history is a function
+of its weights, rewards, and the errors of a value function fitted to other episodes. Everything
+needed is known before this pass, so an episode leaves only its part in the moments, unless the
+numbers themselves are asked for.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = ["Baseline", "Column", "Histories", "Influences"]
 class Baseline:
     """A value function, fitted to all folds of episodes but one, for each of the folds.
 
-    `system` goes over rows, `weights` (d, folds) are those without each fold, `mean` is the mean of
-    `V(s_0)` over start states, each by the weights of its own fold.
+    `system` computes with rows, `weights` (d, folds) were fitted without each fold, `mean` is the
+    mean of `V(s_0)` over start states, each by the weights of its own fold.
     """
 
     system: AnySystem
@@ -45,7 +45,7 @@ class Baseline:
 
     @classmethod
     def of(cls, system: AnySystem, opened: float) -> Baseline:
-        """Of a system that has been filled; `opened` is the number of starts."""
+        """The baseline of a filled system; `opened` is the number of starts."""
         if not isinstance(system, AnySystem):
             raise InputError(f"system must be one that a fit has filled, got {shown(system)}")
         real("opened", opened)
@@ -56,7 +56,7 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """Whole episodes, with the weights of their histories and the errors of baselines.
+    """Whole episodes with the weights of their histories and the errors of baselines.
 
     Of `episodes`, `weight` is `w_t = rho_0 … rho_t`, `gone` the discount of the row's reward, `step`
     the row's number in its episode. Of baseline k, `first[k]` is `V(s_0)` by episode and `delta[k]` is
@@ -72,10 +72,10 @@ class Histories:
 
 
 class Column(ABC):
-    """One number per episode: what it moves an estimate by, such that their mean is 0.
+    """One number per episode, its influence on an estimate; their mean is 0.
 
-    Or such that their mean is how far the estimate is from another one, which is then added to it.
-    A column must be one that can be pickled.
+    Or their mean is the distance of the estimate from another, which is then added to it. It must
+    be possible to pickle a column.
     """
 
     @abstractmethod
@@ -83,7 +83,7 @@ class Column(ABC):
         """The number of each episode."""
 
     def alone(self, count: int, first: list[Floats]) -> Floats:
-        """The same of `count` episodes of which only the start is known; `first` as in `Histories`."""
+        """The same for `count` episodes without rows; `first` as in `Histories`."""
         return np.zeros(count)
 
 
@@ -92,7 +92,7 @@ Found = dict[int, tuple[Floats, Floats]]
 
 @dataclass(eq=False)
 class Sharing:
-    """Fits (system, weights, adjoint) and baselines of one basis, by number."""
+    """Fits (system, weights, adjoint) and baselines with the same basis, by number."""
 
     fits: dict[int, tuple[Any, Floats, Floats]] = field(default_factory=dict)
     baselines: dict[int, Any] = field(default_factory=dict)
@@ -103,9 +103,9 @@ class Sharing:
         return [one[0] for one in self.fits.values()] + [b.system for b in self.baselines.values()]
 
     def of(self, block: Episodes) -> tuple[Found, Found]:
-        """Of fits `V(s_0)` and what rows move it by, of baselines `V(s_0)` and errors of rows, by fold.
+        """`V(s_0)` and influences of rows for fits, `V(s_0)` and errors of rows for baselines.
 
-        Features are computed once and gone over once for all.
+        Features are computed once and read once for all of them.
         """
         any_system = self.systems[0]
         if isinstance(any_system, CellSystem):
@@ -118,7 +118,7 @@ class Sharing:
         weights += [baseline.weights for baseline in self.baselines.values()]
         both = np.column_stack(weights)
         adjoints = [adjoint for _, _, adjoint in self.fits.values()]
-        # One product for all, a column after the other in memory.
+        # One product for all, stored column by column.
         value = (np.column_stack([both, *adjoints]).T @ rows.here.T).T
         value, along = value[:, : both.shape[1]], value[:, both.shape[1] :]
         first, delta = rows.first @ both, rows.temporal_difference(both, value)
@@ -132,9 +132,9 @@ class Sharing:
 
 @dataclass(eq=False)
 class Influences:
-    """Columns of numbers, one per episode: of blends of fits, and of histories."""
+    """Columns with one number per episode: for blends of fits, and for histories."""
 
-    units: int  # episodes, those included of which only the start is known
+    units: int  # episodes, including those without rows
     opened: float  # starts
     seed: int
     lanes: int
@@ -152,7 +152,7 @@ class Influences:
     # -- what is wanted ----------------------------------------------------------------------------
 
     def blend(self, blend: Blend) -> int:
-        """Trace a weighted mean of fits; returns the number of its column."""
+        """Track a weighted mean of fits; returns the number of its column."""
         for _, fit in blend:
             if fit not in self.fits:
                 self.fits.append(fit)
@@ -163,12 +163,12 @@ class Influences:
         return -len(self.blends)
 
     def want(self, column: Column) -> int:
-        """Trace a column of histories; returns its number."""
+        """Track a column of histories; returns its number."""
         self.columns.append(column)
         return len(self.columns) - 1
 
     def correct(self, baseline: Baseline) -> int:
-        """Let columns have the errors of a baseline; returns its number."""
+        """Provide columns with the errors of a baseline; returns its number."""
         if baseline not in self.baselines:
             self.baselines.append(baseline)
         return self.baselines.index(baseline)
@@ -209,7 +209,7 @@ class Influences:
         delta = [np.empty(len(block.rows)) for _ in self.baselines]
         episode = row = 0
         for part in parts_of(self._systems(), block):
-            episode -= part.within  # it goes on with the last one
+            episode -= part.within  # it continues the last one
             at = slice(episode, episode + part.count)
             rows = slice(row, row + len(part.rows))
             fold = folds_of(part.key, FOLDS)
@@ -263,7 +263,7 @@ class Influences:
     # -- what was found ----------------------------------------------------------------------------
 
     def latest(self, column: int) -> Floats:
-        """A column's numbers of the episodes taken in last."""
+        """A column's numbers for the episodes added last."""
         number = self._number(column)
         return np.concatenate([values[:, number] for _, values in self._latest])
 
@@ -278,7 +278,7 @@ class Influences:
         return replace(found, values=self._values(column)) if self.keep else found
 
     def found(self, column: int, blend: Blend) -> tuple[Spread, Floats]:
-        """Influence of a blend, and its value in each lane: its own, or along the influence."""
+        """Influence of a blend, and its value in each lane: its own, or from the influence."""
         value = float(sum(weight * fit.value for weight, fit in blend))
         influence = self.spread(column)
         own_lanes = blend[0][1].lanes if len(blend) == 1 else None

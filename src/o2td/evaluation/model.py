@@ -1,4 +1,4 @@
-"""A fitted value function in a file: `v(x) = theta . phi(x)`, its feature map included.
+"""A fitted value function, `v(x) = theta . phi(x)`, and its file, which includes the feature map.
 
 Action values are kept as they are, `q(x, a) = theta_a . phi(x)`; a policy's probabilities turn them
 into a value, `v(x) = sum_a pi(a|x) q(x, a)`. The file is one of `o2td.archive`: no pickle, digest
@@ -27,7 +27,7 @@ __all__ = ["ValueModel", "load_model"]
 
 
 _KIND = "value model"
-_BLOCK = 1 << 22  # features held at a time
+_BLOCK = 1 << 22  # features kept at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +37,20 @@ class ValueModel:
     Parameters
     ----------
     theta
-        (d,) weights of the features, or (A, d) where they are those of action values.
+        (d,) weights of the features, or (A, d) for action values.
     features
         A fitted feature map of `o2td.features` or of another package that has registered it; a
         callable or an (S, d) table predicts too, but cannot be saved.
     inputs
         The log's columns that the features read, in order.
     states
-        Whether the features read one whole number per row, and not observations.
+        Whether the features read a state number per row instead of observations.
     method
         How the weights were estimated.
     discount
-        Gamma of the log, None where a column gave it.
+        Gamma of the log, None if a column gave it.
     codings
-        How columns of the log that are not numbers were read, by their names.
+        How columns of the log that are not numbers were coded, by name.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ValueModel:
 
     @classmethod
     def of(cls, theta: Any, features: Any, method: str, source: Source) -> ValueModel:
-        """A fit to a source, with the columns that it reads."""
+        """A model from a fit to a source, with the columns that it reads."""
         instance("source", source, Source, "the source of the fit")
         observed = source.mapped.many("observation")
         names = observed or source.mapped.many("state")
@@ -118,9 +118,9 @@ class ValueModel:
     def table(self, rows: Any, probabilities: Any = None) -> dict[str, Any]:
         """Columns of inputs and of predictions, by name.
 
-        These are `value`, and of a model of actions one for each (`value_0` …); without the policy's
-        probabilities such a model gives no `value`. The names are longer where inputs are called
-        like them.
+        Predictions are in `value`, and for action values in one column per action (`value_0` …);
+        without the policy's probabilities such a model gives no `value`. The names are longer if
+        inputs already have them.
 
         >>> from o2td.features import Tabular
         >>> model = ValueModel(np.array([0.5, 2.0]), Tabular(2).fit(), ("value",), True, "LSTD")
@@ -147,7 +147,7 @@ class ValueModel:
         return self._product(_points(rows), self.theta.T)
 
     def _product(self, rows: npt.NDArray[Any], weights: Floats) -> Floats:
-        """`phi(rows) weights`, a bounded number of rows at a time."""
+        """`phi(rows) weights`, computed in batches of rows."""
         out = np.empty((len(rows), weights.shape[1]))
         size = max(1, _BLOCK // max(1, len(weights)))
         for low in range(0, len(rows), size):
@@ -155,7 +155,7 @@ class ValueModel:
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to `path`, at once or not at all.
+        """Write the model to `path`, complete or not at all.
 
         >>> import numpy as np, tempfile
         >>> from o2td.features import Fourier
@@ -187,7 +187,7 @@ class ValueModel:
 
 
 def load_model(path: str | os.PathLike[str]) -> ValueModel:
-    """The model that `o2td evaluate --out` or `ValueModel.save` wrote.
+    """Load a model that `o2td evaluate --out` or `ValueModel.save` wrote.
 
     >>> import tempfile, numpy as np
     >>> from o2td.features import Tabular

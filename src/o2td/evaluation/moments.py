@@ -1,8 +1,8 @@
-"""Influence values of any number of episodes in one pass: their moments, and their bootstrap lanes.
+"""Moments and bootstrap lanes of episodes' influence values, in one pass.
 
-Sums of powers about the mean of two parts, `a` and `b` with means `d` apart, make those of both
-(Pébay 2008): `M2 = M2a + M2b + d^2 na nb / n`, and so on. An interval needs no more of the
-episodes than that and, of each bootstrap lane, a weighted sum; so memory does not grow with them.
+Sums of powers about the means of two parts, `a` and `b`, whose means differ by `d`, are combined
+(Pébay 2008): `M2 = M2a + M2b + d^2 na nb / n`, and so on. An interval needs only these and one
+weighted sum per bootstrap lane, so memory does not grow with the number of episodes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from o2td.arrays import Floats
 from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.episodes import Keys
 
-_COUNTS = 1 << 20  # counts of the bootstrap held at a time
+_COUNTS = 1 << 20  # bootstrap counts kept at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """What intervals and verdicts need of one number per episode.
+    """What intervals and verdicts need to know about a number per episode.
 
     `error` is the standard error of its mean (of an influence value: the clustered sandwich), `skew`
     is `sum I^3 / (sum I^2)^(3/2)`, `carrying` the number of episodes `(sum I^2)^2 / sum I^4` that the
@@ -48,15 +48,15 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats, key: Keys | None = None, seed: int = 0, lanes: int = 0) -> Spread:
-        """Of values that are all there."""
+        """From an array of all values."""
         moments = Moments(1, seed, lanes)
         moments.add(values[:, None], np.zeros(len(values), dtype=np.uint64) if key is None else key)
         return moments.spread(0)
 
     def apart(self, other: Spread) -> float:
-        """Standard error of the difference to another number of the same episodes.
+        """Standard error of the difference from another number of the same episodes.
 
-        By their covariance, or else by their lanes; without either the two count as independent.
+        From their covariance, or else from their lanes; without either they count as independent.
 
         >>> key = np.arange(50, dtype=np.uint64)
         >>> one, shifted = (Spread.of(key % 5.0 + by, key, 0, 100) for by in (0.0, 3.0))
@@ -74,7 +74,7 @@ class Spread:
 
 @dataclass(eq=False)
 class Users:
-    """Number of episodes and sums of several numbers by user, whose names are hashes."""
+    """Number of episodes and sums of several numbers by user; users are identified by hashes."""
 
     key: Keys
     sums: Floats  # (users, 1 + columns): the episodes, and the numbers
@@ -85,7 +85,7 @@ class Users:
         return cls(np.zeros(0, dtype=np.uint64), np.zeros((0, 1 + columns)))
 
     def add(self, key: Keys, sums: Floats) -> None:
-        """Take in rows of sums by name, which may come again."""
+        """Add rows of sums; a user may occur more than once."""
         name, at = np.unique(np.concatenate([self.key, key]), return_inverse=True)
         total = np.zeros((len(name), sums.shape[1]))
         np.add.at(total, at.ravel(), np.concatenate([self.sums, sums]))
@@ -97,10 +97,10 @@ class Users:
 
 
 class Moments:
-    """Count, means, sums of powers 2 to 4 about them, and lanes of several numbers an episode.
+    """Count, means, central sums of powers 2 to 4, and lanes of several numbers per episode.
 
-    Each number is held in units of a power of two as large as its largest value, so that powers of
-    weights that explode neither overflow nor lose a digit.
+    Each number is kept in units of a power of two near its largest value, so that powers of
+    exploding weights neither overflow nor lose digits.
     """
 
     def __init__(self, columns: int, seed: int = 0, lanes: int = 0, users: bool = False) -> None:
@@ -114,7 +114,7 @@ class Moments:
         self.lanes = np.zeros((lanes, columns))
 
     def add(self, values: Floats, key: Keys) -> None:
-        """Take in (episodes, columns) values; the episodes' keys decide their counts in lanes."""
+        """Add (episodes, columns) values; the episodes' keys decide their bootstrap counts."""
         if len(values):
             with np.errstate(over="ignore", invalid="ignore"):  # of what is not finite
                 self._add(values, key)
@@ -140,7 +140,7 @@ class Moments:
             self.lanes += counts.T @ values[low : low + size]
 
     def merge(self, more: Moments) -> None:
-        """Take in what another one holds."""
+        """Add another one's sums."""
         self._scale(more.exponent)
         more._scale(self.exponent)
         self._join(more.count, more.mean, more.powers, more.products)
@@ -162,7 +162,7 @@ class Moments:
 
     @property
     def units(self) -> int:
-        """Number of episodes, or of users where these are known."""
+        """Number of episodes, or of users if they are known."""
         return self.count if self.users is None else len(self.users.key)
 
     def _join(self, nb: int, mean: Floats, powers: Floats, products: Floats) -> None:
@@ -197,7 +197,7 @@ class Moments:
         return float(np.ldexp(sqrt(max(square, 0.0) * count / (count - 1)) / n, top))
 
     def spread(self, column: int) -> Spread:
-        """What is known of one column."""
+        """The spread of one column."""
         unit = float(np.ldexp(1.0, int(self.exponent[column])))
         second, third, fourth = (float(power) for power in self.powers[:, column])
         n, count, mean = self.count, self.units, float(self.mean[column])

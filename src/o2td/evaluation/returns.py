@@ -1,10 +1,10 @@
-"""How returns are distributed under the target: quantiles, and the mean of the worst share (CVaR).
+"""The distribution of returns under the target: quantiles, and the mean of the worst share (CVaR).
 
-Whole returns `G` count by the weights `w` of whole histories: `F(x) = sum_e w_e [G_e <= x] / sum_e w_e`.
-A quantile's interval inverts that of F at the estimate (Woodruff 1952). The mean of the worst share
-`a` is `q - E[(q - G)^+] / a` with q the quantile at a (Rockafellar and Uryasev 2000), whose derivative
-by q is 0, so its influence is that of a mean. Where weights cannot carry a mean they cannot carry a
-tail: there is no answer then.
+Whole returns `G` are weighted by the weights `w` of whole histories: `F(x) = sum_e w_e [G_e <= x] /
+sum_e w_e`. A quantile's interval inverts that of F at the estimate (Woodruff 1952). The mean of the
+worst share `a` is `q - E[(q - G)^+] / a` with q the quantile at a (Rockafellar and Uryasev 2000),
+whose derivative in q is 0, so its influence is that of a mean. Where the weights do not support a
+mean, they do not support a tail either, and there is no answer.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from o2td.evaluation.thresholds import CANNOT, CAUTION, worst
 
 __all__ = ["EpisodeReturns", "ReturnDistribution", "ReturnEstimate"]
 
-_REDRAWN = 1 << 14  # episodes up to which a tail is computed anew in each lane
-_MOST = 1 << 18  # episodes whose returns are held
+_REDRAWN = 1 << 14  # up to this many episodes a tail is recomputed in each lane
+_MOST = 1 << 18  # episodes whose returns are kept
 _TAIL = (10.0, 30.0)  # effective episodes beyond a quantile: fewer tell nothing, or little
 _WHOLE = float(2**64)
 
 
 @dataclass(eq=False)
 class EpisodeReturns:
-    """Returns and weights of episodes, of many a sample that their keys choose."""
+    """Returns and weights of episodes; of many episodes, a sample chosen by their keys."""
 
     threshold: float = 1.0
     parts: list[tuple[Keys, Floats]] = field(default_factory=list)
     count: int = 0
 
     def add(self, key: Keys, plain: Floats, weight: Floats, ended: Bools) -> None:
-        """Take in episodes: return, weight of the whole history, and whether it was seen to its end."""
+        """Add episodes: return, weight of the whole history, and whether it was seen to its end."""
         self._keep(key, np.column_stack([plain, weight, ended]))
         while self.count > _MOST:
             self.threshold /= 2.0
             self._again()
 
     def merge(self, other: EpisodeReturns) -> None:
-        """Take in another sample, at the smaller share of the two."""
+        """Add another sample, at the smaller share of the two."""
         self.threshold = min(self.threshold, other.threshold)
         self.parts += other.parts
         self._again()
@@ -84,9 +84,9 @@ class ReturnEstimate:
     level : float
         Which quantile, or the share.
     value, low, high : float or None
-        Under the target, with the interval; None where the log cannot tell.
+        Under the target, with the interval; None if the log cannot tell.
     logged : float or None
-        The same of the returns as they were logged.
+        The same for the returns as logged.
     verdict, reasons : str, list of str
         "trust", "caution" or "cannot answer", and why.
 
@@ -112,7 +112,7 @@ class ReturnEstimate:
 
 @dataclass(frozen=True, eq=False)
 class ReturnDistribution:
-    """Returns of episodes with their weights, and what is to be said about the weights."""
+    """Returns of episodes with their weights, and the doubts about the weights."""
 
     sample: EpisodeReturns
     doubts: list[tuple[str, str]]
@@ -121,7 +121,7 @@ class ReturnDistribution:
     lanes: int
 
     def quantile(self, level: float) -> ReturnEstimate:
-        """The return that a share `level` of the target's episodes stay below."""
+        """The return below which a share `level` of the target's episodes stay."""
         key, plain, weight, _ = self.sample.joined()
         notes = self._notes(weight, min(level, 1.0 - level))
         logged = float(np.quantile(plain, level)) if len(plain) else None
@@ -155,7 +155,7 @@ class ReturnDistribution:
         return self._made("cvar", share, (value, found.low, found.high), logged, notes)
 
     def _redrawn(self, key: Keys, plain: Floats, weight: Floats, share: float) -> Floats:
-        """The mean of the worst share in each bootstrap lane, with a quantile of its own."""
+        """The mean of the worst share in each bootstrap lane, with the lane's own quantile."""
         order = np.argsort(plain, kind="stable")
         drawn = poisson_counts(key[order], self.seed, self.lanes) * weight[order, None]
         some = drawn.sum(axis=0) > 0.0
@@ -201,19 +201,19 @@ def _beyond(weight: Floats, tail: float) -> float:
 
 
 def _tailed(spread: Spread, weight: Floats, tail: float) -> Spread:
-    """The same with as many units as the tail has: t and BCa widen for these, not for all."""
+    """The same with the tail's number of units, so that t and BCa widen by it."""
     few = min(_beyond(weight, tail), spread.carrying, spread.count)
     return replace(spread, count=max(int(few), 2))
 
 
 def _at(plain: Floats, share: Floats, level: float) -> float:
-    """The smallest return whose share is at least `level`; the outermost beyond the ends."""
+    """The smallest return whose share is at least `level`, or the outermost one."""
     place = int(np.searchsorted(share, level - 1e-12))
     return float(plain[min(max(place, 0), len(plain) - 1)])
 
 
 def _worst(plain: Floats, weight: Floats, share: float) -> tuple[float, Floats]:
-    """The mean of the worst share, and `q - (q - G)^+ / share` of each episode."""
+    """The mean of the worst share, and `q - (q - G)^+ / share` per episode."""
     order = np.argsort(plain, kind="stable")
     level = _at(plain[order], np.cumsum(weight[order]) / weight.sum(), share)
     each = level - np.maximum(level - plain, 0.0) / share

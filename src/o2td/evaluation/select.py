@@ -1,13 +1,13 @@
-"""`features="auto"`: basis, trace and ridge by what held-out episodes say, without the truth.
+"""`features="auto"`: chooses basis, trace and ridge on held-out episodes, without the truth.
 
 Every candidate is fitted on four fifths of the episodes and judged on the rest, five times, by the
-kernel Bellman loss and by the error against weighted per-decision returns. A basis is left out
-where a loss is above the best by more than `REJECT` standard errors; returns can leave one out only
-where their weights keep at least `ENOUGH` of the episodes effective, because few heavy ones favour
-whatever is smooth. Among the rest the losses do not decide, while the answers still differ, so the
-richest ones are kept as a panel, each without and with a long trace: two thirds of the midmean of
-those without and one third of that of those with one are the estimate, and the spread of all shows
-what the choice of features does to the answer.
+kernel Bellman loss and by the error against weighted per-decision returns. A basis is rejected if
+one of its losses exceeds the best by more than `REJECT` standard errors. Returns can reject one
+only if their weights keep at least `ENOUGH` of the episodes effective, because a few heavy episodes
+favour whatever is smooth. The losses cannot decide among the rest, whose answers still differ, so
+the richest are kept as a panel, each without and with a long trace. The estimate is two thirds of
+the midmean without a trace plus one third of the midmean with one, and the spread of all of them
+shows how much the choice of features changes the answer.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from o2td.sources import LogRows
 
 REJECT = 3.0
 ENOUGH = 0.5  # share of the episodes
-UNSTABLE = 10.0  # times the median noise of the kernel loss: a fit that blows up between folds
+UNSTABLE = 10.0  # multiple of the kernel loss's median noise: the fit is unstable across folds
 PANEL = 12  # bases
-_FEW = 8  # values that have no middle half
+_FEW = 8  # fewer values than this have no middle half
 
 
 @dataclass(eq=False)
 class Choice:
-    """A candidate and how it did on held-out episodes."""
+    """A candidate and its losses on held-out episodes."""
 
     features: Any
     name: str
@@ -47,7 +47,7 @@ class Choice:
     ridge: float
     bellman: float
     bellman_noise: float
-    returns: Floats  # by episode; their sum is the mean squared error
+    returns: Floats  # per episode; their sum is the mean squared error
     value: float
     verdict: str = ""
 
@@ -92,9 +92,9 @@ def judge(block: Episodes, seed: int) -> list[Choice]:
 def _judged(
     whole: States, members: dict[int, tuple[Any, Ints]], block: Episodes, yardstick: Yardstick
 ) -> dict[int, list[Choice]]:
-    """By member, one choice a trace, with the ridge that its kernel Bellman loss prefers.
+    """For each member, one choice per trace, with the ridge of least kernel Bellman loss.
 
-    A member is a map whose features are some of those of `whole`, and which these are: features and
+    A member is a map whose features are among those of `whole`, with their places: features and
     sums are computed once for all of them.
     """
     parts = slices(block, whole.features.n_features_out_)
@@ -131,7 +131,7 @@ def _judged(
 
 
 def systems_of(kept: list[Choice], kind: type[States] = States) -> list[System]:
-    """One system a choice; those whose features are among another's share its sums."""
+    """One system per choice; one whose features are among another's shares its sums."""
     maps = list({id(choice.features): choice.features for choice in kept}.values())
     inside = {id(maps[k]): found for k, found in enumerate(nested(maps))}
     bases = [kind(one) for one in maps]
@@ -146,7 +146,7 @@ def systems_of(kept: list[Choice], kind: type[States] = States) -> list[System]:
 
 
 def _corrected(basis: States, rows: LogRows, theta: Floats) -> Floats:
-    """`rho delta` of some rows, a column for each column of weights."""
+    """`rho delta` of some rows, one column per column of weights."""
     ahead = rows.discount[:, None] * (basis.phi(rows.next_input) @ theta)
     delta = rows.reward[:, None] + ahead - basis.phi(rows.input) @ theta
     return np.asarray(rows.rho[:, None] * delta)
@@ -158,7 +158,7 @@ def own(columns: Floats, fold: Any) -> Floats:
 
 
 def _reject(choices: list[Choice], by_returns: bool) -> None:
-    """Mark those that a loss tells apart from the best."""
+    """Mark those whose loss is significantly above the best."""
     typical = float(np.median([choice.bellman_noise for choice in choices]))
     stable = [c for c in choices if c.bellman_noise <= UNSTABLE * typical] or choices
     least = min(stable, key=lambda c: max(c.bellman, 0.0) + c.bellman_noise)
@@ -175,7 +175,7 @@ def _reject(choices: list[Choice], by_returns: bool) -> None:
 
 
 def panel(choices: list[Choice]) -> list[Choice]:
-    """The candidates kept, the one with the least losses first; marks them."""
+    """Mark and return the candidates to keep, the one with the least losses first."""
     fine = [choice for choice in choices if not choice.verdict] or choices
     size = {id(choice.features): choice.d for choice in fine}
     bases = sorted(size, key=lambda basis: -size[basis])[:PANEL]
@@ -191,7 +191,7 @@ def panel(choices: list[Choice]) -> list[Choice]:
 
 
 def half_spread(values: Sequence[float]) -> float:
-    """Half of what the middle half of some values spans; of fewer than eight, half of what all do.
+    """Half the range of the middle half of some values; of all values if fewer than eight.
 
     >>> half_spread([1.0, 2.0, 3.0, 7.0]), half_spread([*range(8), 100.0])
     (3.0, 2.0)

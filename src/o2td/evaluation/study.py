@@ -1,4 +1,4 @@
-"""What estimators and tests of the log are given: the log, the settings, and what passes have found."""
+"""What estimators and tests of the log see: the log, the settings, and the results of passes."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from o2td.sources.rows import NO_FINAL, UNHELD
 
 __all__ = ["Settings", "Study"]
 
-SHORT = "short "  # begins the name of a column that corrects LSTD over so many steps
-WIDE_ACTIONS = 1024  # features of all actions together beyond which LSTDQ is left out unasked
+SHORT = "short "  # prefix of the columns that correct LSTD over some steps
+WIDE_ACTIONS = 1024  # with more features, over all actions, LSTDQ runs only if named
 LEAST_RIDGE = 1e-8
-_NUMBERS = 1 << 22  # features held to look for regions without rows
+_NUMBERS = 1 << 22  # features kept to look for regions without rows
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `evaluate` was asked for beside the question itself."""
+    """The options of `evaluate`, apart from the log and the target."""
 
     features: Any = "auto"
     confidence: float = 0.95
@@ -61,11 +61,11 @@ class Settings:
 class Study:
     """One question to one log: a `log` of episodes, and the `settings` of the question.
 
-    `leader` is the study of the same log under another target, whose features this one shares.
+    `leader` is the study of the same log under another target, whose features are used here too.
     `survey` and `sample` are complete after the first pass; then estimators begin to collect.
     """
 
-    reference: Case  # LSTD's estimate, which is always made: others are measured by it
+    reference: Case  # LSTD's estimate, which is always computed: others are compared with it
 
     def __init__(self, log: Log, settings: Settings, leader: Study | None = None) -> None:
         self.log, self.settings, self.leader = log, settings, leader
@@ -76,7 +76,7 @@ class Study:
             leader.followers.append(self)
 
     def collect(self, methods: list[str] | None = None, everything: bool = False) -> Passes:
-        """The first pass, then those of estimators: the ones named, or all that suit the log."""
+        """Run the first pass, then those of the named estimators, or of all that suit the log."""
         yield [self.survey]
         self.estimators = self._suitable(methods, everything)
         asked = [one for one in self.estimators if one.name == REFERENCE.name]
@@ -87,7 +87,7 @@ class Study:
         yield from together([*(one.collect(self) for one in all_of_them), self._trace_lifts()])
 
     def _trace_lifts(self) -> Passes:
-        """In the pass that traces influences, trace what lies between each estimate and the log's."""
+        """In the pass for influences, track each estimate's difference from the logged value."""
         yield []
         logged = self._traced(self._logged.column)
         self._lifts = {
@@ -97,7 +97,7 @@ class Study:
         yield [self.influences, self.contrasts]
 
     def columns(self) -> dict[str, int]:
-        """The column of each estimator whose influences are traced, and those that correct LSTD."""
+        """The influence columns of the estimators, and those that correct LSTD."""
         listed = (self._reference, *self.estimators)
         found = {one.name: getattr(one, "column", None) for one in listed}
         short = {} if self.choice.exact else getattr(self._reference, "short", {})
@@ -109,7 +109,7 @@ class Study:
         return self.influences, column
 
     def lift_spread(self, method: str) -> Spread | None:
-        """What episodes move an estimate's difference from the logged value by, where that is known."""
+        """Spread of an estimate's difference from the logged value, or None if unknown."""
         number = self._lifts.get(method)
         return None if number is None else self.contrasts.spread(number)
 
@@ -122,12 +122,12 @@ class Study:
 
     @property
     def source(self) -> Source:
-        """Where the rows come from: `mapped` says which columns, `info` what was read."""
+        """Where the rows come from: `mapped` has the columns, `info` what was read."""
         return self.log.source
 
     @property
     def users(self) -> bool:
-        """Whether episodes have users, who are resampled instead of them."""
+        """Whether episodes have users, which are then resampled instead of episodes."""
         return self.source.mapped.one("user") is not None
 
     # -- after the first pass ----------------------------------------------------------------------
@@ -139,12 +139,12 @@ class Study:
 
     @cached_property
     def steps(self) -> int | None:
-        """The horizon asked for, or the step at which a clock ends episodes."""
+        """The requested horizon, or the step at which a time limit ends episodes."""
         return self.settings.horizon or clock_step(seen(self))[0]
 
     @cached_property
     def past(self) -> Past | None:
-        """The part of the past that joins the state where the state alone is not enough."""
+        """The part of the past that extends the state if the state alone is not Markov."""
         view, survey = seen(self), self.survey
         states = self.sample.rows.state is not None and self.sample.rows.observation is None
         if not states or view.action is None or not own_dependence(view)[0].alarming:
@@ -167,9 +167,9 @@ class Study:
 
     @cached_property
     def choice(self) -> Chosen:
-        """The features: the system that leads, and others beside it.
+        """The features: the lead system and its alternatives.
 
-        Policies that are compared share them: what is unfit for one of them is for none.
+        Policies that are compared share them: a map rejected for one is rejected for all.
         """
         if self.leader is not None:
             return self.leader.choice.again()
@@ -178,7 +178,7 @@ class Study:
 
     @cached_property
     def grounds(self) -> Grounds:
-        """What is known about the log, for all estimates alike."""
+        """What is known about the log, the same for all estimates."""
         survey, weights, info = self.survey, self.survey.weights(), self.source.info
         dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
         return Grounds(
@@ -210,7 +210,7 @@ class Study:
 
     @cached_property
     def action_values(self) -> System | None:
-        """LSTDQ's equations, where the log has what they need and they stay small."""
+        """LSTDQ's equations, if the log has what they need and they are small enough."""
         rows, actions = self.sample.rows, max(self.survey.n_actions, 1)
         needed = (rows.next_target_probs, rows.target_probs, rows.action)
         wide = self.choice.width * actions > WIDE_ACTIONS
@@ -227,19 +227,19 @@ class Study:
 
     @cached_property
     def baseline(self) -> Baseline:
-        """Values cross-fitted over folds of episodes, for histories to correct."""
+        """Values cross-fitted over folds of episodes, which histories correct."""
         return Baseline.of(self.corrected, self.weighed.totals.opened)
 
     @cached_property
     def influences(self) -> Influences:
-        """The columns that the pass after the fits traces."""
+        """The influence columns, which the pass after the fits fills."""
         weighed, asked = self.weighed, self.settings
         shape = (weighed.units, weighed.totals.opened)
         return Influences(*shape, asked.seed, asked.lanes, asked.influence, self.users)
 
     @cached_property
     def unlogged(self) -> float:
-        """Share of the target's visits to what no row leaves, in the lead's eyes."""
+        """Share of the target's visits to states that no row leaves, by the lead's features."""
         ahead, lead = self.survey.ahead(), self.choice.lead
         if isinstance(lead, CellSystem):
             return lead.unlogged(ahead)
@@ -250,7 +250,7 @@ class Study:
     # -- estimates ---------------------------------------------------------------------------------
 
     def cases(self) -> list[Case]:
-        """What each estimator found, with its interval, to be judged."""
+        """Each estimator's estimate with its interval, not yet judged."""
         self.reference = self._case(self._reference)
         return [
             self.reference if one is self._reference else self._case(one) for one in self.estimators
@@ -269,12 +269,12 @@ class Study:
         return self._case(self._logged)
 
     def corrections(self) -> list[tuple[int, Spread]]:
-        """What histories add to values of states over first steps, where features cost nothing."""
+        """What histories add to state values over the first steps, if features are cheap."""
         assert isinstance(self._reference, REFERENCE)  # noqa: S101
         return list(self._reference.corrections(self)) if self.choice.exact else []
 
     def judged(self, cases: list[Case]) -> list[Case]:
-        """The cases in the order in which they are judged: the reference first, asked for or not."""
+        """The cases in the order of judging: the reference first, even if not asked for."""
         return [self.reference, *(case for case in cases if case is not self.reference)]
 
     def _interval(self, outcome: Outcome) -> Interval:
@@ -291,16 +291,16 @@ class Study:
                 found = bca(value, lanes, influence, confidence)
         assert found is not None  # noqa: S101
         if value != 0.0 and found.standard_error <= FLAT * abs(value):
-            # No episode says anything else; those count that the ratios leave.
+            # All episodes agree; the effective number is what the ratios leave.
             count = min(self.weighed.units, self.survey.weights()["effective_rows"])
             return rule_of_three(value, count, self.settings.confidence, found.standard_error)
         return found
 
     def beside(self, value: float, noise: float = 2.0) -> float | None:
-        """An approximation error at least as large as what lies between a value and the reference.
+        """An approximation error of at least the distance between a value and the reference.
 
-        As far as `noise` standard errors it may be chance; not for a learner, which goes over the
-        reference's own rows and features and differs only in how far it got.
+        Up to `noise` standard errors the distance may be chance; not for a learner, which uses the
+        reference's own rows and features and differs only in how far it has converged.
         """
         base = self.reference
         if base.approximation is None or not np.isfinite([value, base.value]).all():

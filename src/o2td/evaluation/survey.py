@@ -1,9 +1,9 @@
-"""The first pass over a log: what its weights allow, and a sample of whole episodes to try things on.
+"""The first pass over a log: diagnostics of its weights, and a sample of whole episodes.
 
-The share of the target's probability that the logged actions can carry is `E_b[rho]`, which is 1
-where the behaviour sometimes does whatever the target does. A step that loses a little loses more
-at every further step: the share of the target's discounted visits that the log can tell about is
-`sum_t (gamma s)^t / sum_t gamma^t` over the length of the episodes.
+The share of the target's probability that the logged actions cover is `E_b[rho]`, which is 1 if the
+behaviour sometimes does whatever the target does. What a step loses adds up over further steps: the
+share of the target's discounted visits that the log covers is `sum_t (gamma s)^t / sum_t gamma^t`
+over the length of the episodes.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from o2td.evaluation.pareto import pareto_shape, tail_size
 from o2td.evaluation.systems import FOLDS
 
 SAMPLE = 100_000  # rows of the sample
-FEWEST = 20  # episodes of it, if the log has as many
+FEWEST = 20  # episodes in it, if the log has that many
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _LISTED = 10  # largest weights shown
-_TOLD = 10.0  # effective episodes down to which the value up to a step is told
-_DRAWN = 200  # and drawn
-_BLOCKS = 64  # of a sample before they are joined: small ones are mostly overhead
+_TOLD = 10.0  # least effective episodes for a value up to a step to be given
+_DRAWN = 200  # and to be drawn
+_BLOCKS = 64  # blocks of a sample before they are joined: small ones are mostly overhead
 _SALT = np.uint64(0xD1B54A32D192ED03)
 
 
 def folds_of(key: Keys, folds: int) -> Any:
-    """The fold of each episode, by its key alone."""
+    """The fold of each episode, from its key alone."""
     mixed = (key ^ (key >> np.uint64(29))) * _SALT
     return ((mixed >> np.uint64(33)) % np.uint64(folds)).astype(np.int64)
 
 
 def by_fold(block: Episodes) -> Episodes:
-    """A block with its episodes sorted by fold, so that a fold is one stretch of rows."""
+    """A block with its episodes sorted by fold, so that a fold is one range of rows."""
     return block.ordered(np.argsort(folds_of(block.key, FOLDS), kind="stable"))
 
 
@@ -45,8 +45,8 @@ def by_fold(block: Episodes) -> Episodes:
 class Sample:
     """Whole episodes, chosen by their keys so that the choice does not depend on the order.
 
-    Of a log that does not fit, episodes longer than a tenth of `limit` keep their first rows only:
-    about `FEWEST` of them have to fit too.
+    If a log does not fit, episodes longer than a tenth of `limit` keep only their first rows, so
+    that about `FEWEST` episodes fit.
     """
 
     limit: int
@@ -56,7 +56,7 @@ class Sample:
     blocks: list[Episodes] = field(default_factory=list)
 
     def add(self, block: Episodes) -> None:
-        """Take in a block; halve the sample where it has become too large."""
+        """Add a block; halve the sample if it has become too large."""
         self._keep(block)
         if self.rows > self.limit and not self.full:
             self.full = True
@@ -68,7 +68,7 @@ class Sample:
             self.joined()
 
     def merge(self, other: Sample) -> None:
-        """Both at the smaller threshold, then as if the episodes had come one after the other."""
+        """Bring both to the smaller threshold, then add the other's episodes."""
         self.threshold = min(self.threshold, other.threshold)
         self.full |= other.full
         blocks, self.blocks, self.rows = [*self.blocks, *other.blocks], [], 0
@@ -117,7 +117,7 @@ class Survey:
     largest_discount: float = 0.0
     smallest_discount: float = 1.0
     n_actions: int = 0
-    unknown: int = 0  # rows that go on with probabilities of the target that the log does not give
+    unknown: int = 0  # rows whose successor lacks the target's probabilities
     low: Any = None  # least and largest input of each variable, successors included
     high: Any = None
 
@@ -142,7 +142,7 @@ class Survey:
             self.widen(inputs.min(axis=0), inputs.max(axis=0))
 
     def merge(self, other: Survey) -> None:
-        """Add what another one found."""
+        """Add another one's counts and sums."""
         self.weighed.merge(other.weighed)
         self.sample.merge(other.sample)
         self.rows, self.zero = self.rows + other.rows, self.zero + other.zero
@@ -158,7 +158,7 @@ class Survey:
         self.taken = np.stack([padded_sum(one, two) for one, two in pairs])
 
     def widen(self, low: Any, high: Any) -> None:
-        """Take in the range of more inputs."""
+        """Widen the range by more inputs."""
         self.low = low if self.low is None else np.minimum(self.low, low)
         self.high = high if self.high is None else np.maximum(self.high, high)
 
@@ -188,14 +188,14 @@ class Survey:
         return self.weighed.count
 
     def most(self) -> float:
-        """What no value exceeds: `max |r| sum_t gamma^t` over as many steps as an episode can have."""
+        """An upper bound of |value|: `max |r| sum_t gamma^t` over the longest possible episode."""
         gamma, longest = self.largest_discount, int(np.flatnonzero(self.weighed.lengths)[-1])
         return max(abs(self.highest), abs(self.lowest)) * (
             1.0 / (1.0 - gamma) if gamma < 1.0 else float(longest)
         )
 
     def bounds(self, horizon: int | None = None) -> tuple[float, float]:
-        """Between which values lie: `[min r, max r] sum_t gamma^t`, over one step or all."""
+        """Bounds of the values: `[min r, max r] sum_t gamma^t`, over one step or all."""
         gamma = self.largest_discount
         steps = int(np.flatnonzero(self.weighed.lengths)[-1]) if horizon is None else horizon
         most = 1.0 / (1.0 - gamma) if gamma < 1.0 and horizon is None else float(steps)
@@ -205,12 +205,12 @@ class Survey:
         return low * (most if low < 0.0 else 1.0), high * (most if high > 0.0 else 1.0)
 
     def ahead(self) -> float:
-        """Discounted visits that follow a visit, itself included: `1 / (1 - gamma (1 - p))`."""
+        """Discounted visits from a visit on, including itself: `1 / (1 - gamma (1 - p))`."""
         ends = self.weighed.totals.ended / self.rows
         return 1.0 / max(1.0 - self.largest_discount * (1.0 - ends), 1e-9)
 
     def left(self) -> float:
-        """Mean discount that is left where episodes were cut (0 where they end)."""
+        """Mean discount left where episodes were truncated (0 where they terminate)."""
         return self.weighed.totals.left / self.episodes
 
     @property
@@ -221,9 +221,8 @@ class Survey:
     def hastened(self, dropped: int, unknown: int = 0) -> float:
         """Relative bias from dropping non-terminal last rows.
 
-        Of rows that were the last ones known, those that terminate stay, so that of the rows used
-        `p = T / n` seem to terminate and not `T / (n + dropped)`; a value is in proportion to the
-        visits ahead.
+        Of the last rows only those that terminate stay, so `p = T / n` of the rows used seem to
+        terminate instead of `T / (n + dropped)`; a value is proportional to the visits ahead.
         """
         ended, used = self.weighed.totals.ended, self.rows - unknown
         if not ended or not used:
@@ -235,24 +234,24 @@ class Survey:
     def lost(self, unheld: int, alone: bool = False) -> float:
         """Share of the episodes whose only row was dropped, and the start with it.
 
-        Those whose start is known count too if nothing but a start is no use (`alone`).
+        With `alone`, those whose start is known count too: a start alone is of no use there.
         """
         lone = self.weighed.lone
         gone = unheld + (lone if alone else 0)
         return gone / (unheld + lone + self.episodes)
 
     def step_support(self) -> tuple[float, float]:
-        """`E_b[rho]` over rows, and its standard error by episodes, infinite where there is one."""
+        """`E_b[rho]` over rows, and its standard error over episodes, infinite for only one."""
         sums, count = self.weighed.totals, self.episodes
         away = sums.apart / sums.rows
         if count < 2:
             return 1.0 + away, np.inf
-        # Of sum_t (rho_t - mean) by episode, in sums of rho_t - 1: little is lost to rounding.
+        # Variance of sum_t (rho_t - mean) by episode, from sums of rho_t - 1 to limit rounding.
         square = sums.apart_squared - 2.0 * away * sums.apart_by_rows + away**2 * sums.rows_squared
         return 1.0 + away, float(np.sqrt(max(square, 0.0) * count / (count - 1)) / sums.rows)
 
     def support(self) -> float:
-        """Share of the target's discounted visits that the log can tell about, given the doubt."""
+        """Share of the target's discounted visits that the log covers, two errors up."""
         mean, error = self.step_support()
         if mean <= 0.0:
             return 0.0
@@ -277,7 +276,7 @@ class Survey:
         """Diagnostics of the histories' weights, by name."""
         sums, count = self.weighed.totals, self.episodes
         total = self.weighed.spread("weight").mean * count
-        # Of fewer positive weights than are listed the others are 0.
+        # If fewer weights are positive than are listed, the others are 0.
         order = self.weighed.top.sorted()
         listed = np.concatenate([order, np.zeros(_LISTED)])[: min(_LISTED, count)]
         size = self.weighed.horizon.effective_size
@@ -297,7 +296,7 @@ class Survey:
         }
 
     def overlap(self) -> list[dict[str, Any]]:
-        """By action: how often it was logged, how often the target takes it, and the share met."""
+        """By action: how often it was logged and the target takes it, and the share covered."""
         found = []
         for action, (count, ratio, wanted) in enumerate(self.taken.T):
             known = self.n_actions > 0
@@ -314,7 +313,7 @@ class Survey:
         return found
 
     def series(self) -> dict[str, Any]:
-        """What the figures of a report draw."""
+        """The data of a report's figures."""
         size = self.weighed.horizon.effective_size
         at = np.unique(np.geomspace(1, len(size), 60).astype(np.int64))
         weight = np.concatenate([self.weighed.top.sorted(), np.zeros(_DRAWN)])

@@ -23,9 +23,9 @@ from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
 FOLDS = 5
-_LANES_BYTES = 1 << 28  # memory that the lanes' matrices may take
-_STACK = 1 << 21  # numbers of episodes' parts stacked at a time
-_ROWS = 1 << 20  # numbers of feature rows held at a time: near the size of a cache
+_LANES_BYTES = 1 << 28  # bytes that the lanes' matrices may take
+_STACK = 1 << 21  # numbers in episodes' parts stacked at a time
+_ROWS = 1 << 20  # numbers in feature rows kept at a time: about the size of a cache
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -41,8 +41,8 @@ def _traces(
 ) -> None:
     """`z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`, `M_t = 1` or ETD's.
 
-    `held` is `lambda gamma_t z_{t-1}` and the follow-on trace before the first row, and then those
-    after the last one.
+    `held` is `lambda gamma_t z_{t-1}` and the follow-on trace before the first row; on return,
+    after the last.
     """
     d = here.shape[1]
     for e in range(len(first) - 1):
@@ -66,7 +66,7 @@ def _traces(
 
 
 class System:
-    """Sums of `[A, b]` and of start features by fold, and by lane where they fit in memory."""
+    """Sums of `[A, b]` and of start features by fold, and by lane if they fit in memory."""
 
     def __init__(
         self,
@@ -83,23 +83,23 @@ class System:
         self.d = 0
         self.opened = np.zeros(FOLDS)
         self.lanes: Floats | None = None
-        self._held: Floats = np.zeros(0)  # traces behind a part of a long episode
+        self._held: Floats = np.zeros(0)  # traces after a part of a long episode
         self._whole: System | None = None
         self.index: Any = slice(None)
 
     def part(self, basis: States, index: Ints, ridge: float) -> System:
-        """A system on some of the features, which shares the sums of this one."""
+        """A system on some of the features that shares the sums of this one."""
         made = System(basis, self.trace, ridge=ridge)
         made._whole, made.index, made.d = self, index, len(index)
         return made
 
     @property
     def whole(self) -> System:
-        """The one that holds the sums."""
+        """The system that holds the sums."""
         return self if self._whole is None else self._whole
 
     def lift(self, theta: Floats) -> Floats:
-        """Weights of these features as weights of all features of `whole`."""
+        """Weights of these features, as weights of all features of `whole`."""
         if self._whole is None:
             return theta
         lifted = np.zeros((self._whole.d, *theta.shape[1:]))
@@ -129,7 +129,7 @@ class System:
         return self._traced(block, rows.here)
 
     def _traced(self, block: Episodes, here: Floats) -> Floats:
-        """`z_t` of any numbers a row in place of features."""
+        """`z_t` computed from any numbers per row instead of features."""
         rho, discount = block.rows.rho, block.rows.discount
         if self.trace == 0.0 and not self.emphatic:
             return here * rho[:, None]
@@ -161,7 +161,7 @@ class System:
         self._add_lanes(block, z, right, fold, counts)
 
     def add_starts(self, lone: LoneStarts, fold: Any, counts: Floats | None) -> None:
-        """Take in starts of which nothing else is known."""
+        """Add starts of episodes without rows."""
         first = self.basis.first(lone)
         np.add.at(self.starts, fold, first)
         np.add.at(self.opened, fold, 1.0)
@@ -181,7 +181,7 @@ class System:
                 self.lane_starts += other.lane_starts
 
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
-        """`V(s_0)` of starts of which nothing else is known; `theta` may have columns."""
+        """`V(s_0)` of starts without rows; `theta` may have columns."""
         return np.asarray(self.basis.first(lone) @ theta)
 
     def _add_lanes(
@@ -206,7 +206,7 @@ class System:
         return System(self.basis, ridge=self.ridge, logged=True)
 
     def light(self) -> System:
-        """The same without its sums, to go over rows with."""
+        """The same without sums, for computing with rows."""
         other = copy(self.whole)
         other.lanes = None
         other.folds, other.starts = np.zeros((0, 0, 0)), np.zeros((0, 0))
@@ -235,18 +235,18 @@ class System:
         return ridge * float(np.abs(np.diagonal(A)).mean())
 
     def solve(self, folds: Bools | None = None, ridge: float | None = None) -> Solution:
-        """`theta`, with an account of how it went; of some folds only if they are given."""
+        """Solve for `theta`, from some folds only if they are given."""
         return _solved(*self._matrix(folds, ridge))
 
     def adjoint(self) -> Floats:
-        """`u = A^-T phi_0`: how the value moves with each equation."""
+        """`u = A^-T phi_0`: the derivative of the value in each equation."""
         A, _ = self._matrix(None, None)
         return _solved(np.ascontiguousarray(A.T), self.start()).theta
 
     def untried(self, ahead: float) -> float:
-        """Share of the target's visits to features, one active at a time, that no row has.
+        """Share of the target's visits to one-hot features that no row has.
 
-        Such a one has no equation but the ridge's, so what arrives at it is the ridge times `u`.
+        Such a feature has no equation but the ridge's, so the visits to it are the ridge times `u`.
         """
         A, _ = self._matrix(None, None)
         added = self._added(A, self.ridge)
@@ -255,7 +255,7 @@ class System:
         return unlogged(visits, ~bare, ahead)
 
     def lane_values(self) -> Floats | None:
-        """The value in each lane, or None where there are no lanes."""
+        """The value in each lane, or None without lanes."""
         if self.lanes is None:
             return None
         d = self.d
@@ -263,7 +263,7 @@ class System:
         for lane, flat in enumerate(self.lanes):
             whole = flat.reshape(d, d + 1)
             A = whole[:, :-1].copy()
-            # A lane may lack what only a few episodes visit: a hint of ridge gives that value 0.
+            # A lane may lack what only a few episodes visit: a tiny ridge gives that the value 0.
             A[np.diag_indices(d)] += self._added(A, max(self.ridge, 1e-12))
             start = self.lane_starts[lane, :-1] / max(self.lane_starts[lane, -1], 1.0)
             try:
@@ -280,24 +280,24 @@ class System:
 
 
 def _solved(A: Floats, b: Floats) -> Solution:
-    """A solution, or none where ratios have multiplied beyond what numbers hold."""
+    """A solution, or none if products of ratios have overflowed."""
     if np.isfinite(A).all() and np.isfinite(b).all():
         return solve(A, b)
     return conclude(np.full(len(b), np.nan), "overflow", 0, np.inf, np.inf)
 
 
 def runs(fold: Any) -> Iterator[tuple[int, int, int]]:
-    """Stretches of episodes that have the same fold; few where they come sorted by it."""
+    """Runs of episodes in the same fold; few if they are sorted by fold."""
     cuts = [0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]
     return ((int(fold[low]), low, high) for low, high in pairwise(cuts))
 
 
 def fitting_rows(width: int) -> int:
-    """Rows whose features of `width` numbers stay small."""
+    """How many rows with `width` features to process at a time."""
     return max(_ROWS // max(width, 1), 1)
 
 
 def slices(block: Episodes, width: int) -> list[Episodes]:
-    """A block in parts whose features of `width` numbers stay small."""
+    """A block in parts of that many rows."""
     limit = fitting_rows(width)
     return [block] if len(block.rows) <= limit else list(block.parts(limit))

@@ -1,4 +1,4 @@
-"""An evaluation in the terminal: the log as it was read, estimates, verdict, what it rests on."""
+"""An evaluation in the terminal: the log as it was read, estimates, verdict, diagnostics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
 _LARGE = 1e9
-_ROLE = 30  # characters of what stands before a colon, at most
+_ROLE = 30  # at most this many characters before a colon
 _SHOWN = (
     ("effective_sample_size", "effective sample size", "of {episodes} episodes, whole histories"),
     ("max_rho", "largest ratio of an action", ""),
@@ -44,7 +44,7 @@ _DIGEST = 16  # of its digits
 
 
 def show_log(lines: Iterable[str]) -> None:
-    """The mapping found and what was read, a role per line."""
+    """Print the mapping found and what was read, one role per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -66,7 +66,7 @@ def show_log(lines: Iterable[str]) -> None:
 
 
 def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> None:
-    """The table of estimates, the verdict in words, and the diagnostics that matter."""
+    """Print the table of estimates, the verdict in words, and the diagnostics that matter."""
     from rich.text import Text
 
     console = terminal.console() if console is None else console
@@ -89,7 +89,7 @@ def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> No
 
 
 def show_sentences(console: Console, said: Iterable[str]) -> None:
-    """One sentence per line, and a line after them."""
+    """Print one sentence per line, and an empty line after them."""
     from rich.text import Text
 
     for sentence in said:
@@ -100,7 +100,7 @@ def show_sentences(console: Console, said: Iterable[str]) -> None:
 def text_of(
     answer: Mapping[str, Any], show: Callable[[Any, Console], None] | None = None, width: int = 100
 ) -> str:
-    """What `show_answer` prints (or another one that shows), without colours."""
+    """The output of `show_answer` (or another such function) without colours."""
     from rich.text import Text
 
     console = terminal.console(width=width)
@@ -114,7 +114,7 @@ def text_of(
 
 
 def _logged(answer: Mapping[str, Any]) -> list[str]:
-    """The value of the policy that made the log, beside the target's."""
+    """The value of the policy that made the log, in one sentence."""
     found = answer["logged"]
     if found is None or found["value"] is None:
         return []
@@ -150,7 +150,7 @@ def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
 
 
 def _doubts(console: Any, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Why the others are not trusted, those with the same reasons together."""
+    """Why the other estimates are not trusted, grouped by reason."""
     from rich.text import Text
 
     groups: dict[str, list[str]] = {}
@@ -211,7 +211,7 @@ def _plain(value: Any) -> str:
 
 
 def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
-    """What a verdict rests on."""
+    """Print the diagnostics behind a verdict."""
     from rich.table import Table
     from rich.text import Text
 
@@ -232,7 +232,7 @@ def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
 
 
 def show_audit(console: Any, found: Mapping[str, Any]) -> None:
-    """What was computed, when and how: one line each."""
+    """Print what was computed, when and how, one line each."""
     from rich.text import Text
 
     asked = f"discount {found['discount']}, seed {found['seed']}, {found['bootstrap']} lanes"
@@ -261,7 +261,7 @@ def places(best: Mapping[str, Any]) -> int:
 
 
 def fixed(value: Any, decimals: int) -> str:
-    """A number with so many decimals."""
+    """A number with a fixed number of decimals."""
     if value is None:
         return "–"
     return f"{value:.{decimals}f}" if abs(value) < _LARGE else f"{value:.3g}"

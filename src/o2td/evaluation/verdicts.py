@@ -1,4 +1,4 @@
-"""Words for numbers: *trust*, *caution* or *cannot answer*, by the thresholds, each with its reason."""
+"""Verdicts from numbers: *trust*, *caution* or *cannot answer*, by the thresholds, with reasons."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
 ROUNDING = 1e-9  # of a value
-FLAT = 1e-6  # of a value: a smaller standard error is what equations solved in numbers leave
-WIDTH = "width"  # what a doubt is about that the width of the interval decides
+FLAT = 1e-6  # of a value: a smaller standard error is rounding
+WIDTH = "width"  # subject of doubts that depend on the interval's width
 _VETO = 3.0  # standard errors, where the estimates differ by the size of the value
 _ALIKE = 0.2  # of a standard error: smaller differences do not matter to the reader
 
 
 @dataclass(eq=False)
 class Case:
-    """What an estimator found and its interval, and what speaks against them."""
+    """An estimator's estimate and interval, and the doubts about them."""
 
     estimator: Estimator
     outcome: Outcome
     interval: Interval
-    unlogged: float = 0.0  # share of the target's visits to what no row leaves
-    sound: bool = False  # no doubt, but for an interval without width
+    unlogged: float = 0.0  # share of the target's visits to states that no row leaves
+    sound: bool = False  # not a doubt unless the interval has no width
     contradicted: bool = False
-    beside: bool = False  # a fit beside the reference, on features that were chosen for that one
+    beside: bool = False  # a fit other than the reference, on features chosen for the reference
     faults: float = 0.0  # tests of the log that say it is biased
     reasons: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def notes(self) -> list[tuple[str, str, str]]:
-        """Each doubt: the verdict that it allows, the reason, and what it is about."""
+        """Each doubt: the best verdict it allows, the reason, and its subject."""
         return list(zip(self.verdicts, self.reasons, self.abouts, strict=True))
 
     @property
@@ -63,17 +63,17 @@ class Case:
 
     @property
     def approximation(self) -> float | None:
-        """What other features would move it by."""
+        """How far other features would move it."""
         return self.outcome.approximation
 
     @property
     def weighs_histories(self) -> bool:
-        """Whether it is right whatever the features, as weighted histories are."""
+        """Whether it does not depend on features, as with weighted histories."""
         return self.estimator.kind in ("history", "hybrid")
 
     @property
     def arrives(self) -> bool:
-        """Whether it is where its method leads, and not on the way as a learner may be."""
+        """Whether it has converged, which a learner may not have."""
         return self.estimator.kind != "learner"
 
     @property
@@ -94,7 +94,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Grounds:
-    """What is known about the log, for all estimates alike."""
+    """What is known about the log, the same for all estimates."""
 
     episodes: int
     effective: float
@@ -106,12 +106,12 @@ class Grounds:
     cut: float  # share of value that may lie beyond truncations
     effective_rows: float
     endless: bool  # nothing is discounted and nothing terminates
-    hastened: float  # share of value that is lost with dropped last rows
-    hastened_actions: float  # the same of action values, which need more of a last row
+    hastened: float  # share of the value lost with dropped last rows
+    hastened_actions: float  # the same for action values, which need more from a last row
     lost: float  # share of start states lost with them
-    lost_histories: float  # share of episodes of which no history remains
+    lost_histories: float  # share of episodes without any history left
     thresholds: Thresholds
-    estimated: bool = False  # whether the behaviour is a model of ours
+    estimated: bool = False  # whether the behaviour was estimated from the log
     unit: str = "episode"  # what is resampled
 
 
@@ -133,7 +133,7 @@ def keep_in_range(case: Case, low: float, high: float) -> None:
 
 
 def judge(case: Case, study: Study) -> None:
-    """Give an estimate its verdict: what is common to all, and the estimator's own doubts."""
+    """Give an estimate its verdict: from doubts common to all, and the estimator's own."""
     grounds, estimator = study.grounds, case.estimator
     bounds = grounds.thresholds
     _about_log(case, grounds)
@@ -200,7 +200,7 @@ def _about_log(case: Case, grounds: Grounds) -> None:
 
 
 def _about_mean(case: Case, grounds: Grounds) -> None:
-    """Ratios average at most 1, whatever the policies: those of this log do not exceed it by far."""
+    """Ratios average at most 1, whatever the policies: doubt a log whose ratios far exceed it."""
     mean, error = grounds.step_support
     if mean - 1.0 <= max(4.0 * error, 0.02):
         return
@@ -216,7 +216,7 @@ def _about_mean(case: Case, grounds: Grounds) -> None:
 
 
 def _about_ends(case: Case, grounds: Grounds) -> None:
-    """What lies beyond the last rows of episodes that were cut."""
+    """Doubts about what lies beyond the last rows of truncated episodes."""
     bounds = grounds.thresholds
     if grounds.endless:
         case.note(
@@ -238,10 +238,10 @@ def _about_ends(case: Case, grounds: Grounds) -> None:
 
 
 def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[str, Any]]:
-    """How far the usable others are from an estimate, in standard errors.
+    """Distances of the other usable estimates, in standard errors.
 
-    A far one is a doubt if it is trusted itself. Learners that saw the rows once are never one: they
-    start from zero, and may not have arrived.
+    A distant one is a doubt if it is trusted itself. Learners never are: they start from zero, see
+    the rows once, and may not have converged.
     """
     found = []
     for other in others:
@@ -256,7 +256,7 @@ def agreement(case: Case, others: list[Case], bounds: Thresholds) -> list[dict[s
 
 
 def _error(case: Case, other: Case) -> float:
-    """Standard error of the difference of two estimates, from what each episode moves both by."""
+    """Standard error of the difference of two estimates, from each episode's influence on both."""
     own, theirs = case.interval.standard_error, other.interval.standard_error
     one, two = case.outcome.influence, other.outcome.influence
     joint = float(np.hypot(own, theirs)) if one is None or two is None else one.apart(two)
@@ -280,9 +280,9 @@ def _disagree(case: Case, other: Case, apart: float) -> None:
 def doubt_fits(cases: list[Case], study: Study) -> None:
     """Doubt fits that weighted histories contradict, before one is recommended.
 
-    Weighted histories are right whatever the features and whether or not states tell what follows,
-    so of the two it is the fit that is wrong. Of whole histories the one counts that tells the
-    difference best; where weights are too heavy for any, their first steps still do.
+    Weighted histories need neither the right features nor Markov states, so if the two disagree,
+    the fit is wrong. Among estimates from whole histories the one with the smallest error of the
+    difference decides; if the weights are too heavy for all of them, their first steps still count.
     """
     bounds = study.settings.thresholds
     histories = [case for case in cases if case.sound and case.weighs_histories]
@@ -300,7 +300,7 @@ def doubt_fits(cases: list[Case], study: Study) -> None:
 
 
 def _first_steps(case: Case, study: Study) -> None:
-    """Doubt a fit whose values do not add up along the first steps, which weights still reach."""
+    """Doubt a fit whose values are inconsistent over the first steps that weights reach."""
     influence = case.outcome.influence
     for steps, correction in study.corrections():
         if influence is None or not np.isfinite(correction.mean):
@@ -324,13 +324,13 @@ def recommend(cases: list[Case]) -> Case:
 
 
 def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
-    """The same, where the doubt is that about something else than the estimate itself."""
+    """The same, with doubts about something else than the estimate itself."""
     order = {TRUST: 0, CAUTION: 1, CANNOT: 2}
     able = [case for case in cases if case.estimator.recommendable]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
     def rank(case: Case) -> tuple[int, float, bool, bool, float]:
-        # Where weights are doubtful so is the length of a history's interval: fits go first.
+        # Where weights are doubtful, so is the interval of a history's estimate: fits go first.
         width = doubt(case)
         width = width if np.isfinite(width) else np.inf
         fault = max(case.faults, float(case.contradicted and not case.faults))
@@ -340,10 +340,10 @@ def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
 
 
 def veto(case: Case, others: list[Case], study: Study) -> None:
-    """Doubt an estimate that a usable one is away from by the size of the value itself.
+    """Doubt an estimate that differs from a usable one by the size of the value itself.
 
-    Histories miss the rewards beyond a truncation; the share that they are known to miss is no
-    disagreement.
+    Histories miss the rewards beyond a truncation; the share they are known to miss does not count
+    as disagreement.
     """
     bounds, grounds = study.settings.thresholds, study.grounds
     for other in others:
