@@ -1,9 +1,8 @@
 """The plug-in model of a log whose states recur, by folds and bootstrap lanes.
 
 With one weight per state, LSTD(0) is the plug-in optimum normalised by ratios:
-`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. Only one number per state and one per pair of
-states are
-kept in each fold and lane, so the lanes are sparse systems.
+`V(s) = (sum rho r + sum_s' sum(rho gamma) V(s')) / sum rho`. Only one number per state and one per
+pair of states are kept in each fold and lane, so the lanes are sparse systems.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Part(Column):
         return apart * self.start + self.each * block.sums(h.gone * h.delta[self.baseline])
 
     def alone(self, count: int, first: list[Floats]) -> Floats:
-        """The part of an episode with no rows: its start."""
+        """The part of an episode without rows."""
         if self.baseline < 0:
             return np.zeros(count)
         return (first[self.baseline] - self.base) * self.start

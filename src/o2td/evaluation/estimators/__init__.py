@@ -30,7 +30,7 @@ from o2td.registry import ESTIMATORS
 
 __all__ = ["REFERENCE", "known", "make"]
 
-REFERENCE = LSTDEstimator  # the one that is always computed
+REFERENCE = LSTDEstimator  # always computed
 _OWN: tuple[type[Estimator], ...] = (
     LSTDEstimator,
     PluginEstimator,

@@ -1,7 +1,8 @@
-"""LSTD on observations with what changed since the row before, where observations alone are no state.
+"""LSTD on observations and their change since the previous row, if observations are not Markov.
 
-Made only where the test of memory fails on continuous observations: the change (a hidden velocity, say)
-joins the observation, features are chosen anew on held-out episodes, and memory is tested again.
+Used only if the test of memory fails on continuous observations: the change (a hidden velocity,
+say) is added to the observation, features are chosen again on held-out episodes, and memory is
+tested again.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
     from o2td.sources.rows import LoneStarts
 
-_LEAST = 400  # rows below which nothing is chosen
+_LEAST = 400  # with fewer rows nothing is chosen
 
 
 def lagged(block: Episodes) -> Episodes:
-    """The same episodes, each observation followed by its change since the row before, 0 at first."""
+    """The same episodes; each observation is followed by its change since the previous row."""
     rows = block.rows
     here, ahead = np.asarray(rows.observation), np.asarray(rows.next_observation)
     change = np.zeros_like(here)
@@ -47,26 +48,26 @@ class LaggedStates(States):
 
     @property
     def name(self) -> str:
-        """How the features are written."""
+        """The features in words."""
         return f"{super().name} of the observation and its change"
 
     def first(self, lone: LoneStarts) -> Floats:
-        """`phi(s_0)`, where nothing has changed yet."""
+        """`phi(s_0)`, with a change of 0."""
         return self.phi(np.hstack([lone.input, np.zeros_like(lone.input)]))
 
     def rows(self, block: Episodes) -> FeatureRows:
-        """Rows of a block, changes included."""
+        """Rows of a block, including changes."""
         return super().rows(lagged(block))
 
 
 class LaggedEstimator(FitEstimator):
-    """LSTD on observations together with their change since the row before."""
+    """LSTD on observations together with their change since the previous row."""
 
     name = "lagged"
     title = "LSTD with the change in the observation"
 
     def missing(self, study: Study) -> str:
-        """Observations that are no state."""
+        """What is missing: observations that are not Markov."""
         self._study = study
         rows = study.sample.rows
         if rows.observation is None or len(rows) < _LEAST or not gains_from_past(seen(study)):
@@ -86,7 +87,7 @@ class LaggedEstimator(FitEstimator):
         return not gains_from_past(Seen(lagged(seen(self._study).episodes)), paid=False)
 
     def collect(self, study: Study) -> Passes:
-        """Fit the panel, then trace the influence of episodes."""
+        """Fit the panel, then accumulate the influence of episodes."""
         if self.missing(study):
             return
         systems = [study.fitting.want(one) for one in systems_of(self._kept, LaggedStates)]
@@ -99,7 +100,7 @@ class LaggedEstimator(FitEstimator):
         yield [study.influences]
 
     def estimate(self, study: Study) -> Outcome:
-        """The mean of the middle half, as of LSTD on chosen features."""
+        """The mean of the middle half, as for LSTD on chosen features."""
         why = self.missing(study)
         if why:
             return Outcome.none(why)
@@ -115,10 +116,10 @@ class LaggedEstimator(FitEstimator):
         )
 
     def spared(self, study: Study) -> tuple[str, ...]:
-        """Of memory where that test passes now."""
+        """Exempt from the test of memory if it passes now."""
         self._study = study
         return ("memory",) if not self.missing(study) and self._enough else ()
 
     def fault(self, test: str) -> float:
-        """A part of the past is better than none."""
+        """Prefer part of the past to none."""
         return 0.5 if test == "memory" else 1.0

@@ -1,9 +1,9 @@
 """LSTD: `A theta = b` with `A = sum_t z_t (phi_t - gamma phi'_t)^T`, `b = sum_t z_t r_t`.
 
-On chosen features the estimate is a mean of the middle half of several fits, and half of what that
-middle half spans is the approximation error; on given features that error is what lies between this
-fit and all others. It is at least the weighted doubly robust correction over the steps at which
-histories have weight, or half of it where a mean of fits is the estimate.
+On chosen features the estimate is the mean of the middle half of several fits, and half the range
+of that middle half is the approximation error; on given features that error is the distance between
+this fit and all others. It is at least the weighted doubly robust correction over the steps at
+which histories have weight, or half of it if the estimate is a mean of fits.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from o2td.evaluation.statistic import Passes
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-_REACH = 0.25  # share of effective episodes down to which histories correct a fit
-_FEW = 50.0  # and their number, down to which they test one
+_REACH = 0.25  # histories correct a fit down to this share of effective episodes
+_FEW = 50.0  # and test one down to this number of them
 
 
 class LSTDEstimator(FitEstimator):
@@ -37,7 +37,7 @@ class LSTDEstimator(FitEstimator):
     title = "LSTD"
 
     def collect(self, study: Study) -> Passes:
-        """Fit the lead and the panel, then trace the influence of episodes."""
+        """Fit the lead and the panel, then accumulate the influence of episodes."""
         choice, fitting = study.choice, study.fitting
         if not choice.average:
             choice.lead.wanted = study.settings.lanes
@@ -56,7 +56,7 @@ class LSTDEstimator(FitEstimator):
         yield [study.influences]
 
     def _corrections(self, study: Study) -> dict[int, int]:
-        """Columns of corrections, by the number of steps that histories reach."""
+        """Columns of corrections, by the number of steps over which histories correct."""
         size, influences = study.weighed.horizon.effective_size, study.influences
         if not study.fitting.has(study.corrected):  # nobody else asked for action values
             return {}
@@ -73,7 +73,7 @@ class LSTDEstimator(FitEstimator):
         return found
 
     def corrections(self, study: Study) -> Iterator[tuple[int, Spread]]:
-        """By the number of steps: what weighted histories add to the values over these."""
+        """What weighted histories add to the values, by the number of steps."""
         return ((steps, study.influences.spread(k)) for steps, k in self.short.items())
 
     def estimate(self, study: Study) -> Outcome:
@@ -115,7 +115,7 @@ class LSTDEstimator(FitEstimator):
         return found if finer is None else {**found, "states": study.fitting.fit(finer).value}
 
     def _from_states(self, study: Study, value: float) -> float | None:
-        """What coarse features cost where the log has states: the way to one weight per state."""
+        """The error of coarse features on states: the distance to one weight per state."""
         if study.choice.exact:
             return 0.0
         finer = study.choice.finer
@@ -123,10 +123,10 @@ class LSTDEstimator(FitEstimator):
 
 
 def off_by(short: Spread, average: bool) -> float:
-    """What a correction says about the values that it corrects, beyond two standard errors.
+    """The error of values that a correction shows, beyond two standard errors.
 
-    It is how far their error moves between the start and the last step that it reaches, so they are
-    off by half of it at one of the two; a mean of fits is not one of those values itself.
+    A correction is the change of their error between the start and the last step, so they are off
+    by at least half of it at one of the two; a mean of fits is not one of those values itself.
     """
     return abs(short.mean) / (2.0 if average else 1.0) - 2.0 * short.error
 

@@ -1,6 +1,7 @@
-"""LSTDQ: LSTD of action values, `A = sum_t phi_t (phi_t - gamma sum_a pi(a, s') phi(s', a))^T`.
+"""LSTDQ: LSTD for action values, `A = sum_t phi_t (phi_t - gamma sum_a pi(a, s') phi(s', a))^T`.
 
-`phi_t = phi(s_t, a_t)`. No ratio enters, so rows count whatever the target would have done.
+`phi_t = phi(s_t, a_t)`. It uses no ratios, so every row counts, whatever the target would have
+done.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class LSTDQEstimator(SystemEstimator):
     uses_ratios = False
 
     def too_large(self, study: Study) -> bool:
-        """Beyond some features of all actions together."""
+        """Whether there are too many features, over all actions, to run it unasked."""
         return study.choice.width * max(study.survey.n_actions, 1) > _WIDE
 
     def system(self, study: Study) -> AnySystem:
@@ -42,11 +43,11 @@ class LSTDQEstimator(SystemEstimator):
         return System(basis, ridge=max(study.choice.lead.ridge, _LEAST_RIDGE))
 
     def hastening(self, grounds: Grounds) -> float:
-        """More of a last row is needed than for values of states."""
+        """Action values need more from a last row than state values."""
         return grounds.hastened_actions
 
     def estimate(self, study: Study) -> Outcome:
-        """The fit; what actions that no row has tried may hide is an error of approximation."""
+        """The fit; what untried actions may hide counts as approximation error."""
         found = super().estimate(study)
         if found.trouble or found.approximation is None:
             return found
@@ -54,11 +55,11 @@ class LSTDQEstimator(SystemEstimator):
         return replace(found, approximation=max(found.approximation, hidden))
 
     def unlogged(self, study: Study) -> float:
-        """Actions that no row has tried count as well."""
+        """Includes actions that no row has tried."""
         return max(study.unlogged, self._untried(study))
 
     def _untried(self, study: Study) -> float:
-        """Share of the visits to actions never tried, where each state has weights of its own."""
+        """Share of the visits to actions never tried, if each state has its own weights."""
         system = getattr(self, "_system", None)
         if not study.choice.exact or not isinstance(system, System):
             return 0.0

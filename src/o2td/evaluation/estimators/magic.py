@@ -1,11 +1,11 @@
 """A blend of a fit and of histories in the manner of MAGIC (Thomas and Brunskill 2016).
 
-`g_j` is the weighted doubly robust estimate whose histories are followed for j steps and go on with
-the fit's values: j = 0 is the fit, the largest j is as far as weights reach. Of all blends `x·g` on the
-simplex that with the least `x·(C + b b^T) x` is taken: C is the covariance of the `g_j` over episodes,
-that of the fit included by the discount that is left to it, and `b_j` how far `g_j` is from the last one
-beyond what chance does to half of such differences. The fit is that of action values where there is
-one, else of states.
+`g_j` is the weighted doubly robust estimate that follows histories for j steps and continues with
+the fit's values: j = 0 is the fit, the largest j is as far as weights reach. The blend `x·g` on the
+simplex has the least `x·(C + b b^T) x`: C is the covariance of the `g_j` over episodes, including
+the fit's in proportion to the discount left to it, and `b_j` the distance of `g_j` from the last
+one beyond the median of what chance explains. The fit is of action values if there is one, else of
+state values.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
     from o2td.evaluation.verdicts import Case
 
-_LEAST = 10.0  # effective episodes down to which histories are followed
-_HALF = 0.674  # standard errors that half of all differences by chance stay within
+_LEAST = 10.0  # histories are followed down to this many effective episodes
+_HALF = 0.674  # in standard errors: half of all chance differences are smaller
 _MOST = 10  # lengths of histories
-_HEARD = 0.05  # weight in the blend above which histories of a length count
+_HEARD = 0.05  # least weight in the blend for histories of a length to count
 
 
 class MagicEstimator(FitEstimator):
-    """From a fit to weighted histories, as far as their estimated errors say."""
+    """A blend of a fit and weighted histories with the least estimated error."""
 
     name = "magic"
     title = "blend of fit and histories"
     mends = True
 
     def collect(self, study: Study) -> Passes:
-        """Fit what is corrected, then trace histories of several lengths."""
+        """Fit what is to be corrected, then accumulate histories of several lengths."""
         study.fitting.want(study.corrected)
         yield [study.fitting]
         weighed, influences = study.weighed, study.influences
@@ -61,11 +61,11 @@ class MagicEstimator(FitEstimator):
         yield [influences]
 
     def estimate(self, study: Study) -> Outcome:
-        """The blend; its approximation error is that of the fit, by what is left to it."""
+        """The blend; the fit's approximation error counts by the discount left to the fit."""
         self.parts = [study.influences.spread(column) for column in self.columns]
         fit, bare = study.influences.spread(self.own), self.parts[0]
         self.left = self._left(study)
-        # What rows do to the fit counts by the discount that is left to it; starts are in all parts.
+        # The rows' influence on the fit counts by the discount left to it; starts are in all parts.
         lanes = np.stack(
             [
                 part.lanes + left * (fit.lanes - bare.lanes)
@@ -101,7 +101,7 @@ class MagicEstimator(FitEstimator):
         return np.asarray(np.maximum(alive[at] * gamma**at, beyond))
 
     def _spread(self, mean: float, lanes: Floats, fit: Spread) -> Spread:
-        """Moments of the blend, by those of its heaviest part."""
+        """Moments of the blend, taken from its heaviest part."""
         heavy = self.parts[int(self.weights.argmax())] if self.weights[0] < 0.5 else fit
         error = self._error(fit)
         values = None
@@ -117,7 +117,7 @@ class MagicEstimator(FitEstimator):
         return replace(found, values=values, among=None)
 
     def _error(self, fit: Spread) -> float:
-        """Standard error of the blend, by the covariances of its parts and of the fit."""
+        """Standard error of the blend, from the covariances of its parts and of the fit."""
         assert fit.among is not None  # noqa: S101
         share = float(self.weights @ self.left)
         weights = {part.column: float(x) for part, x in zip(self.parts, self.weights, strict=True)}
@@ -125,7 +125,7 @@ class MagicEstimator(FitEstimator):
         return fit.among.error({**weights, fit.column: share})
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """About the fit by what is left to it, and about weights as far as they are followed."""
+        """Doubts about the fit by the discount left to it, and about the weights used."""
         left, bounds = float(self.weights @ self.left), study.grounds.thresholds
         if left > bounds.cut_caution:
             yield from fit_doubts(case, study)
@@ -140,12 +140,12 @@ class MagicEstimator(FitEstimator):
             yield CAUTION, f"weights leave {size[length - 1]:.0f} effective episodes"
 
     def fault(self, test: str) -> float:
-        """Histories take away a part of the bias."""
+        """Prefer it to the fit: histories remove part of the bias."""
         return 0.75
 
 
 def _lengths(size: Floats) -> list[int]:
-    """Numbers of steps, doubling, to as far as enough episodes are effective."""
+    """Numbers of steps, doubling, as long as enough episodes are effective."""
     enough = size >= _LEAST
     reach = int(len(size) if enough.all() else np.argmin(enough))
     doubling = [2**k for k in range(reach.bit_length()) if 2**k < reach]
@@ -153,7 +153,7 @@ def _lengths(size: Floats) -> list[int]:
 
 
 def _blend(means: Floats, lanes: Floats, parts: list[Spread]) -> tuple[Floats, Floats]:
-    """Weights with the least estimated error on the simplex, and the biases they rest on."""
+    """Weights on the simplex with the least estimated error, and the biases used."""
     from scipy.optimize import nnls
 
     if lanes.shape[1]:

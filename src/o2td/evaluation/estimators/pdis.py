@@ -23,7 +23,7 @@ class PerDecisionIS(HistoryEstimator):
         return study.weighed.spread("pdis").mean
 
     def make_column(self, study: Study) -> Column:
-        """Each episode's part, about the mean."""
+        """Each episode's contribution, minus the mean."""
         return Part(self.value(study), study.weighed.units / study.weighed.count)
 
 

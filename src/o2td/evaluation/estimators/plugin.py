@@ -24,7 +24,7 @@ class PluginEstimator(FitEstimator):
     title = "plug-in optimum"
 
     def missing(self, study: Study) -> str:
-        """States that recur, or features with one weight per cell."""
+        """What is missing: states that recur, or features with one weight per cell."""
         found = self._system(study) is not None
         return "" if found else "the log has no states that recur"
 
@@ -35,7 +35,7 @@ class PluginEstimator(FitEstimator):
         return choice.lead if isinstance(choice.lead, CellSystem) else None
 
     def collect(self, study: Study) -> Passes:
-        """Fit one weight per state, then trace the influence of episodes."""
+        """Fit one weight per state, then accumulate the influence of episodes."""
         system = self._system(study)
         if system is None:
             return
@@ -63,6 +63,6 @@ class PluginEstimator(FitEstimator):
         )
 
     def unlogged(self, study: Study) -> float:
-        """By the log's own states."""
+        """Measured on the log's own states."""
         finer = study.choice.finer
         return study.unlogged if finer is None else finer.unlogged(study.survey.ahead())

@@ -1,4 +1,4 @@
-"""SOTD on the log's states, or on the cells of a grid where observations are continuous."""
+"""SOTD on the log's states, or on the cells of a grid if observations are continuous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2td.solvers import SOTD
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-_CELLS = 400  # of the grid: their covariance is factorised
+_CELLS = 400  # cells of the grid: their covariance is factorised
 _WIDE = 1024
 
 
@@ -27,11 +27,11 @@ class SOTDEstimator(ReplicatedEstimator):
     kind = "fit"
 
     def too_large(self, study: Study) -> bool:
-        """Beyond some features."""
+        """Whether there are too many features to run it unasked."""
         return study.choice.width > _WIDE
 
     def replicate(self, study: Study, bench: Bench) -> Replicated:
-        """One solver a group of episodes, merged without each of them in turn."""
+        """One solver per group of episodes, merged without each of them in turn."""
         about = "SOTD on states"
         basis: Any = bench.basis
         if isinstance(basis, States) and bench.block.rows.observation is not None:
@@ -56,7 +56,7 @@ class SOTDEstimator(ReplicatedEstimator):
 
 
 def grid(block: Episodes) -> GridAggregation:
-    """An even grid over the observations with at most `_CELLS` cells, at least 2 a variable."""
+    """A regular grid over the observations: at most `_CELLS` cells, at least 2 per variable."""
     inputs = block.rows.input
     bins = max(2, int(min(_CELLS, len(inputs) / 20) ** (1.0 / inputs.shape[1])))
     return GridAggregation(bins).fit(np.concatenate([inputs, block.rows.next_input]))

@@ -1,7 +1,7 @@
-"""The plug-in on states with a part of their past, where the state alone does not tell what follows.
+"""The plug-in on states with part of their past, if the state alone is not Markov.
 
-Made only where the test of memory fails. The part of the past is chosen by held-out loss; whether it is
-enough is tested again.
+Used only if the test of memory fails. The part of the past is chosen by held-out loss, and memory
+is tested again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class StackedEstimator(SystemEstimator):
-    """A model of the logged states with the recent past in them, solved exactly."""
+    """A model of the logged states with part of their past, solved exactly."""
 
     name = "stacked"
     title = "plug-in with the past in the state"
 
     def missing(self, study: Study) -> str:
-        """States whose past matters, and a part of it that helps."""
+        """What is missing: states whose past matters, and a part of it that helps."""
         if study.past is None:
             return "the past adds nothing to the state, or no part of it helps on held-out episodes"
         return ""
@@ -48,16 +48,16 @@ class StackedEstimator(SystemEstimator):
         return not dependence(view, strata(view, self._study.past))[0].alarming
 
     def spared(self, study: Study) -> tuple[str, ...]:
-        """Of memory where that test now passes, and of the clock that it counts by."""
+        """Exempt from the test of memory if it passes now, and from that of the clock it counts."""
         self._study = study
         return ("clock", "memory") if study.past is not None and self._enough else ("clock",)
 
     def fault(self, test: str) -> float:
-        """A part of the past is better than none."""
+        """Prefer part of the past to none."""
         return 0.5 if test == "memory" else 1.0
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """Whether the steps of a clock that was found are what is asked for."""
+        """Doubt whether the value up to a detected time limit is what was asked for."""
         yield from super().doubts(case, study)
         system = self.fit.system
         if study.steps is not None and isinstance(system, ModelSystem):
@@ -65,13 +65,13 @@ class StackedEstimator(SystemEstimator):
             yield from clock_doubts(case, study, float("nan") if counted else system.endless())
 
     def system(self, study: Study) -> AnySystem:
-        """With as many steps as a clock allows, unless the step is in the state."""
+        """The model, with the time limit's number of steps unless the state has the step."""
         assert study.past is not None  # noqa: S101
         counted = "step" in study.past.parts
         return study.model(PastCells(study.past), None if counted else study.steps)
 
     def estimate(self, study: Study) -> Outcome:
-        """The value of the model, without one for states alone."""
+        """The value; there is no value model for states alone."""
         why = self.missing(study)
         if why:
             return Outcome.none(why)
@@ -83,7 +83,7 @@ class StackedEstimator(SystemEstimator):
         )
 
     def unlogged(self, study: Study) -> float:
-        """By its own cells."""
+        """Measured on its own cells."""
         system = self.fit.system
         assert isinstance(system, CellSystem)  # noqa: S101
         return system.unlogged(study.survey.ahead())

@@ -1,7 +1,7 @@
-"""The T-step plug-in: the value over as many steps as episodes have, by a model of the log's states.
+"""The T-step plug-in: the value over T steps, from a model of the log's states.
 
-`V_{k+1}(s) = sum_a pi(a, s) (r(s, a) + sum_s' gamma p(s', s, a) V_k(s'))`, T times. T is the horizon
-asked for, or the step at which a clock ends the log's episodes.
+`V_{k+1}(s) = sum_a pi(a, s) (r(s, a) + sum_s' gamma p(s', s, a) V_k(s'))`, T times. T is the
+requested horizon, or the step at which a time limit ends the log's episodes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
     from o2td.evaluation.verdicts import Case
 
-_SETTLED = 0.25  # of the interval's half-width: a difference that does not matter
+_SETTLED = 0.25  # of the interval's half-width: smaller differences do not matter
 _WIDE = 2048  # states: the influence of rows is a matrix of them
 
 
 def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
-    """Doubt about the question, where a clock was found and the value does not settle without it."""
+    """Doubt whether the value up to a detected time limit is meant, if it matters."""
     apart = abs(endless - case.value)
     if study.settings.horizon is None and not apart < _SETTLED * case.half_width:
         yield (
@@ -43,21 +43,21 @@ class TStepEstimator(SystemEstimator):
     title = "T-step plug-in"
 
     def missing(self, study: Study) -> str:
-        """A horizon, and states that recur."""
+        """What is missing: a horizon, and states that recur."""
         if study.steps is None:
             return "no horizon was asked for, and no clock ends the episodes"
         return "" if study.choice.tabular is not None else "the log has no states that recur"
 
     def too_large(self, study: Study) -> bool:
-        """Beyond some states."""
+        """Whether there are too many states to run it unasked."""
         return int(study.choice.tabular.n_features_out_) > _WIDE
 
     def spared(self, study: Study) -> tuple[str, ...]:
-        """It knows about the clock."""
+        """Exempt from the test of the clock, which it models."""
         return ("clock",)
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """Whether the steps of a clock that was found are what is asked for."""
+        """Doubt whether the value up to a detected time limit is what was asked for."""
         yield from super().doubts(case, study)
         system = self.fit.system
         assert isinstance(system, ModelSystem)  # noqa: S101
@@ -84,7 +84,7 @@ class TStepEstimator(SystemEstimator):
         )
 
     def unlogged(self, study: Study) -> float:
-        """By the steps that are asked for."""
+        """Measured over the requested steps."""
         system = self.fit.system
         assert isinstance(system, ModelSystem)  # noqa: S101
         return system.unlogged(study.survey.ahead())

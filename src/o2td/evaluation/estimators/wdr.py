@@ -1,7 +1,7 @@
 """Weighted doubly robust: `V(s_0)` plus `sum_t g_t w_t delta_t / sum_e w_t` (Thomas and Brunskill 2016).
 
-`V` is fitted on the other folds of episodes. Where an episode was truncated, it goes on with `V` of
-the final observation.
+`V` is fitted on the other folds of episodes. A truncated episode is continued by `V` of the final
+observation.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ class Part(Column):
         return apart * self.start + block.sums(self.units * error * self.inverse[h.step])
 
     def alone(self, count: int, first: list[Floats]) -> Floats:
-        """The start's part."""
+        """The part of an episode without rows."""
         return (first[self.baseline] - self.base) * self.start

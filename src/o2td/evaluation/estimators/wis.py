@@ -26,7 +26,7 @@ class WeightedTrajectoryIS(HistoryEstimator):
         return study.weighed.spread("is").mean / weight if weight > 0.0 else float("nan")
 
     def make_column(self, study: Study) -> Column:
-        """Each episode's part, about the weighted mean."""
+        """Each episode's contribution, minus the weighted mean."""
         weighed = study.weighed
         each = weighed.units / weighed.count
         return Part(self.value(study), weighed.spread("weight").mean, each)

@@ -24,7 +24,7 @@ class WeightedPerDecisionIS(HistoryEstimator):
         return float(study.weighed.horizon.weighted().sum())
 
     def make_column(self, study: Study) -> Column:
-        """Each episode's part, about the weighted means of its steps."""
+        """Each episode's contribution, minus the weighted means of its steps."""
         return Part(study.weighed.horizon, study.weighed.units)
 
 

@@ -1,8 +1,8 @@
-"""Does what stands in a row belong together? Rewards, actions, ratios and successors.
+"""Do the entries of a row belong together? Rewards, actions, ratios and successors.
 
-- Rewards one row early or late: state, action and next state of another row explain the reward much
-  better than those of its own.
-- Ratios and probabilities of another action: given state and action they should hardly vary.
+- Rewards one row early or late: the state, action and next state of another row explain the reward
+much better than those of its own row.
+- Ratios and probabilities of another action: given state and action, they should hardly vary.
 - The target's probabilities of all actions against that of the action taken.
 - Next states against the states of the next rows.
 """
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Alignment"]
 
-_MARGIN = 0.05  # share of the variance by which another row must explain the reward better
-_EXPLAINED = 0.15  # and that it must explain at least
-_VARIES = 0.25  # share of the variance within a state that stays given the action
+_MARGIN = 0.05  # by this share of the variance another row must explain the reward better
+_EXPLAINED = 0.15  # and at least this share it must explain
+_VARIES = 0.25  # share of the variance within a state that remains given the action
 _DIFFER = 0.01  # share of rows
 
 
@@ -42,7 +42,7 @@ class Alignment(LogTest):
         return iter(())
 
     def find(self, study: Study) -> Finding | None:
-        """The first of the doubts that there is."""
+        """The first doubt found."""
         view = seen(study)
         for doubt in (_successors, _chosen, _ratios, _rewards):
             found = doubt(view)
@@ -125,7 +125,7 @@ def _rewards(view: Seen) -> Doubt:
 
 
 def _explained(values: Floats, code: Ints) -> float:
-    """Share of the variance between strata, adjusted for how many there are; 0 where too many."""
+    """Share of the variance between strata, adjusted for their number; 0 if there are too many."""
     total = float(np.square(values - values.mean()).sum())
     strata = len(np.unique(code))
     free = len(values) - strata

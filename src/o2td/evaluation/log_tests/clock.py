@@ -1,9 +1,10 @@
-"""Do episodes end by the clock? Ends that the step explains and the state does not.
+"""Do episodes end by a clock? Ends that depend on the step and not on the state.
 
-Where the state tells when an episode ends, the chance of an end given state and action does not
-depend on the step. Two signs that it does: all episodes that reach the last step end there although
-the same state and action hardly ever end before (the product of these chances but the largest, since
-some step is the last in any log); and a trend of ends along the steps, given state and action.
+If the state determines when an episode ends, the probability of an end given state and action does
+not depend on the step. Two signs that it does: all episodes that reach the last step end there
+although the same states and actions hardly ever end earlier (the product of these probabilities
+except the largest, since some step is the last in any log); and a trend of ends over steps, given
+state and action.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LEAST = 2  # episodes that end together
 
 
 def clock_step(view: Seen) -> tuple[int | None, float]:
-    """The number of steps after which a clock ends episodes, if one does, and the chance of it."""
+    """The number of steps after which a clock ends episodes, if one does, and its p-value."""
     rows = view.rows
     longest = int(view.length.max())
     if not view.whole or longest < 2:
@@ -47,7 +48,7 @@ def clock_step(view: Seen) -> tuple[int | None, float]:
 
 
 class Clock(LogTest):
-    """Ends that the step explains and the state does not."""
+    """Ends that depend on the step and not on the state."""
 
     name = "clock"
     title = "Do episodes end because of what happened, or by a clock?"

@@ -1,9 +1,9 @@
 """Whether the log stays the same from its beginning to its end.
 
-Rewards, next states and ends given state and action, and start states, against the place of the
-episode in the log: a trend, and the middle against the ends. Sums are by episode, which are
-independent of each other. Where states recur, trends of the next states of each state and action are
-summed up too, by their squares: they may cancel in sums over all of them.
+Rewards, next states and ends given state and action, and start states, are tested against the
+episode's place in the log: a trend, and the middle against both ends. Sums are by episode, and
+episodes are independent of each other. If states recur, the squared trends of next states are also
+added up over states and actions, since the trends themselves may cancel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Drift"]
 
 _LEAST = 30  # episodes
-_OFTEN = 8  # times that a next state is arrived at, below which it is one of the rare ones
+_OFTEN = 8  # a next state that occurs less often counts as rare
 
 
 class Drift(LogTest):
@@ -70,7 +70,7 @@ class Drift(LogTest):
 
 
 def _effects(view: Seen) -> tuple[Floats, list[str]]:
-    """One row per episode: sums of what state and action do not explain, and marks of starts."""
+    """One row per episode: sums of residuals given state and action, and indicators of starts."""
     rows = view.rows
     columns = [view.reward, np.abs(view.reward), rows.terminated.astype(np.float64)]
     names = ["rewards given state and action"] * 2 + ["ends given state and action"]
@@ -93,11 +93,11 @@ def _effects(view: Seen) -> tuple[Floats, list[str]]:
 
 
 def _by_pair(view: Seen, place: Floats) -> float:
-    """Chance of the trends of next states, state by state and action by action, all together.
+    """p-value of the trends of next states, over all states and actions together.
 
-    In each pair with `U_j = sum x~ 1(s' = j)`, x~ the place about its mean there, `sum_j U_j^2 / p_j`
-    over `sum x~^2 / (n - 1) n` is chi-square with one degree less than there are next states. Rare ones
-    count as one.
+    In each pair with `U_j = sum x~ 1(s' = j)`, x~ the place minus its mean there, `sum_j U_j^2 /
+    p_j` over `sum x~^2 / (n - 1) n` is chi-square with one degree of freedom less than next states.
+    Rare ones are pooled.
     """
     if not view.exact:
         return 1.0

@@ -1,7 +1,7 @@
-"""Are ends missing? Episodes whose record stops without an end, where the state has to do with it.
+"""Are ends missing? Episodes whose record stops without an end, depending on the state.
 
-A record that stops by a clock, or at random, stops alike in all states of a step. Where it stops more
-often in some, something happened there that the log does not have.
+A record that stops by a clock or at random stops equally often in all states at a step. If it stops
+more often in some states, something happened there that the log does not have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Ends"]
 
 
 class Ends(LogTest):
-    """Records that stop where the state has to do with it."""
+    """Records that stop depending on the state."""
 
     name = "ends"
     title = "Are there ends that the log does not have?"
@@ -59,7 +59,7 @@ class Ends(LogTest):
 
 
 def _causes(view: Seen) -> np.ndarray:
-    """Marks of the next states, or next observations."""
+    """Indicators of the next states, or next observations."""
     if view.exact:
         stays = view.ahead == view.state
         return np.column_stack([marks(view.ahead, 12)[0], view.reward, stays])

@@ -1,9 +1,9 @@
-"""Are episodes independent of each other? Copies, and neighbours that are alike.
+"""Are episodes independent of each other? Copies, and correlated neighbours.
 
-Two episodes are equal by chance at most as often as their actions are, and as often as all that
-happened recurs in the log, state by state: that bounds how many equal ones to expect, and episodes
-that chance may repeat are left out. Neighbours: correlation of the rewards that state and action do
-not explain, over the next five episodes.
+Two episodes are equal by chance at most as often as their actions are, and as often as everything
+that happened recurs in the log, state by state: this bounds the expected number of equal ones, and
+episodes that chance may repeat are left out. Neighbours: correlation of the rewards' residuals
+given state and action with those of the next five episodes.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["Independence"]
 
 _LAGS = 5
 _LEAST = 30
-_RARE = 0.1  # copies that chance gives an episode, above which it tells nothing
+_RARE = 0.1  # an episode with more expected copies than this tells nothing
 
 
 class Independence(LogTest):
-    """Copies of episodes, and episodes that come in clusters."""
+    """Copies of episodes, and clusters of episodes."""
 
     name = "independence"
     title = "Are the episodes independent of each other?"
@@ -69,13 +69,13 @@ class Independence(LogTest):
 
 
 def _copies(view: Seen) -> tuple[int, float]:
-    """Pairs of equal episodes, and how many chance allows for."""
+    """Pairs of equal episodes, and how many chance explains."""
     rows = view.rows
     inputs = np.ascontiguousarray(rows.input, dtype=np.float64).reshape(len(rows), -1)
     weight = np.random.default_rng(0).normal(size=inputs.shape[1] + 2)
     action = np.zeros(len(rows)) if view.action is None else view.action
     each = inputs @ weight[:-2] + weight[-2] * rows.reward + weight[-1] * action
-    # Far apart from step to step, so that the order of rows counts; bounded, so that nothing is lost.
+    # Weights differ from step to step, so that the order of rows counts, and stay bounded.
     mixed = np.cos(each * (1.0 + 0.618 * view.step) + view.step)
     digest = np.round(view.episodes.sums(mixed), 9) + 1e4 * view.length
     expected = (view.count - 1) * _chance(view)
@@ -85,9 +85,9 @@ def _copies(view: Seen) -> tuple[int, float]:
 
 
 def _chance(view: Seen) -> Floats:
-    """A bound on how likely each episode was: by its actions, and by all that recurs in its states.
+    """A bound on each episode's probability, from its actions and from what recurs in its states.
 
-    The latter only where the state is all that matters.
+    The latter only if the state is Markov.
     """
     rows = view.rows
     bounds = [np.zeros(view.count)]
@@ -103,7 +103,7 @@ def _chance(view: Seen) -> Floats:
 
 
 def _neighbours(view: Seen) -> float:
-    """Standard errors by which episodes are like the next five."""
+    """Correlation of episodes with the next five, in standard errors."""
     each = view.episodes.sums(view.surprise) / np.sqrt(view.length)
     each = each - each.mean()
     spread = float(each @ each)

@@ -1,9 +1,9 @@
-"""Is the state all that matters? What came before, given state and action.
+"""Is the state Markov? Dependence on what came before, given state and action.
 
-States that recur: next state, reward and end against the previous action, state and rewards and the
-step, within strata of state and action (`score`). Continuous observations: does a regression of the
-change and the reward on observation and action gain, on episodes that were held out, from the
-row before? There the regression's own error must not count, so the gain has to be large.
+States that recur: next state, reward and end are tested against the previous action, state and
+rewards and the step, within strata of state and action (`score`). Continuous observations: does the
+previous row improve a regression of the change and the reward on observation and action, on
+held-out episodes? The regression's own error must not count, so the gain has to be large.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory"]
 
-_GAIN = 0.15  # of the squared error that state and action leave
+_GAIN = 0.15  # share of the squared error that state and action leave
 _ROWS = 50  # with a row before them
-_LEFT = 0.02  # of the variance: below, what is left is the regression's own error
+_LEFT = 0.02  # of the variance: below this, the rest is the regression's own error
 _REMEDY = (
     "add the relevant past to the state (the previous observation and action), or rely on weighted"
     " histories"
@@ -84,9 +84,9 @@ class Memory(LogTest):
 
 
 def gains_from_past(view: Seen, paid: bool = True) -> bool:
-    """Whether observations alone foretell what follows worse than with the row before.
+    """Whether the previous row improves predictions from observations.
 
-    Its reward is part of that if `paid`: it also helps a regression where rewards jump.
+    Its reward is included if `paid`: that also helps a regression if rewards jump.
     """
     return not view.exact and int(view.follows.sum()) >= _ROWS and _gain(view, paid) >= _GAIN
 
@@ -94,7 +94,7 @@ def gains_from_past(view: Seen, paid: bool = True) -> bool:
 def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[str]]:
     """The strongest dependence on the past within strata, and names of causes and effects.
 
-    Where a clock ends episodes only rewards count: that they end is another test's.
+    If a clock ends episodes only rewards count: ends are for another test.
     """
     x, causes, y, effects = _columns(view)
     here, (steps, _) = np.flatnonzero(view.follows), clock_step(view)
@@ -108,7 +108,7 @@ def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[st
 
 
 def own_dependence(view: Seen) -> tuple[Strongest, list[str], list[str]]:
-    """That within states and actions, worked out once."""
+    """The dependence within states and actions, computed once."""
     if "memory" not in view.kept:
         view.kept["memory"] = dependence(view, view.pair)
     found: tuple[Strongest, list[str], list[str]] = view.kept["memory"]
@@ -116,7 +116,7 @@ def own_dependence(view: Seen) -> tuple[Strongest, list[str], list[str]]:
 
 
 def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:
-    """What came before and what follows, of rows that have a row before them, with names."""
+    """Previous and following values, with names, of rows that have a previous row."""
     rows, here = view.rows, np.flatnonzero(view.follows)
     before = here - 1
     total = np.cumsum(view.surprise)
@@ -140,7 +140,7 @@ def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:
 
 
 def _gain(view: Seen, paid: bool = True) -> float:
-    """Share of the squared error on held-out episodes that the row before takes away, once."""
+    """Share of the squared error on held-out episodes that the previous row removes."""
     name = f"gain {paid}"
     if name not in view.kept:
         view.kept[name] = _taken_away(view, paid)
@@ -173,7 +173,7 @@ def _taken_away(view: Seen, paid: bool) -> float:
 
 
 def _held_out(x: Floats, y: Floats, held: Bools) -> Floats:
-    """Mean squared error of each column on the rows held out."""
+    """Mean squared error of each column on the held-out rows."""
     fit, judge = ~held, held
     gram = x[fit].T @ x[fit]
     gram[np.diag_indices(len(gram))] += 1e-6 * np.trace(gram) / len(gram)

@@ -1,8 +1,7 @@
 """Whether the logged probabilities are those of the actions taken.
 
-By state and action: how often it was taken against the probability that the log gives it there. By
-observation: where `b` is right, `1{a = k} / b` averages 1 for every action k, whatever else is known
-about the row.
+By state and action: how often it was taken, against its logged probability. By observation: if `b`
+is right, `1{a = k} / b` averages 1 for every action k, whatever else is known about the row.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Propensities"]
 
-_EXPECTED = 5.0  # rows of an action below which a state is not judged by it
+_EXPECTED = 5.0  # with fewer rows of an action a state is not judged by it
 
 
 class Propensities(LogTest):
@@ -68,7 +67,7 @@ def _by_state(view: Seen) -> float:
     if not fine.any():
         return 1.0
     z = (count[fine] - expected[fine]) / np.sqrt(spread[fine])
-    # All but one action of a state are free: each square counts by its share 1 - b.
+    # All but one action of a state are free: each square is weighted by 1 - b.
     value = float((z**2 * (1.0 - mean[fine])).sum())
     freedom = float((1.0 - mean[fine]).sum())
     worst = min(1.0, len(z) * two_sided(float(np.abs(z).max())))

@@ -1,10 +1,10 @@
 """Does one thing depend on another, given state and action? Score tests within strata.
 
-With residuals `x~, y~` around the means of their stratum, `U = sum x~ y~` has mean 0 where y does not
+With residuals `x~, y~` around the means of their stratum, `U = sum x~ y~` has mean 0 if y does not
 depend on x, and variance `sum_k S_xx S_yy / (n_k - 1)` over strata (Mantel and Haenszel's, by
-permutation within strata). In a Markov log `y~` is a martingale difference and x is known before, so
-that this also holds along episodes. Where single rows carry the sum, its own squares are the larger
-variance and are used instead. Of many pairs (x, y) the strongest counts, by Bonferroni's rule.
+permutation within strata). In a Markov log `y~` is a martingale difference and x is known before,
+so this also holds along episodes. If single rows dominate the sum, the sum of squares is the larger
+variance and is used instead. Of many pairs (x, y) the strongest counts, by Bonferroni's rule.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 from o2td.arrays import Floats, Ints
 from o2td.evaluation.log_tests.seen import without_means
 
-ALARM = 0.005  # probability of a false alarm that one test aims at; 0.01 is stated
+ALARM = 0.005  # target probability of a false alarm per test; 0.01 is stated
 STATED = 0.01
-_SPREAD = 30.0  # rows that must share in a sum before it counts as normal
+_SPREAD = 30.0  # effective rows that a sum needs to count as normal
 
 
 @dataclass(frozen=True)
 class Strongest:
-    """The pair with the largest standardised sum: its columns, that sum, and the chance of it."""
+    """The pair with the largest standardised sum: its columns, the sum, and its p-value."""
 
     x: int
     y: int
@@ -34,7 +34,7 @@ class Strongest:
 
     @property
     def alarming(self) -> bool:
-        """Whether chance alone gives this too seldom."""
+        """Whether the p-value is too small for chance."""
         return self.chance < ALARM
 
 
@@ -65,7 +65,7 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
 
 
 def _squares(x: Floats, y: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
-    """Sums of `(x y)^2`, the number of rows that share in them, and the squares."""
+    """Sums of `(x y)^2`, the effective number of rows in them, and the squares."""
     xx, yy = x * x, y * y
     own = xx.T @ yy
     fourth = (xx * xx).T @ (yy * yy)
@@ -79,7 +79,7 @@ def _sums(values: Floats, group: Ints, size: int) -> Floats:
 
 
 def clustered(x: Floats, y: Floats) -> Strongest:
-    """The same with one row per episode, which are independent: variance by their own squares."""
+    """The same with one row per independent episode: the variance is from their own squares."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     own, sharing, _ = _squares(x, y)
     fine = sharing > _SPREAD / 2.0
@@ -97,12 +97,12 @@ def _most(score: Floats, tried: int) -> Strongest:
 
 
 def two_sided(z: float) -> float:
-    """Probability of a standard normal number beyond ±z."""
+    """Probability that a standard normal variable lies beyond ±z."""
     return erfc(abs(z) / sqrt(2.0))
 
 
 def chi_square_chance(value: float, freedom: float) -> float:
-    """Probability of a chi-square number above `value`, by Wilson and Hilferty's cube root.
+    """Probability of a chi-square variable above `value`, by Wilson and Hilferty's cube root.
 
     >>> round(chi_square_chance(18.3, 10), 3)
     0.05
@@ -115,7 +115,7 @@ def chi_square_chance(value: float, freedom: float) -> float:
 
 
 def poisson_chance(count: int, mean: float) -> float:
-    """Probability of at least `count` events where `mean` are expected.
+    """Probability of at least `count` events if `mean` are expected.
 
     >>> round(poisson_chance(3, 1.0), 3)
     0.08
@@ -132,7 +132,7 @@ def poisson_chance(count: int, mean: float) -> float:
 
 
 def stratum_of(*codes: Any) -> Ints:
-    """One code for several, without gaps."""
+    """One code for several codes, without gaps."""
     code = np.zeros(len(codes[0]), dtype=np.int64)
     for one in codes:
         code = code * (int(one.max()) + 2) + one

@@ -1,7 +1,7 @@
-"""The sample of a log as the tests look at it: codes of states and actions, steps, rows before.
+"""The sample of a log as the tests see it: codes of states and actions, steps, previous rows.
 
-States are told apart exactly. Observations that do not recur are not: there tests work on residuals
-of a regression on the observation's squares and products, action by action.
+States are compared exactly. Observations that do not recur cannot be: for these, tests use
+residuals of a regression on the observation's squares and products, action by action.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from o2td.sources.rows import NO_FINAL, UNLIKE
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-ROWS = 20_000  # rows of the sample that are looked at
-_FEW = 200  # distinct observations up to which they are states
-_OFTEN = 5  # times that a state recurs, on average
+ROWS = 20_000  # rows of the sample that are used
+_FEW = 200  # up to this many distinct observations they are states
+_OFTEN = 5  # visits per state, on average
 _ACTIONS = 50
-_VARIABLES = 8  # beyond, squares only
+_VARIABLES = 8  # beyond this, squares only
 
 _views: WeakKeyDictionary[Study, Seen] = WeakKeyDictionary()
 
 
 def seen(study: Study) -> Seen:
-    """What all tests of one evaluation share."""
+    """The sample that all tests of one evaluation share."""
     if study not in _views:
         info = study.source.info
         unlike = info.notes.get(UNLIKE, 0) / max(info.rows, 1)
@@ -39,7 +39,7 @@ def seen(study: Study) -> Seen:
 
 
 def _first(sample: Episodes, rows: int) -> Episodes:
-    """The sample, or of a large one every k-th episode, so that all of the log stays in sight."""
+    """The sample, or every k-th episode of a large one, so that it spans the whole log."""
     every = -(-len(sample.rows) // rows)
     return sample if every == 1 else sample.pick(np.arange(sample.count) % every == 0)
 
@@ -48,9 +48,9 @@ class Seen:
     """Rows of whole episodes with codes."""
 
     def __init__(self, episodes: Episodes, whole: bool = True, unlike: float = 0.0) -> None:
-        self.whole = whole  # no last row was left out because its successor is not known
+        self.whole = whole  # whether every last row was kept, with its successor
         self.unlike = unlike  # share of rows whose columns give the target different probabilities
-        self.kept: dict[str, Any] = {}  # what several tests ask for
+        self.kept: dict[str, Any] = {}  # results that several tests use
         self.episodes, self.rows = episodes, episodes.rows
         self.count, self.first = episodes.count, episodes.first
         self.length = np.diff(self.first)
@@ -79,7 +79,7 @@ class Seen:
 
     @property
     def exact(self) -> bool:
-        """Whether states recur, so that they can be told apart."""
+        """Whether states recur, so that they can be compared exactly."""
         return self._codes[2]
 
     @property
@@ -89,7 +89,7 @@ class Seen:
 
     @property
     def ahead(self) -> Ints:
-        """Code of the next state, whatever the log says about ends."""
+        """Code of the next state, also at ends."""
         return self._codes[1]
 
     @property
@@ -99,7 +99,7 @@ class Seen:
 
     @cached_property
     def action(self) -> Ints | None:
-        """Code of the action, None where there are none that can be told apart."""
+        """Code of the action, or None if there are no discrete actions."""
         action = self.rows.action
         if action is None or action.ndim != 1 or action.dtype.kind not in "iu":
             return None
@@ -114,19 +114,19 @@ class Seen:
 
     @cached_property
     def follows(self) -> Bools:
-        """Rows that have a row before them in their episode."""
+        """Rows that have a previous row in their episode."""
         return self.step > 0
 
     @cached_property
     def reward(self) -> Floats:
-        """Rewards, the outermost thousandth at either side pulled in."""
+        """Rewards, with the outermost thousandth on either side clipped."""
         reward = self.rows.reward
         low, high = np.quantile(reward, [0.001, 0.999])
         return np.clip(reward, low, high)
 
     @cached_property
     def surprise(self) -> Floats:
-        """What the reward is above its mean given state and action."""
+        """The reward minus its mean given state and action."""
         return self.residual(self.reward[:, None])[:, 0]
 
     def residual(self, values: Floats) -> Floats:
@@ -164,7 +164,7 @@ def without_means(values: Floats, stratum: Ints) -> Floats:
 
 
 def marks(code: Ints, most: int, least: int = 20) -> tuple[Floats, Any]:
-    """One column for each of the most frequent codes, and which codes these are."""
+    """Indicators of the most frequent codes, and these codes."""
     count = np.bincount(code)
     order = np.argsort(-count, kind="stable")[:most]
     order = order[count[order] >= least]

@@ -1,10 +1,10 @@
-"""Does the log know what the target would do? Untried actions, weighted by the target's own visits.
+"""Does the log cover what the target would do? Untried actions, weighted by the target's visits.
 
-The target is followed through the transitions of the log, state by state. Where it takes an action that
-was never tried there, nothing is known about what follows: that share of its visits, and of all
-that would come after, is the figure. An action that the target itself would not have tried in so few
-rows counts less by that chance. Without the target's probabilities of all actions their sum is
-what the ratios average to in that state.
+The target is followed through the transitions of the log, state by state. If it takes an action
+that was never tried there, nothing is known about what follows: the figure is the share of its
+visits there and afterwards. An action that the target itself might not have tried in so few rows
+counts less, by that probability. Without the target's probabilities of all actions, the probability
+of tried actions is the mean ratio in that state.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Support"]
 
-_MOST = 3000  # states of which visits are worked out
+_MOST = 3000  # states for which visits are computed
 _SURE = 3.0  # standard errors by which ratios must average less than 1
 
 
 class Support(LogTest):
-    """Share of the target's visits that leads to untried actions."""
+    """Share of the target's visits that lead to untried actions."""
 
     name = "support"
     title = "Were the target's actions tried in the states where it takes them?"
@@ -71,7 +71,7 @@ def _known(view: Seen) -> Floats | None:
         if action.max() >= probs.shape[1]:
             return None
         tried[view.state, action] = True
-        # What as many rows of the target's own would also have missed is chance, which intervals hold.
+        # What the same number of the target's own rows would have missed is chance, not a gap.
         missed = (1.0 - np.clip(probs, 0.0, 1.0)) ** count[view.state][:, None]
         inside = (probs * np.where(tried[view.state], 1.0, missed)).sum(axis=1)
         return np.asarray(np.bincount(view.state, inside, minlength=size) / np.maximum(count, 1))
@@ -83,7 +83,7 @@ def _known(view: Seen) -> Floats | None:
 
 
 def _lost(view: Seen, known: Floats, ahead: float) -> float:
-    """Share of the target's discounted visits that lie beyond what is known."""
+    """Share of the target's discounted visits that lie beyond known actions."""
     rows, size = view.rows, view.states
     weight = np.bincount(view.state, rows.rho, minlength=size)
     scale = known / np.where(weight > 0.0, weight, 1.0)
