@@ -1,8 +1,8 @@
 """Linear algebra of Markov chains: sums over time, and long-run shares of time.
 
-`sum_t K^t B = (I - K)^-1 B`. Up to `DENSE_LIMIT` states by LU in dense arithmetic; beyond, never a
-dense (S, S) matrix: see `o2td.chain.sparse`. What comes back has been checked by its residual. A sum
-that does not converge is refused by the structure of the chain, not by luck with rounding.
+`sum_t K^t B = (I - K)^-1 B`. Up to `DENSE_LIMIT` states this is dense LU; beyond that there is
+never a dense (S, S) matrix: see `o2td.chain.sparse`. Every result is checked by its residual. A sum
+that does not converge is refused because of the chain's structure, independent of rounding.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["DENSE_LIMIT", "solve", "solve_transposed", "stationary_distribution"
 
 DENSE_LIMIT = 2000
 
-_LEAK = 1e-12  # a row that sums to more than 1 - _LEAK loses nothing
+_LEAK = 1e-12  # a row that sums to more than 1 - _LEAK counts as 1
 _POWER_STEPS = 400
 
 
 def solve(K: Any, B: Any) -> Floats:
     """`(I - K)^-1 B = sum_t K^t B`, for non-negative `K` (S, S) and `B` (S,) or (S, k).
 
-    Raises `NoAnswerError` where the sum does not converge: a set of states that is never left,
-    without discount.
+    Raises `NoAnswerError` if the sum does not converge: an undiscounted set of states that is never
+    left.
 
     >>> solve(np.array([[0.0, 0.5], [0.0, 0.5]]), np.array([0.0, 1.0]))
     array([1., 2.])
@@ -50,7 +50,7 @@ def stationary_distribution(P: Any, start: Floats) -> Floats:
 
     Rows of `P` that sum to less than one restart from `start` with the rest of their probability.
     Periodic chains have a time average as well; transient and unreachable states have share 0.
-    Raises `NoAnswerError` where more than one closed set of states can be reached, since the share
+    Raises `NoAnswerError` if more than one closed set of states can be reached, since the share
     then depends on chance.
 
     >>> stationary_distribution(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 0.0]))
@@ -97,7 +97,7 @@ def _solve(K: Any, B: Any, transposed: bool) -> Floats:
 
 
 def _compact(K: Any) -> Any:
-    """Dense float64 up to `DENSE_LIMIT` states, CSR beyond; what is not there is no way to go."""
+    """Dense float64 up to `DENSE_LIMIT` states, CSR beyond; explicit zeros are removed."""
     if K.shape[0] <= DENSE_LIMIT:
         return np.asarray(K.toarray() if hasattr(K, "toarray") else K, dtype=np.float64)
     from scipy.sparse import csr_array
@@ -114,7 +114,7 @@ def _row_sums(K: Any) -> Floats:
 
 
 def _check_converges(K: Any) -> bool:
-    """Whether the sum is known to converge; refuses where it is known not to.
+    """Whether the sum is known to converge; refuses if it is known not to.
 
     A non-negative `K` with row sums of at most one has a converging sum if and only if every state
     leads to one whose row sums to less than one.
@@ -173,12 +173,12 @@ def _leak(P: Any) -> Floats:
 
 
 def _reachable(K: Any, sources: Bools) -> Bools:
-    """States that a path of positive entries leads to from any of `sources`, these included."""
+    """States reachable from `sources` by positive entries, including these."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
     graph, roots, n = csr_array(K), np.flatnonzero(sources), len(sources)
-    # One more node leads to every source, so that a single search does.
+    # One more node leads to every source, so a single search suffices.
     indices = np.concatenate([graph.indices, roots])
     indptr = np.append(graph.indptr, len(indices))
     graph = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
@@ -189,7 +189,7 @@ def _reachable(K: Any, sources: Bools) -> Bools:
 
 
 def _closed_classes(P: Any, start: Floats, leak: Floats) -> tuple[Any, list[Any]]:
-    """States reached from `start`, and the classes among them that nothing ever leaves."""
+    """States reached from `start`, and the closed classes among them."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -226,7 +226,7 @@ def _irreducible(P: Any) -> Floats:
     k = 0
     for _ in range(3):
         share = _normalised(solve_transposed(_without_column(P, k), _unit(n, k)))
-        # A state that is seldom visited is a poor place to count from.
+        # A rarely visited state is a poor reference.
         if share[k] * 100.0 > share.max():
             break
         k = int(np.argmax(share))
@@ -234,7 +234,7 @@ def _irreducible(P: Any) -> Floats:
 
 
 def _power(Q: Any, start: Floats, leak: Floats) -> Floats | None:
-    """Power iteration of the lazy chain, which has no period; None where it converges slowly."""
+    """Power iteration of the lazy chain, which is aperiodic; None if it converges slowly."""
     share, backward = start, Q.T.tocsr()
     for _ in range(_POWER_STEPS):
         step = backward @ share + (leak @ share) * start - share

@@ -1,7 +1,7 @@
-"""BiCGSTAB's five passes over a block of `WIDTH` columns side by side, one column an equation.
+"""BiCGSTAB's five passes over a block of `WIDTH` columns side by side, one column per equation.
 
-A sparse matrix costs as much to read for one column as for a cache line of them, and what is read
-is most of the work. Each pass takes along the inner products that the next one needs.
+A sparse matrix costs as much to read for one column as for a cache line of them, and reading is
+most of the work. Each pass also computes the inner products that the next one needs.
 """
 
 from __future__ import annotations

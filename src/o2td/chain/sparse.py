@@ -20,8 +20,8 @@ __all__ = ["SparseInverse"]
 
 
 _BACKWARD = 1e-12  # accepted |b - (I - K) x| / (|b| + |x|)
-_RESIDUAL = 1e-13  # at which an iteration ends, as a share of |b|
-_ITERATIONS = 300  # of BiCGSTAB, a few milliseconds each and column at 100,000 states
+_RESIDUAL = 1e-13  # residual at which an iteration ends, as a share of |b|
+_ITERATIONS = 300  # of BiCGSTAB, a few milliseconds each per column at 100,000 states
 _FEW = 3  # columns that are solved one by one
 
 
@@ -50,7 +50,7 @@ class SparseInverse:
         return X.reshape(B.shape)
 
     def _together(self, A: Any, columns: Floats, X: Floats) -> int:
-        """Blocks of columns in as many threads as there are processors; how many are solved for."""
+        """Solve blocks of columns in as many threads as processors; returns how many are solved."""
         from o2td.chain.bicgstab_passes import WIDTH
 
         whole = columns.shape[1] - columns.shape[1] % WIDTH
@@ -64,7 +64,7 @@ class SparseInverse:
                 X[:, part] = found
             return found is not None
 
-        # Where the first block fails the others would, too.
+        # If the first block fails, the others would too.
         if not solved(0):
             return 0
         starts = range(WIDTH, whole, WIDTH)
@@ -73,7 +73,7 @@ class SparseInverse:
         return whole if all(good) else WIDTH * (1 + good.index(False))
 
     def _width(self, left: int) -> int:
-        """How many of the columns that are `left` to solve for next."""
+        """How many of the `left` columns to solve next."""
         if self._method == 1 or left <= _FEW:
             return 1
         from o2td.chain.bicgstab_passes import WIDTH
@@ -85,7 +85,7 @@ class SparseInverse:
             X = self._attempt(A, B, transposed)
             if X is not None:
                 return X
-            # What failed for one block is not tried again for the others.
+            # A method that failed for one block is not tried for the others.
             self._method += 1
         raise NoAnswerError(
             "the sum over time has no answer: the system is singular to working precision, or too"
@@ -93,14 +93,14 @@ class SparseInverse:
         )
 
     def _attempt(self, A: Any, B: Floats, transposed: bool) -> Floats | None:
-        """One solve with up to two corrections; None where a residual stays too large."""
+        """One solve with up to two corrections; None if a residual stays too large."""
         X, left = np.zeros_like(B), B.copy()
         size = _lengths(B)
         for _ in range(3):
             good = _lengths(left) <= _BACKWARD * (size + _lengths(X))
             if good.all():
                 return X
-            left[:, good] = 0.0  # a column that is done stays as it is
+            left[:, good] = 0.0  # a finished column stays as it is
             change = self._approximate(A, left, transposed)
             if change is None or not np.isfinite(change).all():
                 return None
@@ -134,7 +134,7 @@ class SparseInverse:
 
 
 def _processors() -> int:
-    """Those that this process may use, or what OMP_NUM_THREADS says."""
+    """The number of processors this process may use, or OMP_NUM_THREADS."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     if told.isdigit() and int(told) > 0:
         return int(told)
@@ -147,14 +147,14 @@ def _lengths(columns: Floats) -> Floats:
 
 
 def _one_by_one(A: Any, B: Floats, guess: Any = None) -> Floats | None:
-    """BiCGSTAB column by column; None where it does not converge."""
+    """BiCGSTAB column by column; None if it does not converge."""
     from scipy.sparse.linalg import LinearOperator, bicgstab
 
     M = None if guess is None else LinearOperator(A.shape, guess)
     X = np.empty_like(B)
     for j in range(B.shape[1]):
         b = np.ascontiguousarray(B[:, j])
-        with np.errstate(all="ignore"):  # what it finds is checked by its residual
+        with np.errstate(all="ignore"):  # the result is checked by its residual
             X[:, j], info = bicgstab(A, b, rtol=_RESIDUAL, atol=0.0, maxiter=_ITERATIONS, M=M)
         if info != 0:
             return None
@@ -162,9 +162,9 @@ def _one_by_one(A: Any, B: Floats, guess: Any = None) -> Floats | None:
 
 
 def _side_by_side(A: Any, B: Floats) -> Floats | None:
-    """BiCGSTAB of up to `WIDTH` columns in step; one that has converged, or broken down, rests.
+    """BiCGSTAB on up to `WIDTH` columns at once; one that has converged or broken down rests.
 
-    None where some have not converged. What broke down is left to the next correction.
+    None if some have not converged. A breakdown is left to the next correction.
     """
     from o2td.chain import bicgstab_passes as passes
 
@@ -190,7 +190,7 @@ def _side_by_side(A: Any, B: Floats) -> Floats | None:
         omega = _quotient(turned, own, moving)
         before = rho.copy()
         passes.step(X, P, R, T, shadow, alpha, omega, rho, size)
-        # Where a product that is divided by vanishes the recurrence ends.
+        # The recurrence ends where a divisor vanishes.
         moving &= (size > goal) & (alpha != 0.0) & (omega != 0.0)
         beta = _quotient(rho * alpha, before * omega, moving)
         moving &= beta != 0.0
@@ -198,7 +198,7 @@ def _side_by_side(A: Any, B: Floats) -> Floats | None:
 
 
 def _quotient(top: Floats, bottom: Floats, where: npt.NDArray[np.bool_]) -> Floats:
-    """`top / bottom`, 0 where that is not asked for or has no answer."""
+    """`top / bottom`, 0 where it is not wanted or not defined."""
     with np.errstate(all="ignore"):
         ratio = np.where(where, top / bottom, 0.0)
     return np.asarray(np.where(np.isfinite(ratio), ratio, 0.0))

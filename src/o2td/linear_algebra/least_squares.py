@@ -56,7 +56,7 @@ def compress(
 ) -> Compressed:
     """A least-squares problem in d rows: `R` upper triangular, `center` of minimum norm.
 
-    `scale` holds the sizes of the columns, where these are known to differ in their units.
+    `scale` holds the sizes of the columns, if their units are known to differ.
     """
     d = rows.shape[1]
     triangle = weighted_triangle(rows, weight, value)
@@ -64,8 +64,8 @@ def compress(
     unit = np.ones(d) if scale is None else np.where(scale > 0.0, scale, 1.0)
     U, size, vectors, null = _decomposed(R, unit, max(R.shape))
     center = shortest(vectors @ ((U.T @ target) / size), null)
-    # Where R is singular, part of the target stays out of its reach.
-    with np.errstate(over="ignore"):  # `center` holds where the square overflows; users refuse it
+    # If R is singular, part of the target is out of its range.
+    with np.errstate(over="ignore"):  # `center` is right even if the square overflows
         rest = float(np.sum((target - R @ center) ** 2) + np.square(triangle[d, d]))
     return Compressed(R, center, rest)
 
@@ -73,8 +73,8 @@ def compress(
 def orthonormalizer(rows: Any, weight: Floats | None = None, scale: Floats | None = None) -> Floats:
     """`B` (d, r), r the rank, such that `rows B` has orthonormal columns in the weighted norm.
 
-    Columns may have any units. Where they are differences of features of size `scale`, one that is
-    smaller by 1e12 is rounding, and no column.
+    Columns may have any units. If they are differences of features of size `scale`, one that is
+    smaller by 1e12 is rounding and does not count.
     """
     R = weighted_triangle(rows, weight)[: rows.shape[1]]
     unit = column_sizes(R)
@@ -88,7 +88,7 @@ def orthonormalizer(rows: Any, weight: Floats | None = None, scale: Floats | Non
 
 
 def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """`U`, sizes and `vectors` with `R vectors = U sizes`, and a basis of what R sends to 0.
+    """`U`, sizes and `vectors` with `R vectors = U sizes`, and a basis of the null space of R.
 
     The rank is that of R with its columns divided by `unit`.
     """
@@ -99,7 +99,7 @@ def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, 
 
 
 def shortest(x: Floats, null: Floats) -> Floats:
-    """`x`, or its columns, without what lies in the span of `null`."""
+    """`x`, or its columns, minus the projection on the span of `null`."""
     if not null.shape[1]:
         return x
     return np.asarray(x - null @ np.linalg.lstsq(null, x, rcond=None)[0])
@@ -119,13 +119,13 @@ def column_sizes(rows: Any, weight: Floats | None = None) -> Floats:
 
 
 def dense(rows: Any) -> Floats:
-    """A matrix as a float64 array, whatever it was."""
+    """Any matrix as a dense float64 array."""
     array: Floats = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
     return array
 
 
 def check_width(d: int) -> None:
-    """Refuse features that are too many for a dense (d, d) matrix, before memory does."""
+    """Refuse too many features for a dense (d, d) matrix before memory runs out."""
     if d > MOST_FEATURES:
         raise NoAnswerError(
             f"{d} features need dense matrices of {8e-9 * d * d:.0f} GB here; up to {MOST_FEATURES}"

@@ -1,8 +1,8 @@
-"""Rank and null spaces of a large matrix by QR with pivoting, where that leaves no doubt.
+"""Rank and null spaces of a large matrix by pivoted QR, if that is conclusive.
 
-`A P = Q [[R_11, R_12], [0, R_22]]`. The singular values of A above a bound are as many as `R_11` has
-columns if `R_22` is below the bound and the smallest singular value of `R_11` above it. This takes a
-third of the time of singular values; where it decides nothing these are to be asked.
+`A P = Q [[R_11, R_12], [0, R_22]]`. A has as many singular values above a bound as `R_11` has
+columns if `R_22` is below the bound and the smallest singular value of `R_11` above it. This takes
+a third of the time of singular values; if it is inconclusive, these are needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STEPS = 12
 
 
 class Pivoted:
-    """A matrix of rank `rank`: bases of what it sends to zero and of what it never reaches."""
+    """A matrix of rank `rank`, with bases of its null space and its left null space."""
 
     def __init__(
         self, factor: Floats, scale: Floats, order: npt.NDArray[np.intp], rank: int, norm: float
@@ -62,9 +62,9 @@ class Pivoted:
 
 
 def pivoted(A: Floats, tolerance: float) -> Pivoted | None:
-    """The factors of a matrix that lacks rank beyond doubt; None for any other, or a small one.
+    """The factors of a matrix that is certainly rank-deficient; None for any other, or a small one.
 
-    Singular values up to `tolerance` times the largest are taken for zero.
+    Singular values up to `tolerance` times the largest count as zero.
 
     >>> lacking = np.diag(np.append(np.ones(299), 1e-17))
     >>> pivoted(lacking, 1e-13).rank, pivoted(np.eye(300), 1e-13) is None
@@ -98,7 +98,7 @@ def _inverse_norm(R: Floats) -> float:
 
 
 def _norm(apply: Map, adjoint: Map, n: int) -> float:
-    """The largest singular value by the power method, from below and by little."""
+    """The largest singular value by the power method: a slight underestimate."""
     v = np.random.default_rng(0).standard_normal(n)
     size = 0.0
     for _ in range(_STEPS):

@@ -1,7 +1,7 @@
-"""Which singular values count: the one rank rule of the library, and what is decided by it.
+"""Which singular values count: the library's one rank rule, and what depends on it.
 
-A matrix is equilibrated by powers of two (exact in floating point) before its rank is judged, so that
-features in any units are judged alike.
+A matrix is equilibrated by powers of two (exact in floating point) before its rank is judged, so
+that the units of features do not matter.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ COMPUTED = 16.0  # slack of a matrix whose entries are themselves results of lon
 def rounding(shape: tuple[int, ...], rows: int = 0, slack: float = 1.0) -> float:
     """Singular values up to this share of the largest are rounding error: the rank leaves them out.
 
-    `max(shape) eps`, as is usual for a matrix that is given, or `4 sqrt(rows) eps` where it is a sum
-    over more rows: a running sum is rounded at each of them. Measured on dependent features, in
-    units of `sqrt(rows) eps`: up to 0.4 by one fit, and by updates of one row each 0.1 on random
-    data and 2.3 where a few values are rounded alike at every row. No system of full rank with a
-    condition number up to 1e12 was taken for a singular one, with up to a million rows. `slack`
-    multiplies the bound, such as `COMPUTED` where entries are results of long computations.
+    `max(shape) eps`, as usual for a given matrix, or `4 sqrt(rows) eps` if it is a sum over more
+    rows: a running sum is rounded at each of them. Measured on dependent features, in units of
+    `sqrt(rows) eps`: up to 0.4 in one fit, and with updates row by row 0.1 on random data and 2.3
+    if a few values are rounded the same way at every row. No system of full rank with a condition
+    number up to 1e12 was taken for a singular one, with up to a million rows. `slack` multiplies
+    the bound, such as `COMPUTED` if entries are results of long computations.
 
     >>> rounding((5, 5)) / EPS, rounding((5, 5), 10_000) / EPS
     (5.0, 400.0)
@@ -55,7 +55,7 @@ def count(size: Floats, shape: tuple[int, ...], rows: int = 0, slack: float = 1.
 def pseudo_inverse(R: Floats, ridge: float = 0.0, rows: int = 0) -> tuple[Floats, Floats]:
     """`U, W` with `(R^T R + ridge)^+ R^T = W U^T`, singular values that are rounding error left out.
 
-    Columns of full rank are equilibrated first, which changes nothing but the rounding.
+    Columns of full rank are equilibrated first, which changes only the rounding.
     """
     if not R.any():
         return np.zeros((R.shape[0], 0)), np.zeros((R.shape[1], 0))
@@ -75,7 +75,7 @@ def triples(R: Floats, rows: int) -> tuple[Floats, Floats, Floats]:
 
 
 def condition_of(R: Floats, rows: int = 0) -> float:
-    """Ratio of the extreme singular values that count, columns brought to one size first."""
+    """Ratio of the extreme singular values that count, after scaling columns to one size."""
     if not R.any():
         return np.inf
     s = triples(np.ldexp(R, -exponent(np.abs(R).max(axis=0))), rows)[1]
@@ -83,7 +83,7 @@ def condition_of(R: Floats, rows: int = 0) -> float:
 
 
 def rank_of(A: Floats, rows: int = 0) -> tuple[int, float]:
-    """Rank of the equilibrated matrix and its condition number, infinite where rank is lost.
+    """Rank of the equilibrated matrix and its condition number, infinite if rank-deficient.
 
     >>> rank_of(np.array([[1.0, 1e9], [1.0, 1e9]]))
     (1, inf)
@@ -111,13 +111,13 @@ def exponent(x: Floats) -> Ints:
 
 
 def top(x: Floats) -> int:
-    """The exponent of the largest entry, 0 where all are zero."""
+    """The exponent of the largest entry, 0 if all are zero."""
     largest = float(np.abs(x).max(initial=0.0))
     return int(np.frexp(largest)[1]) if largest > 0.0 else 0
 
 
 def svd(A: Floats, full: bool = False) -> tuple[Floats, Floats, Floats]:
-    """Singular values by divide and conquer or, where that fails, by QR."""
+    """Singular values by divide and conquer or, if that fails, by QR."""
     from scipy.linalg import svd as decompose
 
     try:

@@ -1,9 +1,9 @@
 """Linear algebra for `A = S M S`: S the sizes of the coordinates, M with entries of like size.
 
-Features in different units make A graded: its eigenvalues span the square of what the units span.
-Ranks are decided and systems solved on M, where units do not show. The eigenvalues must be those of
-A, which scaling does not keep but similarity does: coordinates of large and of small size are
-decoupled first, since otherwise rounding of the large eigenvalues drowns the small ones.
+Features in different units make A graded: its eigenvalues span the square of the range of the
+units. Ranks are decided and systems solved on M, where units do not matter. The eigenvalues must be
+those of A, which scaling does not preserve but similarity does: coordinates of large and small size
+are decoupled first, since otherwise rounding errors of the large eigenvalues drown the small ones.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Complexes = npt.NDArray[np.complex128]
 
 _NOISE = 1e-13  # entries of a null vector below this share of the largest are rounding
 _SEMISIMPLE = 1e-8
-_WIDE = 100.0  # how far apart the sizes may be where eigenvalues are computed together
+_WIDE = 100.0  # ratio of sizes up to which eigenvalues are computed together
 _SWEEPS = 120
 
 
 def sizes(A: Floats, scale: Floats | None) -> Floats:
     """The sizes of the coordinates, as powers of two, so that `S^-1 A S^-1` is free of rounding.
 
-    `scale` holds the sizes of theta. What is stacked below theta (w) repeats them, but where its
-    own diagonal is larger (a regulariser has no unit) that decides.
+    `scale` holds the sizes of theta. What is stacked below theta (w) repeats them, unless its own
+    diagonal is larger (a regulariser has no unit).
     """
     n = len(A)
     if scale is None or not (scale > 0.0).any():
@@ -56,7 +56,7 @@ class Deflated:
 
     def __init__(self, M: Floats, s: Floats, d: int) -> None:
         n = len(M)
-        # The rows of w carry another step size than those of theta.
+        # The rows of w have another step size than those of theta.
         blocks = [np.abs(M[low : low + d]).max(initial=0.0) for low in range(0, n, d)]
         self.row = np.repeat(np.where(np.array(blocks) > 0.0, blocks, 1.0), d)[:n]
         self._saddle = _Saddle.found(M, s, d)
@@ -81,7 +81,7 @@ class Deflated:
         return self._saddle is not None and self._saddle.pulls
 
     def closed(self, s: Floats) -> Complexes | None:
-        """The eigenvalues of A where its form gives them without rounding that matters."""
+        """The eigenvalues of A if its form gives them accurately."""
         return None if self._saddle is None else self._saddle.closed(s)
 
     def solvable(self, b: Floats) -> bool:
@@ -98,11 +98,11 @@ class Deflated:
 
 
 class _Saddle:
-    """`[[0, B], [C, G]]`, B and C regular: so is the whole, however large G is beside them.
+    """`[[0, B], [C, G]]` with B and C regular: so is the whole, however large G is.
 
-    Gradient learners whose theta follows w alone are of this form. Where G has no unit and a
-    feature is small, singular values of the whole would tell nothing, and no more would eigenvalues:
-    where `B = -c C^T` and G is positive definite all have positive real parts. For an eigenvector
+    Gradient learners whose theta follows w alone are of this form. If G has no unit and a feature
+    is small, neither the singular values nor the eigenvalues of the whole say anything; but if `B =
+    -c C^T` and G is positive definite, all eigenvalues have positive real parts. For an eigenvector
     `(theta, w)` the real part is that of `c w^* G w`, in a norm, and w is not 0 as C is regular.
     """
 
@@ -111,7 +111,7 @@ class _Saddle:
 
     @classmethod
     def found(cls, M: Floats, s: Floats, d: int) -> _Saddle | None:
-        """M in this form; None where it is not."""
+        """M in this form, or None if it is not."""
         if len(M) != 2 * d or M[:d, :d].any():
             return None
         ratio = s[d:] / s[:d]
@@ -124,7 +124,7 @@ class _Saddle:
 
     @property
     def pulls(self) -> bool:
-        """Whether every eigenvalue has a positive real part, by the form alone."""
+        """Whether every eigenvalue has a positive real part, from the form alone."""
         if self._factor is None:
             return False
         H = self._G + self._G.T
@@ -137,7 +137,7 @@ class _Saddle:
 
     @property
     def _factor(self) -> float | None:
-        """`c` of `B = -c C^T`, None where there is none."""
+        """`c` of `B = -c C^T`, or None if there is none."""
         c = -float(np.sum(self._B * self._C.T) / np.sum(self._C * self._C))
         same = np.abs(self._B + c * self._C.T).max() <= _NOISE * c * np.abs(self._C).max()
         return c if same else None
@@ -165,7 +165,7 @@ class _Saddle:
 
 
 def spectrum(M: Floats, s: Floats) -> list[Complexes]:
-    """The eigenvalues of `S M S` in groups of like size, each accurate to the size of its group."""
+    """The eigenvalues of `S M S` in groups of similar size, each accurate relative to its group."""
     if len(s) == 0:
         return []
     order = np.argsort(-s, kind="stable")

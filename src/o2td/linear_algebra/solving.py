@@ -1,12 +1,12 @@
 """One robust way to solve `A theta = b`, with an account of how it went.
 
-The system is equilibrated by powers of two (exact in floating point), so that features in any units,
-and matrices near under- or overflow, are solved alike. A well-posed system is solved by LU with one
-step of refinement. Where the condition number leaves no digit, the rank is taken from the singular
-values of the equilibrated matrix (see `rounding` for which of them count; large matrices whose rank
-shows in a pivoted QR factorisation are spared them), and the answer is the
-minimum-norm least-squares one in the *original* variables: `theta = A^+ b` for the nearest matrix of
-that rank.
+The system is equilibrated by powers of two (exact in floating point), so that features in any
+units, and matrices near under- or overflow, are solved alike. A well-posed system is solved by LU
+with one step of refinement. Where the condition number leaves no digit, the rank is taken from the
+singular values of the equilibrated matrix (see `rounding` for which of them count; not needed for
+large matrices whose rank a pivoted QR factorisation shows), and the answer is the minimum-norm
+least-squares solution in the *original* variables: `theta = A^+ b` for the nearest matrix of that
+rank.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from o2td.linear_algebra.pivoted import pivoted
 from o2td.linear_algebra.rank import equilibrate, exponent, rounding, svd, top
 
 POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer
-_DOUBT = 10.0  # times what rounding explains: below this the singular values decide, not LU
+_DOUBT = 10.0  # multiple of rounding: below this the singular values decide, not LU
 
 MESSAGES = {
     "ok": "solved",
@@ -40,7 +40,7 @@ MESSAGES = {
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An answer and how it was come by.
+    """A solution and how it was found.
 
     `status` is one of "ok", "ill-conditioned", "minimum norm", "no data", "not converged",
     "infeasible", "overflow". `rank` and `condition` are of the equilibrated system, `residual` is
@@ -60,7 +60,7 @@ class Solution:
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", freeze(self.theta))
 
-    def __reduce__(self) -> tuple[Any, ...]:  # copies are made anew: they are read-only too
+    def __reduce__(self) -> tuple[Any, ...]:  # copies are rebuilt, so they are read-only too
         return type(self), tuple(vars(self).values())
 
 
@@ -90,7 +90,7 @@ def solve(
     triangular: bool = False,
     rows: int = 0,
 ) -> Solution:
-    """`theta` with `(A + ridge I) theta = b`, in the least-squares sense where there is no such.
+    """`theta` with `(A + ridge I) theta = b`, in the least-squares sense if there is none.
 
     `triangular`: A is the triangle of a least-squares problem, whose rows must keep their sizes: a
     small last row is what says that the columns nearly repeat each other. `rows`: how many rows were
@@ -132,10 +132,10 @@ def _sparse_eye(n: int) -> Any:
 def _embedded(
     part: Solution, A: Any, b: Floats, column: Any, counts: Mapping[str, int] | None
 ) -> Solution:
-    """The answer of the whole from that without empty rows and columns.
+    """The solution of the whole from that without empty rows and columns.
 
-    Weights of empty columns are 0 in the minimum-norm answer, and no theta changes what empty rows
-    leave over.
+    Weights of empty columns are 0 in the minimum-norm solution, and no theta changes the residual
+    of empty rows.
     """
     theta = np.zeros(A.shape[1])
     theta[column] = part.theta
@@ -156,7 +156,7 @@ def _equilibrated(A: Floats, b: Floats, by_row: bool, rows: int) -> tuple[Floats
         status = "ok" if rcond >= POOR else "ill-conditioned"
         return np.ldexp(y, shift - across), status, A.shape[1], 1.0 / rcond
     answer = _minimum_norm(scaled, up, across, b, shift, tolerance)
-    if rcond > 0.0 and answer[2] == A.shape[1]:  # of full rank after all: LU is nearer
+    if rcond > 0.0 and answer[2] == A.shape[1]:  # of full rank after all: LU is more accurate
         return np.ldexp(y, shift - across), *answer[1:]
     return answer
 
@@ -184,13 +184,13 @@ def backward_error(A: Any, theta: Floats, b: Floats) -> float:
 
 
 def shifted(x: Floats, k: int) -> Floats:
-    """`2^k x`, infinite where that is too large: `conclude` tells."""
+    """`2^k x`, infinite if that is too large: `conclude` says so."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(x, k)
 
 
 def _lu(A: Floats, b: Floats) -> tuple[float, Floats]:
-    """Reciprocal condition number (0 where singular or not square) and the refined solution."""
+    """Reciprocal condition number (0 if singular or not square) and the refined solution."""
     from scipy.linalg import lapack
 
     if A.shape[0] != A.shape[1]:

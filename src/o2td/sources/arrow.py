@@ -1,4 +1,4 @@
-"""Arrow, imported when something of it is used first: naming a log does not need it yet."""
+"""Arrow, imported when it is first used: naming a log does not need it yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["pa", "pc", "pq"]
 
 
 class _Late:
-    """A module of the extra `logs`; without it, what is used of it says how to install it."""
+    """A module of the extra `logs`; if it is missing, its first use says how to install it."""
 
     def __init__(self, module: str) -> None:
         self._module = module

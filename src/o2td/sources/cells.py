@@ -1,4 +1,4 @@
-"""Cells of Arrow columns as NumPy arrays of numbers, checked; a bad one is refused by its place."""
+"""Cells of Arrow columns as checked NumPy arrays; a bad cell is refused with its place."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from o2td.arrays import Bools, Floats, Ints
 from o2td.sources.arrow import pa, pc
 from o2td.sources.places import Where
 
-LARGEST = 1e75  # of numbers: the square of a product of two of them is still a number
+LARGEST = 1e75  # largest number: the square of a product of two is still finite
 _TILE = 4096  # rows transposed at a time, so that the target stays in the cache
-OBSERVED = 1e37  # of observations: feature maps read larger bounds, as Gymnasium writes, as none
+OBSERVED = 1e37  # largest observation: feature maps take larger bounds for none
 _LARGE = "correct it, or use a larger unit: numbers go up to"
 RUN_TOGETHER = "as floats whole numbers run together from 2**53 on: number from 0"
 MISSING = "fill it in, or leave the episode out"
@@ -31,15 +31,15 @@ def pa_bool(column: Any) -> bool:
 
 
 def as_floats(column: Any) -> Floats:
-    """An Arrow column of numbers or booleans as float64, null as NaN; not copied if it can be."""
+    """An Arrow column of numbers or booleans as float64, null as NaN; copied only if needed."""
     if column.type != pa.float64():
-        column = column.cast(pa.float64(), safe=False)  # beyond 2**53 the caller refuses
+        column = column.cast(pa.float64(), safe=False)  # the caller refuses numbers beyond 2**53
     values: Floats = column.to_numpy(zero_copy_only=False)
     return values
 
 
 def all_usable(values: Floats, most: float = LARGEST) -> bool:
-    """Whether no value is NaN, infinite or beyond `most`, by one sum of squares where it is small."""
+    """Whether no value is NaN, infinite or beyond `most`, by one sum of squares if possible."""
     with np.errstate(all="ignore"):
         return bool(values @ values <= most**2) or bool((np.abs(values) <= most).all())
 

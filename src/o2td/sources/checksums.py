@@ -1,6 +1,6 @@
 """Whether a parquet file carries page checksums, read from its own page headers.
 
-A reader verifies checksums only where they are. The header of a page is a Thrift struct in the
+A reader verifies checksums only if they are present. The header of a page is a Thrift struct in the
 compact protocol whose fourth field, optional, is the CRC-32 of the page (parquet.thrift,
 `PageHeader`); the first three are 32-bit integers.
 """

@@ -1,8 +1,8 @@
 """Columns that are not numbers as numbers: names, categories, times and large ids.
 
-In observations a text becomes a column for each of its values but the first (1 where the row has
-it), and a time its seconds since 1970. States and actions are numbered: in the order of the
-policy or of the columns of its probabilities where these name them, else in alphabetical order.
+In observations, text becomes one column per value except the first (1 if the row has it), and a
+time becomes its seconds since 1970. States and actions are numbered: in the order of the policy or
+of the columns of its probabilities if these name them, else in alphabetical order.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from o2td.errors import InputError
 from o2td.sources.arrow import pa, pc
 from o2td.sources.places import ROWS, named
 
-_LEVELS = 50  # different texts of an observation at most
-_NAMES = 1_000_000  # different states or actions at most
-_IDS = 10_000_000  # whole numbers from here on are names
+_LEVELS = 50  # at most this many different texts in an observation
+_NAMES = 1_000_000  # at most this many different states or actions
+_IDS = 10_000_000  # larger whole numbers are names
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Coding:
         return ", ".join(f"{name} = {k}" if name != "…" else name for k, name in enumerate(shown))
 
     def arrays(self, column: Any, label: str, first: int) -> list[Any]:
-        """The numbers of a column of a batch; a value that is not known is refused."""
+        """The numbers of a column of a batch; an unknown value is refused."""
         if self.kind == "seconds":
             return [_seconds(column)]
         column = plain(column)
@@ -70,7 +70,7 @@ Codings = Mapping[str, Coding]
 
 
 def coded_schema(schema: Any, codings: Codings) -> Any:
-    """The types of the columns once they are coded."""
+    """The types of the coded columns."""
     fields = []
     for field in schema:
         coding = codings.get(field.name)
@@ -112,7 +112,7 @@ def is_time(kind: Any) -> bool:
 
 
 def levels_of(parts: Iterable[Any], column: str, others: Sequence[str]) -> tuple[Any, ...]:
-    """The values of an observation that is text; `others` hold its values too, a step later."""
+    """The values of a text observation; `others` hold the same, one step later."""
     values = _values(parts, [column, *others], _LEVELS)
     if values is None:
         raise InputError(
@@ -123,7 +123,7 @@ def levels_of(parts: Iterable[Any], column: str, others: Sequence[str]) -> tuple
 
 
 def numbers_of(parts: Iterable[Any], columns: Sequence[str], role: str) -> tuple[Any, ...]:
-    """The different values of columns that are names of states or actions, in order."""
+    """The different values of columns with names of states or actions, in order."""
     values = _values(parts, columns, _NAMES)
     if values is None:
         raise InputError(
@@ -141,7 +141,7 @@ def mostly_numbers(part: Any, column: str) -> bool:
 
 
 def large_ids(part: Any, column: str) -> bool:
-    """Whether the first rows hold whole numbers that are too large to count from 0 to them."""
+    """Whether the first rows hold whole numbers that are too large to be numbered from 0."""
     batch = next(iter(part.batches({column: "any"}, 65_536)), None)
     most = None if batch is None else pc.max(batch.column(column)).as_py()
     return most is not None and most >= _IDS

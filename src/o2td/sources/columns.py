@@ -1,8 +1,8 @@
-"""The roles that columns of a log play, and the names that they usually have.
+"""The roles of a log's columns, and their usual names.
 
-Names are compared in lower case with ``-``, ``.``, ``/`` and spaces read as ``_``; one that is written
-exactly wins over others that are only alike. The default name of a role wins; among synonyms
-exactly one may be present, otherwise the user has to choose.
+Names are compared in lower case with ``-``, ``.``, ``/`` and spaces read as ``_``; an exact match
+wins over a normalised one. The default name of a role wins; among synonyms exactly one may be
+present, otherwise the user has to choose.
 """
 
 from __future__ import annotations
@@ -95,23 +95,23 @@ _NEVER = ("never", "false")
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The columns of a log by role; what is None is looked for among the usual names.
+    """The columns of a log by role; a role that is None is looked up by its usual names.
 
     `observation`, `next_observation`, `target_probs`, `behavior_probs`, `next_target_probs` (and
     `action`, where it has several components) are lists of columns, a pattern such as ``"x_*"`` for
     numbered ones, or a column of lists or structs.
     ``terminated=False`` (or ``"never"``) says that no episode of this log ever ends,
-    ``truncated=False`` that none is cut. `discount` is used only where it is named here.
+    ``truncated=False`` that none is truncated. `discount` is used only if it is named here.
 
     Parameters
     ----------
     episode : str
         Name of the trajectory.
     user : str
-        Whose episode it is (a user, a device, a site), where episodes of one are alike: intervals then
-        resample users. The column of episodes itself says that each stands alone.
+        Whose episode it is (a user, a device, a site), if episodes of one user are alike: intervals
+        then resample users. The column of episodes itself says that each is independent.
     start : str
-        A flag on the first row of a trajectory, where it has no name.
+        A flag on the first row of a trajectory, if trajectories have no names.
     step : str
         Place in the trajectory, counted.
     time : str
@@ -129,7 +129,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     truncated : str or bool
         Whether only its record ended.
     done : str
-        Either of these, where the log does not tell them apart.
+        Either of these, if the log does not distinguish them.
     next_observation
         What it saw afterwards; else the next row's observation.
     next_state : str
@@ -209,7 +209,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def says_never(value: Any) -> bool:
-    """Whether a flag's column is given as one that is false in every row.
+    """Whether a flag is declared to be false in every row.
 
     >>> [says_never(value) for value in (False, "false", "Never", "ended", None)]
     [True, True, True, False, False]

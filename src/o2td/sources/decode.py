@@ -1,6 +1,6 @@
-"""From Arrow record batches to one NumPy array for each role, every cell checked.
+"""From Arrow record batches to one NumPy array per role, every cell checked.
 
-The decoder remembers the last row of the batch before, so that episodes, steps and their order are
+The decoder remembers the last row of the previous batch, so episodes, steps and their order are
 checked across batches and files as if there were no boundary.
 """
 
@@ -49,9 +49,9 @@ class Decoder:
         self, mapped: Mapped, discrete: bool, from_flags: bool, middle: bool = False
     ) -> None:
         self.mapped = mapped
-        self.discrete = discrete  # whether actions have to be whole numbers
+        self.discrete = discrete  # whether actions must be whole numbers
         self.from_flags = from_flags  # episodes end where the flags say so, and nowhere else
-        self._middle = middle  # the first row may be anywhere in its episode
+        self._middle = middle  # whether the first row may be inside an episode
         self._seen = Seen()
         self._last_episode: Any = None
         self._last_key = np.zeros(1, dtype=np.uint64)
@@ -84,7 +84,7 @@ class Decoder:
     # -- rows --------------------------------------------------------------------------------------
 
     def _reward(self, batch: Any, where: Where) -> tuple[Floats, Bools | None]:
-        """Rewards, and the rows that lack all that belongs to a step: final observations."""
+        """Rewards, and the rows that are only final observations, with nothing of a step."""
         name = self.mapped.one("reward") or ""
         reward = as_floats(batch.column(name))
         if all_usable(reward):
@@ -210,13 +210,13 @@ class Decoder:
         return new, key
 
     def _users(self, column: Any, name: str, where: Where, new: Bools) -> Keys:
-        """Whose each new episode is; one episode has one user."""
+        """The user of each new episode; one episode has one user."""
         if column.null_count:
             where.refuse(int(np.argmax(nulls(column))), name, "is missing", MISSING)
         key = _hashes(column)
         before = np.concatenate([self._last_key, key[:-1]])
         other = ~new & (key != before)
-        other[0] &= self._count > int(new.sum())  # the batch before knew
+        other[0] &= self._count > int(new.sum())  # known from the previous batch
         if other.any():
             row = int(np.argmax(other))
             said = f"is {column[row].as_py()!r} within an episode of another"
@@ -371,7 +371,7 @@ class Decoder:
 
 
 def _hashes(column: Any) -> Keys:
-    """The names of rows as hashes, those of whole numbers as episodes have them."""
+    """Hashes of the rows' names; whole numbers are hashed as episode numbers are."""
     if pa.types.is_integer(column.type):
         return mix(column.to_numpy(zero_copy_only=False))
     coded = column if hasattr(column, "dictionary") else column.dictionary_encode()

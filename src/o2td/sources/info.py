@@ -1,4 +1,4 @@
-"""An account of a log: what was taken for what, and what a pass over it found."""
+"""Information about a log: the roles of its columns, and what a pass over it found."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ __all__ = ["LogInfo"]
 
 @dataclass(frozen=True)
 class LogInfo:
-    """What a source is and what a pass over it found; counts are complete after one whole pass.
+    """What a source is and what a pass found; counts are complete after one full pass.
 
-    `dropped` counts rows left out, `notes` what was seen and handled, both by reason. `files` are their
-    names, `mapping` is what was taken for what, `ratio` says where rho comes from, `remarks` what a
-    reader should know. `verified`: every file carried checksums that held; `unverified` are those
-    that carry none. `codings` are of columns that are not numbers. `rows`, `transitions` and `episodes`
-    were read; `complete`: all of them.
+    `dropped` counts rows left out and `notes` what was handled, both by reason. `files` has the
+    files' names, `mapping` the column of each role, `ratio` says where rho comes from, `remarks`
+    what a reader should know. `verified` says that every file had checksums and they matched;
+    `unverified` names the files without any. `codings` are for columns that are not numbers.
+    `rows`, `transitions` and `episodes` count what was read, and `complete` says that this is
+    everything.
 
     >>> import pandas as pd
     >>> from o2td import sources

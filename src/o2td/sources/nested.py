@@ -1,10 +1,10 @@
 """Nested columns as flat ones: vectors in lists, named numbers in structs, episodes in lists.
 
 A list of k numbers in each row becomes k columns, `obs_0`, `obs_1`, …; a struct becomes one column
-for each field, `obs.speed`. Where a row's rewards are a list, the row is a whole episode: each list
-as long as the rewards (or one longer, with the final observation) gives a value to each step, other
-values are repeated, and a flag of the whole row belongs to its last step. A list of structs, one
-for each step, is read as a list for each field.
+for each field, `obs.speed`. If a row's rewards are a list, the row is a whole episode: each list as
+long as the rewards (or one longer, with the final observation) has one value per step, other values
+are repeated, and a flag of the whole row belongs to its last step. A list of structs, one per step,
+is read as one list per field.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from o2td.sources.columns import Columns
 from o2td.sources.mapping import called
 from o2td.sources.places import ROWS
 
-MOST = 1000  # numbers of a list that become columns
-EPISODES = 256  # rows read at a time where each is an episode
+MOST = 1000  # at most this many numbers of a list become columns
+EPISODES = 256  # rows read at a time if each is an episode
 START = "start"
 
 
 def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is a list of any sort."""
+    """Whether an Arrow type is any kind of list."""
     types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
@@ -80,7 +80,7 @@ class Nested:
         return list(dict.fromkeys([*roots, self._root] if self.episodes else roots))
 
     def flat(self, batch: Any, names: list[str], first: int, rows: int) -> Iterator[Any]:
-        """Flat batches of these columns with at most `rows` rows where an episode has no more."""
+        """Flat batches of these columns with at most `rows` rows, unless an episode has more."""
         for piece in self._pieces(batch, rows):
             columns = self._unzipped(piece)
             if self.episodes:
@@ -92,7 +92,7 @@ class Nested:
             yield pa.RecordBatch.from_arrays([found[name] for name in names], names=names)
 
     def _pieces(self, batch: Any, rows: int) -> Iterator[Any]:
-        """The batch, or where rows are episodes so many of them that `rows` steps are not exceeded."""
+        """The batch, or, if rows are episodes, parts of it with at most `rows` steps."""
         if not self.episodes:
             yield batch
             return
@@ -115,7 +115,7 @@ class Nested:
         return [f"{name}.{one.name}" if one.name in taken else one.name for one in kind.value_type]
 
     def _unzipped(self, batch: Any) -> dict[str, Any]:
-        """All columns, a list of structs as one list for each field."""
+        """All columns, with a list of structs as one list per field."""
         found: dict[str, Any] = {}
         for name in batch.schema.names:
             column, names = batch.column(name), self._unzipped_names(batch, name)
@@ -131,12 +131,12 @@ class Nested:
     # -- rows that are episodes --------------------------------------------------------------------
 
     def _lengths(self, column: Any, first: int) -> Ints:
-        """Entries of each list; -1 where there is none, which the rewards must not lack."""
+        """Length of each list; -1 if it is missing, which rewards must not be."""
         lengths: Ints = np.asarray(pc.fill_null(pc.list_value_length(column), -1)).astype(np.int64)
         return lengths
 
     def _learned(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Which lists hold a value for each step, and whether rows have to be marked as episodes."""
+        """Which lists hold one value per step, and whether rows must be marked as episodes."""
         steps = self._lengths(columns[str(self._reward)], 0)
         for name, column in columns.items():
             if is_list(column.type):
@@ -148,7 +148,7 @@ class Nested:
         return self._exploded(columns, 0)
 
     def _exploded(self, columns: dict[str, Any], first: int) -> dict[str, Any]:
-        """One row for each step, and one more where a list has a final entry."""
+        """One row per step, and one more if a list has a final entry."""
         lengths = {
             name: self._lengths(columns[name], first) for name in self._steps if name in columns
         }
@@ -174,7 +174,7 @@ class Nested:
         return exploded | ({START: pa.array(position == 0)} if self._mark else {})
 
     def _repeated(self, name: str, column: Any, parent: Ints, last: Any) -> Any:
-        """A value of the whole row at each step; of a flag, at the last step alone."""
+        """A value of the whole row at each step, but a flag only at the last step."""
         everywhere = column.take(pa.array(parent))
         flags = ("terminated", "truncated", "done")
         if not any(called(name, role, self._given) for role in flags):

@@ -1,9 +1,9 @@
-"""Cutting a log between files although episodes cross the cuts.
+"""Splitting a log between files, even where episodes cross them.
 
-A part owns the episodes that start after its first row and not after the first row of the next
-part (the first part also owns its first row). So each part passes over the rows before the first
-start inside it, which the part before reads, and itself reads on into the next files. No part has
-to know what stands before its first row.
+A part owns the episodes that start after its first row and not after the first row of the next part
+(the first part also owns its first row). So each part skips the rows before the first start inside
+it, which the previous part reads, and itself reads on into the next files. No part needs to know
+what comes before its first row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from o2td.sources.places import Where
 def owned(
     batches: Iterator[tuple[int, Where, Decoded]], low: int, high: int
 ) -> Iterator[tuple[Where, Decoded]]:
-    """The rows that belong to the files `low` to `high - 1`, of batches that start at file `low`."""
+    """The rows owned by the files `low` to `high - 1`, from batches that start at file `low`."""
     begun = low == 0
     first = beyond = True
     for part, where, columns in batches:

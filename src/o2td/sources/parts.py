@@ -1,7 +1,7 @@
-"""From what the user wrote to the parts of a log: files (of folders and globs), or one object.
+"""From what the user gave to the parts of a log: files (of folders and globs), or one object.
 
-Each part is a `Format`, opened; it yields flat record batches of at most as many rows as asked for.
-What Arrow and the system say about it becomes one sentence with the remedy.
+Each part is an opened `Format` that yields flat record batches with at most the requested number of
+rows. Errors of Arrow and the system become one sentence with the remedy.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Part:
 
     @property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns that each nested column was spread into, once the schema was read."""
+        """The columns that each nested column was spread into, known once the schema is read."""
         return self._nested.groups if self._nested else {}
 
     def schema(self) -> Any:
-        """Names and Arrow types of the columns as they are handed on: flat, and coded."""
+        """Names and Arrow types of the columns as they are passed on: flat and coded."""
         schema = self._flat_schema()
         return coded_schema(schema, self.codings) if self.codings else schema
 
@@ -56,7 +56,7 @@ class Part:
         self._peeked = True
         with self._reading():
             schema = self.format.schema()
-            names = schema.names  # decoded now: a name may not be text
+            names = schema.names  # decode now: a name may not be valid text
             deep = any(pa.types.is_nested(kind) for kind in schema.types)
             if deep:
                 kinds = dict.fromkeys(names, "any")
@@ -81,7 +81,7 @@ class Part:
                     yield piece
 
     def _made(self) -> dict[str, str]:
-        """The flat column that each coded one is made of."""
+        """The flat column behind each coded one."""
         return {one: coding.column for coding in self.codings.values() for one in coding.names}
 
     def _flat(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
@@ -142,7 +142,7 @@ def parts_of(logs: Any, given: Columns) -> list[Part]:
 
 
 def files_of(paths: PathLike | Iterable[PathLike], given: Columns | None = None) -> list[Part]:
-    """All log files of the paths, folders (searched to the bottom), globs and schemes, in order."""
+    """All log files of the paths, folders (searched recursively), globs and schemes, in order."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
         raise InputError("logs: no path was given; name files, folders or globs")
@@ -161,7 +161,7 @@ def files_of(paths: PathLike | Iterable[PathLike], given: Columns | None = None)
 
 
 def _formats() -> Iterator[type[Format]]:
-    """All formats, o2td's own first: others are loaded only where none of these fits."""
+    """All formats, o2td's own first: others are loaded only if none of these fits."""
     from o2td.sources.formats import OWN
 
     yield from OWN
@@ -172,7 +172,7 @@ def _formats() -> Iterator[type[Format]]:
 
 
 def _format_of(path: Path) -> type[Format] | None:
-    """The format that a file's ending names, None where it names none."""
+    """The format of a file's extension, or None if it is unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     if packed:

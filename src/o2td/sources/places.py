@@ -1,4 +1,4 @@
-"""Where rows stand in their files, and the names of their episodes as hashes."""
+"""Places of rows in their files, and hashes of their episodes' names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = "rows of data count from 1"
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The place of some rows: one file from row `first`, or a file and row for each."""
+    """The places of some rows: one file from row `first`, or a file and row for each."""
 
     names: list[str]
     part: int | Ints = 0
@@ -53,7 +53,7 @@ def mix(values: npt.NDArray[Any]) -> Keys:
 
 
 def named(role: str, column: str = "…") -> str:
-    """How a column is named for a role, where the error will be read.
+    """How to name a column for a role, in Python or on the command line.
 
     >>> named("reward")
     'columns={"reward": …}'

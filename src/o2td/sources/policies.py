@@ -1,4 +1,4 @@
-"""Policies as people have them, all as probabilities of the actions.
+"""Policies in the forms people have them, converted to action probabilities.
 
 - a callable from a batch of observations (or states) to (n, A) probabilities,
 - an object with `predict_proba`, as scikit-learn's classifiers have it,
@@ -19,7 +19,7 @@ from o2td.arguments import listed
 from o2td.arrays import Floats
 from o2td.errors import InputError
 
-SUM_ROUNDING = 1e-4  # how far probabilities of all actions may sum from 1 (float32 logs)
+SUM_ROUNDING = 1e-4  # tolerance of the sum of all actions' probabilities (float32 logs)
 
 
 def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
@@ -56,7 +56,7 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
 
 
 def action_order(target: Any, behavior: Any, given: Sequence[Any] | None) -> list[Any] | None:
-    """What the log calls the actions, in the policy's order, if anybody says."""
+    """The log's names of the actions in the policy's order, if they are given."""
     for order in (given, getattr(target, "classes_", None), getattr(behavior, "classes_", None)):
         if order is not None:
             names = [
@@ -102,6 +102,6 @@ def _of_states(table: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
 
 
 def _chances(matrix: Floats) -> npt.NDArray[np.bool_]:
-    """Rows that are probabilities of all actions."""
+    """Which rows are probabilities of all actions."""
     whole: npt.NDArray[np.bool_] = np.abs(matrix.sum(axis=1) - 1.0) <= SUM_ROUNDING
     return whole & (matrix >= 0.0).all(axis=1)

@@ -1,4 +1,4 @@
-"""Reading ahead: the next batches are decoded while the last ones are being used."""
+"""Reading ahead: the next batches are decoded while the current ones are used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _POLL = 0.05
 
 
 def prefetch(items: Iterator[T], depth: int = 2) -> Iterator[T]:
-    """The same items, made by a thread that is at most `depth` ahead.
+    """The same items, produced by a thread that is at most `depth` ahead.
 
-    An error of the maker is raised here in its place; leaving early stops the thread.
+    An error of the producer is raised here in its place; leaving early stops the thread.
 
     >>> list(prefetch(iter(range(5))))
     [0, 1, 2, 3, 4]
@@ -54,6 +54,6 @@ def prefetch(items: Iterator[T], depth: int = 2) -> Iterator[T]:
             yield item
     finally:
         left.set()
-        # Left without being closed, it may be the garbage that its own thread collects.
+        # If it is never closed, its own thread may be what garbage-collects it.
         if thread is not threading.current_thread():
             thread.join()

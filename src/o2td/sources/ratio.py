@@ -25,8 +25,8 @@ from o2td.sources.rows import UNLIKE, inputs_of, successors_of
 
 Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]
-_ALIKE = 1e-3  # by which two columns of one probability may differ
-_ROUNDING = 1e-6  # how far a probability may stray outside [0, 1] before it is refused
+_ALIKE = 1e-3  # tolerance between two columns of one probability
+_ROUNDING = 1e-6  # how far outside [0, 1] a probability may be before it is refused
 
 
 class TakenProbability(Protocol):
@@ -45,8 +45,8 @@ class Ratio:
     target: Any = None  # policy, (S, A) array, "behavior" or None
     behavior: Any = None  # policy, (S, A) array, model or None
     densities: bool = False
-    actions: tuple[Any, ...] | None = None  # what the log calls them, where they are coded
-    log: str = "logs"  # how messages call it
+    actions: tuple[Any, ...] | None = None  # the log's names, if they are coded
+    log: str = "logs"  # its name in messages
 
     def __post_init__(self) -> None:
         has = self.mapped.roles.__contains__
@@ -142,7 +142,7 @@ class Ratio:
             rows["target_prob"] = rows["behavior_prob"] = None
 
     def _target_matrix(self, rows: dict[str, Any], place: Place, notes: Any) -> None:
-        """pi(.|s) of the rows and of their successors, where a policy or columns give it."""
+        """pi(.|s) of the rows and of their successors, if a policy or columns give it."""
         inputs = inputs_of(rows["observation"], rows["state"])
         rows["target_probs"] = self.target_matrix(inputs, rows["target_probs"], place)
         if self.policy is not None:
@@ -164,7 +164,7 @@ class Ratio:
     def target_matrix(
         self, inputs: npt.NDArray[Any], given: Floats | None, place: Place
     ) -> Floats | None:
-        """pi(.|s) of some inputs: the policy's, else what columns give, checked, else None."""
+        """pi(.|s) of some inputs: the policy's, else that of columns, checked, else None."""
         if self.policy is not None:
             return probabilities_of(self.policy, inputs, "target")
         if given is not None:
@@ -291,7 +291,7 @@ def _needed() -> str:
 
 
 def densities_needed() -> str:
-    """What a log of continuous actions has to hold."""
+    """What a log of continuous actions must have."""
     either = option('target="behavior"', "--on-policy")
     wanted = option("densities=True", "--densities")
     return (

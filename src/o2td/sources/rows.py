@@ -23,11 +23,11 @@ UNHELD = "start states of such episodes that are left out"
 
 @dataclass(frozen=True, slots=True)
 class LoneStarts:
-    """Start states of episodes of which no transition remains, as their only row was dropped.
+    """Start states of episodes without a transition, because their only row was dropped.
 
-    What follows them is not known, but where the episode started is. `input` are observations or
-    states, `key` names the episodes, `target_probs` is what the target would do there, if known, and
-    `before` is the row of the chunk that each stands before.
+    What follows is unknown, but where the episode started is known. `input` has observations or
+    states, `key` identifies the episodes, `target_probs` is what the target would do there, if
+    known, and `before` is the row of the chunk before which each belongs.
     """
 
     input: npt.NDArray[Any]
@@ -44,16 +44,16 @@ class LoneStarts:
         return LoneStarts(self.input[which], self.key[which], self.before[which], probs)
 
     def at(self, row: int) -> LoneStarts:
-        """The same, all of them before one row."""
+        """The same, all placed before one row."""
         return replace(self, before=np.full(len(self), row, dtype=np.int64))
 
     def parts(self, limit: int) -> Iterator[LoneStarts]:
-        """At most `limit` of them at a time."""
+        """Parts of at most `limit` starts."""
         return (self.take(slice(low, low + limit)) for low in range(0, len(self), limit))
 
     @staticmethod
     def joined(parts: Sequence[LoneStarts | None]) -> LoneStarts | None:
-        """Several as one, None where there are none."""
+        """Several as one, or None if there are none."""
         some = [part for part in parts if part is not None and len(part)]
         if len(some) < 2:
             return some[0] if some else None
@@ -73,17 +73,17 @@ class LogRows:
 
     `reward[t]` is what followed `action[t]`. `discount` is 0 where the row terminates, else gamma;
     a truncated row keeps gamma. Where it terminates nothing is read from the successor, so
-    `next_observation` repeats the observation, `next_state` is -1 and `next_target_probs` is 0.
-    An episode whose last row does not terminate was cut there. `terminated`, `truncated` and `start`
-    mark rows; `rho` is the ratio of `target_prob` to `behavior_prob`, where these are known;
-    `observation` or `state` is what the policy saw, `target_probs` what the target would do.
+    `next_observation` repeats the observation, `next_state` is -1 and `next_target_probs` is 0. An
+    episode whose last row does not terminate was truncated there. `terminated`, `truncated` and
+    `start` mark rows; `rho` is the ratio of `target_prob` to `behavior_prob`, where these are
+    known; `observation` or `state` is what the policy saw, `target_probs` what the target would do.
 
-    `next_target_probs` is NaN in the last row of a cut episode where the log does not give it.
+    `next_target_probs` is NaN in the last row of a truncated episode if the log does not give it.
 
     `episode` counts from 0 in the order of the log, `step` from 0 in each episode; `key` is a hash
     of the episode's name, or of its user's where the log has one. `drop` counts the rows left out
-    since the chunk before, by reason; `lone` are starts of episodes of which no row is left (a part of
-    a chunk has neither).
+    since the chunk before, by reason; `lone` are starts of episodes with no row left (a part of a
+    chunk has neither).
 
     >>> import pandas as pd
     >>> from o2td import sources
@@ -148,7 +148,7 @@ class LogRows:
         return sum(a.nbytes for name in ARRAYS if (a := getattr(self, name)) is not None)
 
     def elsewhere(self) -> Ints:
-        """Rows that go on where the next row is not."""
+        """Rows whose successor is not the next row."""
         equal = self.next_input[:-1] == self.input[1:]
         same = np.zeros(len(self), dtype=np.bool_)
         same[:-1] = equal if equal.ndim == 1 else equal.all(axis=1)
@@ -156,18 +156,18 @@ class LogRows:
 
     @property
     def input(self) -> npt.NDArray[Any]:
-        """What policies and feature maps see: observations, or states where there are none."""
+        """What policies and feature maps see: observations, or states if there are none."""
         return inputs_of(self.observation, self.state)
 
     @property
     def next_input(self) -> npt.NDArray[Any]:
-        """The same of the successors; the row's own where it terminates."""
+        """The same for the successors; the row's own if it terminates."""
         if self.next_observation is not None:
             return self.next_observation
         return successors_of(self.state, self.next_state)
 
     def starts(self) -> tuple[npt.NDArray[Any], Floats | None]:
-        """Inputs where episodes start and what the target would do there, lone ones in their place."""
+        """Inputs at episode starts and what the target would do there, including lone starts."""
         first = np.flatnonzero(self.start)
         inputs, probs = self.input[first], self.target_probs
         chances = None if probs is None else probs[first]
@@ -184,7 +184,7 @@ ARRAYS = tuple(part.name for part in fields(LogRows) if part.name not in ("drop"
 
 
 def inputs_of(observation: Floats | None, state: Ints | None) -> npt.NDArray[Any]:
-    """Observations, or states where there are none."""
+    """Observations, or states if there are none."""
     inputs = state if observation is None else observation
     if inputs is None:
         raise InputError("logs: neither observations nor states")

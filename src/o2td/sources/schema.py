@@ -38,7 +38,7 @@ def kinds_of(mapped: Mapped) -> dict[str, str]:
 
 
 def drop_unreadable(mapped: Mapped, schema: Any, given: Columns) -> Mapped:
-    """Settle what only types can: a real-valued `obs` is an observation, a text no time."""
+    """Resolve roles by type: a real-valued `obs` is an observation, and text is not a time."""
     roles = dict(mapped.roles)
     for role, other in (("state", "observation"), ("next_state", "next_observation")):
         name = mapped.one(role)
@@ -55,9 +55,9 @@ def drop_unreadable(mapped: Mapped, schema: Any, given: Columns) -> Mapped:
 def with_codings(
     parts: Sequence[Part], mapped: Mapped, order: Sequence[Any] | None
 ) -> tuple[Mapped, dict[str, Coding]]:
-    """Codings of all that is not numbers, and the mapping to the columns that they make.
+    """Codings of all columns that are not numbers, and the mapping to the coded columns.
 
-    `order` names the actions in the order of the policy; None: they are sorted.
+    `order` names the actions in the order of the policy; None sorts them.
     """
     schema, roles = parts[0].schema(), dict(mapped.roles)
     codings: dict[str, Coding] = {}
@@ -93,7 +93,7 @@ def with_codings(
 
 
 def _is_name(part: Part, column: str) -> bool:
-    """Whether a column holds names; in a text file numbers with a few mistakes are none."""
+    """Whether a column holds names; in a text file, numbers with a few mistakes do not count."""
     if not is_text(part.schema().field(column).type):
         return False
     return not (part.format.text and mostly_numbers(part, column))

@@ -1,4 +1,4 @@
-"""Episodes that were there before, in little memory."""
+"""Episodes read so far, in little memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 
 class Seen:
-    """The episodes that were there before, to notice one that comes back.
+    """The episodes read so far, to detect one that comes back.
 
-    Runs of consecutive numbers are held by their ends, whatever the number of episodes in them; hashes
-    of names take 8 bytes each.
+    Runs of consecutive numbers are kept by their ends, however many episodes they hold; hashes of
+    names take 8 bytes each.
     """
 
     def __init__(self) -> None:
         self._runs: list[tuple[Any, Any]] = []  # sorted first and last ones
 
     def add(self, names: npt.NDArray[Any]) -> int | None:
-        """Remember numbers or hashes; return the position of the first that was known already."""
+        """Add numbers or hashes; return the position of the first that was already known."""
         order = np.argsort(names, kind="stable")
         fresh = names[order]
         bad = np.zeros(len(names), dtype=np.bool_)
@@ -31,11 +31,11 @@ class Seen:
             return int(np.argmax(bad))
         if len(fresh):
             self._runs.append(_joined(fresh, fresh))
-        # Arrays of similar size merge, so that there are only logarithmically many.
+        # Arrays of similar size are merged, so that there are only logarithmically many.
         while len(self._runs) > 1 and len(self._runs[-2][0]) <= 2 * len(self._runs[-1][0]):
             one, two = self._runs.pop(), self._runs.pop()
             single = one[0] is one[1] and two[0] is two[1]
-            # Runs do not overlap, so first and last ones can be sorted by themselves.
+            # Runs do not overlap, so firsts and lasts can be sorted separately.
             first = np.sort(np.concatenate([one[0], two[0]]))
             last = first if single else np.sort(np.concatenate([one[1], two[1]]))
             self._runs.append(_joined(first, last))
@@ -43,7 +43,7 @@ class Seen:
 
 
 def _joined(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> tuple[Any, Any]:
-    """Runs of numbers with those joined that follow each other; of single ones both are one array."""
+    """Join runs that follow each other; for single numbers both arguments are one array."""
     apart = first[1:] != last[:-1] + first.dtype.type(1)
     if apart.all():
         return first, last

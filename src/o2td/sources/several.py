@@ -1,7 +1,7 @@
-"""One log under several target policies: opened once for each, read once for all of them.
+"""One log under several target policies: opened once for each, read once for all.
 
-A policy is what `open_logs` takes as `target`, or the name of a column of the log. Sources of one log
-differ in their ratios alone, so batches are read from the files once and decoded by each source.
+A policy is what `open_logs` takes as `target`, or the name of a column of the log. Sources of one
+log differ only in their ratios, so batches are read from the files once and decoded by each source.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def open_policies(
     densities: bool = False,
     actions: Sequence[Any] | None = None,
 ) -> list[LogSource]:
-    """A source for each policy, in their order; `logs` may be a source that is open already.
+    """One source per policy, in their order; `logs` may be an open source.
 
     Parameters
     ----------
     logs
-        What `open_logs` takes, or one of its sources, whose own target is then left aside.
+        What `open_logs` takes, or one of its sources, whose own target is then ignored.
     policies
         Name to policy: what `open_logs` takes as `target`, or columns of the log in words, see
         `policy_columns`.
@@ -125,7 +125,7 @@ def policy_columns(
 
 
 def _listed(name: str, text: str, part: Part) -> tuple[str | list[str], list[str] | None]:
-    """Columns of the probabilities of all actions, and the actions' names if they bear some."""
+    """Columns of the probabilities of all actions, and the actions' names if they have any."""
     if text in part.groups:
         return text, None
     prefix = text[:-1] if text.endswith("*") else f"{text}_"
@@ -151,7 +151,7 @@ def _no_column(name: str, text: str, part: Part) -> InputError:
 def _only(
     chosen: Columns, role: str, found: str | list[str], part: Part
 ) -> tuple[Columns, list[str]]:
-    """Columns of which only this policy's speak of the target, and the roles of these."""
+    """The columns without those of other policies, and the roles of this policy's."""
     changed: dict[str, Any] = {**dict.fromkeys(OF_TARGET), role: found}
     if role == "target_probs":
         known = part.schema().names
@@ -172,7 +172,7 @@ def _only(
 def chunks_of_all(
     sources: Sequence[LogSource], rows: int = ROWS
 ) -> tuple[list[Iterator[LogRows]], Any]:
-    """The chunks of sources that `open_policies` made, to be drawn in turn; the files are read once.
+    """The chunks of sources from `open_policies`, to be drawn in turn; files are read once.
 
     Returns what to draw from, and what to close afterwards.
     """

@@ -18,7 +18,7 @@ from o2td.sources.arrow import pa, pq
 from o2td.sources.parts import Part
 
 PART, ROW = "__o2td_part", "__o2td_row"
-_RANGE_BYTES = 80 << 20  # of the rows that are sorted in memory at a time
+_RANGE_BYTES = 80 << 20  # bytes of rows that are sorted in memory at a time
 _MAX_RANGES = 200
 _SAMPLE = 100_000
 
@@ -26,7 +26,7 @@ _SAMPLE = 100_000
 def sorted_file(
     parts: Sequence[Part], kinds: Mapping[str, str], episode: str, order: str | None, folder: Path
 ) -> Path:
-    """Write all rows of the parts, sorted by episode, then `order`, then as they were."""
+    """Write all rows of the parts, sorted by episode, then by `order`, then in file order."""
     schema = _common_schema(parts[0], kinds)
     bounds = _bounds(parts, episode, kinds[episode], _RANGE_BYTES // (8 * len(schema)))
     target = folder / "sorted.parquet"
@@ -40,7 +40,7 @@ def sorted_file(
             keys = [
                 _names(table.column(name).combine_chunks()) for name in (order, episode) if name
             ]
-            # lexsort is stable: rows that compare equal keep the order in which they came.
+            # lexsort is stable: rows that compare equal keep their order.
             writer.write_table(table.take(pa.array(np.lexsort(keys))), row_group_size=1 << 16)
             file.unlink()
     return target
@@ -78,7 +78,7 @@ def _placed(parts: Sequence[Part], kinds: Mapping[str, str], schema: Any) -> Ite
 
 
 def _bounds(parts: Sequence[Part], episode: str, kind: str, size: int) -> Any:
-    """Episodes that cut the log into ranges of about `size` rows, from an even sample."""
+    """Episodes that split the log into ranges of about `size` rows, from an even sample."""
     sample: list[Any] = []
     rows, every = 0, 1
     for part in parts:
@@ -105,7 +105,7 @@ def _names(column: Any) -> Any:
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype != object:
         return values
-    # Bytes that are not text (another encoding) are names too.
+    # Bytes that are not valid text (another encoding) are names too.
     texts = (v.decode(errors="backslashreplace") if isinstance(v, bytes) else v for v in values)
     return np.array([str(text) for text in texts], dtype=str)
 
@@ -118,7 +118,7 @@ def _scatter(
     bounds: Any,
     folder: Path,
 ) -> list[Path]:
-    """One file for each range of episodes, rows in the order in which they came."""
+    """One file per range of episodes, rows in their original order."""
     files = [folder / f"range-{k}.arrows" for k in range(len(bounds) + 1)]
     sinks = [pa.OSFile(str(file), "wb") for file in files]
     writers = [pa.ipc.new_stream(sink, schema) for sink in sinks]

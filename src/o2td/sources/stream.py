@@ -3,11 +3,11 @@
 A row needs the row after it, so the last row of each batch waits for the next batch; batch
 boundaries inside an episode do not matter. With `last` the final row of an episode:
 
-- its successor is its own next observation where the log gives one, else the row after it,
+- its successor is its own next observation if the log gives one, else the row after it,
 - a terminated row needs none (discount 0); a truncated one keeps gamma and needs one,
 - a flag on a row that is only a final observation ends the row before it,
 - a row that needs a successor and has none is dropped and counted; nothing is invented,
-- of an episode of which nothing else is left, that row's state still tells where it started.
+- if nothing else is left of an episode, that row's state still tells where it started.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RATIO = (
 )
 _FLAGS = ("terminated", "truncated")
 ALONE = "final observation without a step before it"
-_WAITING = 1 << 17  # lone starts held until a chunk comes that they can go with
+_WAITING = 1 << 17  # lone starts kept until the next chunk, which carries them
 _AFTER = "give the next episode another number, or remove the rows after the end"
 
 
@@ -59,9 +59,9 @@ class Stream:
         self._lone: list[LoneStarts] = []
 
     def chunks(self, batches: Iterator[tuple[Where, Decoded]]) -> Iterator[LogRows]:
-        """One chunk for each batch that completes a row, each held until the next one comes.
+        """One chunk per batch that completes a row, each held back until the next one.
 
-        So the last one can take along lone starts that come after all transitions.
+        So the last one can carry lone starts that come after all transitions.
         """
         held: LogRows | None = None
         for chunk in self._made(batches):
@@ -74,7 +74,7 @@ class Stream:
             yield replace(held, lone=lone)
 
     def _made(self, batches: Iterator[tuple[Where, Decoded]]) -> Iterator[LogRows]:
-        """Chunks, the row that waited in front of each batch's own."""
+        """Chunks, each with the waiting row in front of its batch's rows."""
         waiting: Decoded | None = None
         before = Where([])
         following = next(batches, None)
@@ -93,7 +93,7 @@ class Stream:
             yield from self._chunk(waiting, _places(before, before, 0), end=True)
 
     def _chunk(self, columns: Decoded, place: Place, end: bool) -> Iterator[LogRows]:
-        """The rows that are complete: all but the last, or all at the end."""
+        """The complete rows: all but the last, or all at the end."""
         new, bare = columns["start"], columns.get("bare")
         count = len(new) if end else len(new) - 1
         if count == 0:
@@ -126,7 +126,7 @@ class Stream:
         yield self._finish(rows, chosen_place)
 
     def _keep_starts(self, columns: Decoded, which: Ints, keep: Bools, place: Place) -> None:
-        """Note where episodes started whose only row is dropped."""
+        """Keep the start states of episodes whose only row is dropped."""
         room = max(0, _WAITING - sum(len(lone) for lone in self._lone))
         if len(which) > room:
             self.tally.notes[UNHELD] += len(which) - room
@@ -210,7 +210,7 @@ class Stream:
     def _next_probs(
         self, probs: Floats, given: Floats | None, chosen: slice | Ints, last: Bools, ends: Bools
     ) -> Floats:
-        """pi(.|s') as given, else from the row after; NaN where neither is known."""
+        """pi(.|s') as given, else from the next row; NaN if neither is known."""
         known = np.zeros(len(last), dtype=np.bool_)
         if given is not None:
             known = np.isfinite(_take(given, chosen)).all(axis=1)
@@ -243,7 +243,7 @@ class Stream:
 
 
 def _count(counts: Counter[str], reason: str, rows: Any) -> None:
-    """Add the marked rows; a reason that never came up is not listed."""
+    """Count the marked rows; a reason that never occurred is not listed."""
     if rows.any():
         counts[reason] += int(rows.sum())
 
@@ -266,7 +266,7 @@ def _joined(waiting: Decoded, own: Decoded) -> Decoded:
 
 
 def _ends(columns: Decoded, flag: str) -> Bools:
-    """The flag of each row; what a final observation says holds for the step that led to it."""
+    """The flag of each row; that of a final observation applies to the step before it."""
     marks: Bools = columns[flag]
     bare = columns.get("bare")
     if bare is None:
@@ -286,12 +286,12 @@ def _known(columns: Decoded, count: int) -> Bools:
 
 
 def _take(rows: Any, chosen: slice | Ints) -> Any:
-    """The chosen rows: a view of consecutive ones, else a copy."""
+    """The chosen rows: a view if they are consecutive, else a copy."""
     return rows[chosen] if isinstance(chosen, slice) else rows.take(chosen, axis=0)
 
 
 def _successors(here: Any, given: Any, known: Bools, chosen: slice | Ints) -> Any:
-    """The successor written in the row where known, else the row after (at the end, itself)."""
+    """The successor written in the row if known, else the next row (at the end, itself)."""
     if given is not None and known.all():
         return np.array(_take(given, chosen))
     if isinstance(chosen, slice):

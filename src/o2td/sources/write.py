@@ -22,8 +22,8 @@ __all__ = ["write_logs"]
 def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str]) -> Path:
     """Write chunks to a parquet file that `open_logs` reads without any mapping.
 
-    The file appears complete or not at all. Successors are written, and left empty where a row
-    terminates; discounts are not, they are given at reading.
+    The file appears complete or not at all. Successors are written, empty if a row terminates;
+    discounts are not written, but given when the log is read.
 
     >>> import tempfile, numpy as np
     >>> from o2td import sources
@@ -41,7 +41,7 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
         raise InputError(f"{target.parent}: there is no such folder; make it first")
     try:
         given = iter(chunks.chunks() if isinstance(chunks, Source) else chunks)
-    except TypeError:  # no list, or an array without dimensions
+    except TypeError:  # not a list, or an array without dimensions
         raise InputError(
             f"chunks must be a source, or chunks of one; got {shown(chunks)}"
         ) from None
@@ -98,5 +98,5 @@ def _table(chunk: LogRows) -> Any:
 
 
 def _numbered(name: str, matrix: Any, mask: Any = None) -> dict[str, Any]:
-    """One column for each column of the matrix; empty where the mask is set."""
+    """One column per column of the matrix, empty where the mask is set."""
     return {f"{name}_{j}": pa.array(matrix[:, j], mask=mask) for j in range(matrix.shape[1])}

@@ -1,4 +1,4 @@
-"""The formats of logs that o2td reads itself, one in each file."""
+"""The formats of logs that o2td reads itself, one per file."""
 
 from __future__ import annotations
 

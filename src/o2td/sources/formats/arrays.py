@@ -1,4 +1,4 @@
-"""Logs as arrays by name, a row of each for every step: .npz, HDF5 (as D4RL has them) and dicts."""
+"""Logs as named arrays with one row per step: .npz, HDF5 (as in D4RL) and dicts."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _DAMAGED = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, KeyError, TypeError),
     *(ValueError, RuntimeError),
 )
-_KINDS = "fiubUSM"  # of NumPy types that Arrow has a column for
+_KINDS = "fiubUSM"  # kinds of NumPy types that Arrow has columns for
 
 
 class Arrays(Format):
-    """Arrays of one length; matrices are vectors in each row."""
+    """Arrays of equal length; a matrix is one vector per row."""
 
     @abstractmethod
     def opened(self) -> AbstractContextManager[Mapping[str, Any]]:
-        """Arrays by name, each with `shape`, `dtype` and slices of rows, asked for in order."""
+        """Arrays by name, each with `shape`, `dtype` and slices of rows, read in order."""
 
     def schema(self) -> Any:
-        """The arrays that are as long as the rewards; others are no columns."""
+        """The arrays that are as long as the rewards; others are not columns."""
         with self.opened() as arrays:
             fields = [(name, _arrow(arrays[name][:0]).type) for name in self._columns(arrays)]
         return pa.schema(fields)
@@ -83,7 +83,7 @@ class DictOfArrays(Arrays):
 
     @classmethod
     def takes(cls, value: Any) -> bool:
-        """Tell by shapes."""
+        """Recognise it by shapes."""
         return isinstance(value, Mapping) and any(hasattr(one, "shape") for one in value.values())
 
     @property
@@ -101,7 +101,7 @@ class DictOfArrays(Arrays):
 
 
 class Npz(Arrays):
-    """A file of NumPy's, read in pieces although it may be compressed; zip carries checksums."""
+    """A NumPy .npz file, read in pieces even if compressed; zip has checksums."""
 
     name = "npz"
     suffixes = (".npz",)
@@ -119,7 +119,7 @@ class Npz(Arrays):
 
 
 class Hdf5(Arrays):
-    """An HDF5 file with an array for each column, in groups or not."""
+    """An HDF5 file with one array per column, in groups or not."""
 
     name = "hdf5"
     suffixes = (".hdf5", ".h5")
@@ -152,7 +152,7 @@ class _Member:
         self._streams: list[IO[bytes]] = []
         with archive.open(name) as stream:
             self.shape, by_columns, self.dtype = _header(stream)
-        # Stored by columns, each column is a stream of its own.
+        # Stored by columns, each column is its own stream.
         self._columns = int(np.prod(self.shape[1:])) if by_columns and self.shape[1:] else 1
 
     def __len__(self) -> int:
@@ -174,7 +174,7 @@ class _Member:
     def _opened(self, column: int) -> IO[bytes]:
         """The member from its first entry of a column on."""
         if column == 0 and self._columns > 1:
-            with self._archive.open(self._name) as whole:  # whose checksum seeking passes over
+            with self._archive.open(self._name) as whole:  # seeking verifies no checksum
                 while whole.read(1 << 20):
                     pass
         stream = self._archive.open(self._name)
@@ -207,7 +207,7 @@ def _named(arrays: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
 
 
 def _arrow(rows: npt.NDArray[Any]) -> Any:
-    """Rows as an Arrow column: numbers, or of a matrix vectors."""
+    """Rows as an Arrow column: numbers, or vectors of a matrix."""
     rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
     if rows.dtype.kind in "US":
         rows = rows.astype(np.str_)

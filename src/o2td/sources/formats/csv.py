@@ -1,4 +1,4 @@
-"""CSV files, and with tabs TSV files."""
+"""CSV files, and TSV files with tabs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIELDS = 2  # separators that make it one
 
 
 class Csv(Text):
-    """A file of fields separated by commas, or tabs where it is called .tsv."""
+    """A file with fields separated by commas, or by tabs if it is called .tsv."""
 
     name = "csv"
     suffixes = (".csv", ".tsv")
@@ -34,7 +34,7 @@ class Csv(Text):
         return "\t" if ".tsv" in suffixes else ","
 
     def schema(self) -> Any:
-        """As of any text; a header in one piece is refused."""
+        """As for any text; a header with a single field is checked for another separator."""
         schema = super().schema()
         said = _other_separator(schema.names)
         if said is not None:
@@ -63,7 +63,7 @@ class Csv(Text):
             yield reader
 
     def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
-        """The first line with too few or too many fields, or cell of another kind."""
+        """The first line with too few or too many fields, or cell of the wrong kind."""
         with _long_fields():
             rows = (row for row in csv.reader(lines, delimiter=self._separator) if row)
             header = next(rows, [])
@@ -92,7 +92,7 @@ def _other_separator(header: Sequence[str]) -> str | None:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Let Python's reader take fields as long as Arrow's takes them."""
+    """Let Python's reader accept fields as long as Arrow's does."""
     before = csv.field_size_limit(2**31 - 1)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What formats share whose episodes are made whole: roll-outs of environments, sets of episodes."""
+"""What formats share that produce whole episodes: roll-outs of environments, sets of episodes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Episodes(Format):
         return pa.schema(list((fields | dict.fromkeys(self.more(), pa.float64())).items()))
 
     def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
-        """Whole episodes, together at least `rows` rows where there are as many."""
+        """Whole episodes, in batches of at least `rows` rows if there are that many."""
         waiting: list[Episode] = []
         held = number = 0
         for episode in self.episodes():
@@ -96,12 +96,12 @@ class Encoder:
         self.width = 1 if self.discrete else int(np.prod(space.shape))
 
     def __call__(self, batch: Any) -> npt.NDArray[Any]:
-        """A batch of observations, always copied: environments may write over theirs."""
+        """A batch of observations, always copied: environments may reuse their buffers."""
         if self.discrete:
             return np.array(batch, dtype=np.int64).reshape(-1) - self.first
         return np.array(batch, dtype=np.float64).reshape(-1, self.width)
 
     def columns(self, inputs: npt.NDArray[Any], after: npt.NDArray[Any]) -> Episode:
-        """The inputs and those after them under the names of their columns."""
+        """The inputs and the next inputs, by column name."""
         name = "state" if self.discrete else "obs"
         return {name: inputs, f"next_{name}": after}

@@ -12,13 +12,13 @@ from o2td.sources.format import Format
 
 
 class _Frame(Format):
-    """An object of one of some types of one library."""
+    """An object of one library, of certain types."""
 
     types: ClassVar[tuple[str, ...]]
 
     @classmethod
     def takes(cls, value: Any) -> bool:
-        """Tell by the names of library and type."""
+        """Recognise it by the names of library and type."""
         kind = type(value)
         return kind.__module__.split(".")[0] == cls.name and kind.__name__ in cls.types
 
@@ -75,7 +75,7 @@ class ArrowTable(_Frame):
 
 
 class PandasFrame(_Frame):
-    """A pandas frame, whose columns of numbers hold numbers to their ends."""
+    """A pandas frame; a column of numbers must hold numbers throughout."""
 
     name = "pandas"
     types = ("DataFrame",)
@@ -89,7 +89,7 @@ class PandasFrame(_Frame):
             raise InputError(f"frame: two columns are called {twice}; rename one")
 
     def schema(self) -> Any:
-        """Types of the first rows; null of what cannot be read, which matters only if it is used."""
+        """Types of the first rows; null if unreadable, which matters only if the column is used."""
         fields = []
         head = self.place.iloc[:1000]
         for name in head.columns:
@@ -108,7 +108,7 @@ class PandasFrame(_Frame):
 
 
 def _batch(frame: Any, low: int, first: Any) -> Any:
-    """Rows of a pandas frame from row `low`; text that comes late is refused."""
+    """Rows of a pandas frame from row `low`; text after numbers is refused."""
     try:
         batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:

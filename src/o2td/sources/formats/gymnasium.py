@@ -1,4 +1,4 @@
-"""Roll-outs of Gymnasium environments, single or vector, played anew at each reading.
+"""Roll-outs of Gymnasium environments, single or vector, played again at each reading.
 
 A vector environment resets by itself: in the step after an episode's end (NEXT_STEP, where the row
 of that step is the reset and is left out) or in the same step (SAME_STEP, where the final
@@ -21,7 +21,7 @@ from o2td.sources.policies import probabilities_of
 
 @dataclass(frozen=True)
 class Play:
-    """What is played: how many `amount` of episodes or (`by_steps`) steps, by which policy."""
+    """What to play: `amount` episodes, or steps with `by_steps`, by which policy."""
 
     env: Any
     policy: Any
@@ -63,7 +63,7 @@ class Gymnasium(Episodes):
         return str(getattr(spec, "id", None) or type(self._env).__name__)
 
     def more(self) -> tuple[str, ...]:
-        """Probabilities of the actions, or of continuous ones the logarithms of two densities."""
+        """Probabilities of the actions, or two log-densities of continuous ones."""
         return ("behavior_prob",) if self.discrete else ("behavior_logprob", "target_logprob")
 
     # -- acting ------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Gymnasium(Episodes):
             )
             edges = np.cumsum(chance, axis=1)
             action = (draws[:, None] * edges[:, -1:] >= edges).sum(axis=1)
-            # A draw that rounds onto the last edge belongs to the last action that can be taken.
+            # A draw that rounds onto the last edge gives the last possible action.
             action = np.minimum(
                 action, chance.shape[1] - 1 - np.argmax(chance[:, ::-1] > 0, axis=1)
             )
@@ -107,7 +107,7 @@ class Gymnasium(Episodes):
     # -- playing -----------------------------------------------------------------------------------
 
     def episodes(self) -> Iterator[Episode]:
-        """Whole episodes, as they end."""
+        """Whole episodes, in the order in which they end."""
         return self._play_vector() if self._vector else self._play_single()
 
     def _play_single(self) -> Iterator[Episode]:
@@ -156,7 +156,7 @@ class Gymnasium(Episodes):
 
 
 class _Book:
-    """The rows of the episode under way, and how much is left to play."""
+    """The rows of the current episode, and how much is left to play."""
 
     def __init__(self, amount: int, by_steps: bool, of: Gymnasium) -> None:
         self.left, self.by_steps, self._of = amount, by_steps, of
@@ -165,7 +165,7 @@ class _Book:
     def add(
         self, row: tuple[Any, ...], terminated: bool, truncated: bool, chances: Any
     ) -> Episode | None:
-        """Note a row; return the episode if it ends here."""
+        """Add a row; return the episode if it ends here."""
         if self.by_steps:
             self.left -= 1
             truncated = truncated or (self.left == 0 and not terminated)
@@ -184,7 +184,7 @@ class _Book:
 
 
 def _actions_rng(seed: int) -> np.random.Generator:
-    """The stream that draws actions, apart from the environment's own."""
+    """The random stream for actions, separate from the environment's own."""
     return np.random.default_rng([seed, 1])
 
 

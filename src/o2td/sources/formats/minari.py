@@ -21,7 +21,7 @@ class Minari(Episodes):
 
     @classmethod
     def takes(cls, value: Any) -> bool:
-        """Tell by the type's name."""
+        """Recognise it by the type's name."""
         return type(value).__name__ == "MinariDataset"
 
     def __init__(self, place: Any) -> None:

@@ -1,4 +1,4 @@
-"""NDJSON files: one JSON object in each line."""
+"""NDJSON files: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2td.sources.places import ROWS
 
 
 class NdJson(Text):
-    """A file with one JSON object in each line."""
+    """A file with one JSON object per line."""
 
     name = "ndjson"
     suffixes = (".ndjson", ".jsonl")
@@ -37,7 +37,7 @@ class NdJson(Text):
             yield reader
 
     def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
-        """The first line that is no object, or cell of another kind."""
+        """The first line that is not an object, or cell of the wrong kind."""
         firsts: dict[str, type] = {}
         full = (line for line in lines if line.strip())
         for number, line in enumerate(full, start=1):

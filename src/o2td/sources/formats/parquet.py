@@ -1,4 +1,4 @@
-"""Parquet files: page by page where row groups are large, checksums verified where there are any."""
+"""Parquet files: page by page if row groups are large, checksums verified if there are any."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Parquet(Format):
             yield from file.iter_batches(batch_size=rows, columns=list(columns))
 
     def verified(self, columns: set[str]) -> bool:
-        """Where pages carry checksums they are always verified."""
+        """Checksums of pages are always verified if there are any."""
         with self._open() as file, Path(self.place).open("rb") as raw:
             return has_checksums(raw, file.metadata, columns)
 
@@ -40,7 +40,7 @@ class Parquet(Format):
     def _open(self) -> Iterator[Any]:
         metadata = pq.read_metadata(self.place)
         sizes = [metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)]
-        # Large row groups are read page by page through a buffer: one may exceed the memory.
+        # Large row groups are read page by page through a buffer: one may exceed memory.
         file = pq.ParquetFile(
             self.place,
             metadata=metadata,

@@ -1,7 +1,7 @@
-"""What formats of plain text share: types to parse to, and sentences about cells that do not fit.
+"""What plain-text formats share: types to parse to, and messages about cells that do not fit.
 
-Arrow names neither the file nor, where it reads with several threads, the row. A file that is
-refused is read again here, line by line, only to write a sentence that helps.
+Arrow names neither the file nor, if it reads with several threads, the row. A refused file is read
+again here, line by line, only to write a helpful message.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from o2td.sources.nested import is_list
 from o2td.sources.places import ROWS, brief
 
 TEXT_BLOCK = 16 << 20  # bytes of text parsed at a time
-_SNIFFED = 1 << 20  # bytes that tell the types
+_SNIFFED = 1 << 20  # bytes from which types are inferred
 LARGE = "whole numbers go up to 2**63 - 1"
 POINT = "write it without a point, as the rows before"
 _REFUSED = (OSError, UnicodeDecodeError, MemoryError, OverflowError)
 
 
 class Text(Format):
-    """A file of plain text, perhaps compressed; a subclass opens it and names the first bad cell."""
+    """A plain-text file, possibly compressed; a subclass opens it and names the first bad cell."""
 
     text = True
     words: ClassVar[bool] = False  # whether flags are written as words
 
     @abstractmethod
     def opened(self, types: dict[str, Any] | None, block: int) -> AbstractContextManager[Any]:
-        """Arrow's reader; without types it finds them in the first block."""
+        """Arrow's reader; without types it infers them from the first block."""
 
     @abstractmethod
     def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
         """What is wrong with the first line or cell that does not fit `kinds`."""
 
     def schema(self) -> Any:
-        """Names and types, as the first block looks."""
+        """Names and types, inferred from the first block."""
         with self._refusing({}), self.opened(None, _SNIFFED) as reader:
             schema = reader.schema
-            _ = schema.names  # decoded now: a name may not be text
+            _ = schema.names  # decode now: a name may not be valid text
             return schema
 
     def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
-        """Blocks of the file, converted to the kinds asked for."""
+        """Blocks of the file, converted to the requested kinds."""
         types = self._types(columns)
         digits = {"int": "digits", "any": "any digits"}
         cells = {
@@ -63,7 +63,7 @@ class Text(Format):
             yield from reader
 
     def bad_cell(self, column: str, kind: str) -> str | None:
-        """The first of this column."""
+        """The first bad cell of this column."""
         return self._first({column: kind})
 
     def _types(self, columns: Mapping[str, str]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Text(Format):
 
     @contextmanager
     def _refusing(self, kinds: Mapping[str, str]) -> Iterator[None]:
-        """Put the first bad cell in place of what Arrow says."""
+        """Replace Arrow's message by the first bad cell."""
         try:
             yield
         except (pa.ArrowException, *_REFUSED) as error:
@@ -131,7 +131,7 @@ def _lines(file: Path) -> IO[str]:
 
 
 def sentence(name: str, row: int, value: Any, why: str) -> str:
-    """One cell, where it stands, and the remedy."""
+    """A sentence with the cell, its place and the remedy."""
     shown = repr(value)
     shown = shown if len(shown) <= 40 else shown[:37] + "…"
     return f"column {name}, row {row} ({ROWS}) is {shown}; {why}"
