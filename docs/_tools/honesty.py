@@ -8,6 +8,8 @@ from typing import Any
 from docs._tools.measure import ROOT
 
 HONESTY = ROOT / "docs" / "data" / "honesty.json"
+BANDIT = ROOT / "docs" / "data" / "open_bandit.json"
+_POLICIES = {"random": "uniform", "bts": "Thompson sampling"}
 _WORDS = ("trust", "caution", "cannot answer")
 
 
@@ -103,3 +105,16 @@ def candidates() -> str:
         shown = [f"{found['recommended']:.2g}", f"{best} {found[best]:.2g}"]
         rows.append([group, *shown, *(f"{found[name]:.2g}" for name in names)])
     return table(["group", "recommended", "best of those kept", *names], rows)
+
+
+def bandit() -> str:
+    """Answers to the logs of the Open Bandit Dataset."""
+    from docs._tools.blocks import table
+
+    rows = []
+    for one in json.loads(BANDIT.read_text("utf-8"))["answers"]:
+        truth = f"{one['truth']:.2%} ± {1.96 * one['error']:.2%}"
+        said = f"{one['value']:.2%} [{one['low']:.2%}, {one['high']:.2%}]"
+        policies = [_POLICIES[one[name]] for name in ("logged", "target")]
+        rows.append([one["campaign"], *policies, truth, said, one["verdict"]])
+    return table(["campaign", "logged by", "asked for", "its own log", "answer", "verdict"], rows)

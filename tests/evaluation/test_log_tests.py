@@ -121,6 +121,37 @@ def test_figures_reach_the_answer() -> None:
     assert any("one row late" in reason for reason in answer.reasons)
 
 
+def _changing(rows: int, seed: int) -> pd.DataFrame:
+    """Decisions of a policy that changes while it logs, as one that learns does."""
+    rng = np.random.default_rng(seed)
+    state = rng.integers(0, 3, rows)
+    chance = np.clip(np.linspace(0.3, 0.9, rows) + rng.normal(scale=0.1, size=rows), 0.05, 0.95)
+    action = (rng.random(rows) < chance).astype(int)
+    prob = np.where(action == 1, chance, 1.0 - chance)
+    reward = (rng.random(rows) < 0.2 + 0.2 * action).astype(float)
+    return pd.DataFrame(
+        {
+            "state": state,
+            "action": action,
+            "reward": reward,
+            "behavior_prob": prob,
+            "target_prob": 0.5,
+        }
+    )
+
+
+def test_a_policy_that_changes_while_it_logs_is_no_defect_and_a_shifted_column_is() -> None:
+    found = [
+        evaluation.evaluate(_changing(4000, seed), methods=["lstd", "wis"]) for seed in range(5)
+    ]
+    assert [answer.verdict for answer in found] == ["trust"] * 5
+    log = _changing(4000, 5)
+    log["behavior_prob"] = np.roll(log.behavior_prob, 1)
+    answer = evaluation.evaluate(log, methods=["lstd", "wis"])
+    assert answer.verdict == "caution"
+    assert any("belong to other actions" in reason for reason in answer.recommended.reasons)
+
+
 def test_what_single_rows_carry_is_no_evidence() -> None:
     x = np.zeros((500, 1))
     x[0] = 1.0

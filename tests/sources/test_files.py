@@ -199,6 +199,24 @@ def test_a_bandit_log_is_understood(joined, tmp_path, capsys):
     assert best["value"] == pytest.approx(1 + 1 / np.sqrt(2 * np.pi), abs=0.06)
 
 
+def test_decisions_without_a_context_are_made_in_one_state(tmp_path, capsys):
+    log = _bandit().drop(columns=["x_0", "target_prob_0", "target_prob_1"])
+    log = log.assign(target_prob=np.where(log.action == 1, 0.9, 0.1))
+    source = sources.open_logs(log)
+    assert "one state" in str(source.info)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    out = tmp_path / "out"
+    assert main(["evaluate", str(tmp_path / "log.csv"), "--json", "--out", str(out)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    values = {one["method"]: one["value"] for one in answer["estimates"]}
+    weight = log.target_prob / log.pscore
+    assert values["wis"] == pytest.approx(np.average(log.reward, weights=weight), rel=1e-9)
+    assert values["lstd"] == pytest.approx(values["wis"], rel=1e-9)
+    assert (out / "report.html").exists()
+    with pytest.raises(InputError, match="no observations"):
+        sources.open_logs(log.assign(episode=range(len(log)), terminated=True), discount=0.9)
+
+
 GROW = """
 import pathlib, re, sys
 from o2td import sources

@@ -55,7 +55,7 @@ def command(
             "-c",
             metavar="ROLE=NAME|FILE.toml",
             help="Names of columns: -c reward=profit -c observation=price,charge"
-            " -c terminated=never, or a TOML file of them. May be repeated.",
+            " -c terminated=never, all in one with commas, or a TOML file of them. May be repeated.",
         ),
     ] = None,
     target: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from o2td.errors import InputError
@@ -12,13 +13,16 @@ __all__ = ["parse_columns"]
 def parse_columns(given: list[str]) -> dict[str, Any]:
     """Roles and columns from `ROLE=NAME`, `ROLE=NAME,NAME`, `FLAG=never` (or `false`) and TOML files.
 
-    >>> parse_columns(["reward=profit", "observation=price,charge", "terminated=never"])
+    Several roles may stand in one text, with commas between them.
+
+    >>> parse_columns(["reward=profit,observation=price,charge", "terminated=never"])
     {'reward': 'profit', 'observation': ['price', 'charge'], 'terminated': False}
     """
-    from o2td.sources.columns import SYNONYMS, Columns
+    from o2td.sources.columns import LISTS, SYNONYMS, Columns
 
     found: dict[str, Any] = {}
-    for text in given:
+    between = re.compile(rf",(?=\s*(?:{'|'.join(SYNONYMS).replace('_', '[-_]')})\s*=)")
+    for text in (part for one in given for part in between.split(one)):
         role, equals, name = text.partition("=")
         role = role.strip().replace("-", "_")
         if not equals and text.lower().endswith(".toml"):
@@ -31,6 +35,10 @@ def parse_columns(given: list[str]) -> dict[str, Any]:
             )
         elif not name.strip():
             raise InputError(f"--columns {text}: the name of the column is missing")
+        elif "," in name and role not in (*LISTS, "action"):
+            raise InputError(
+                f"--columns {text}: {role} is one column; for several use --columns more than once"
+            )
         else:
             found[role] = _names(role, name)
     return found
@@ -41,7 +49,6 @@ def _names(role: str, text: str) -> str | bool | list[str]:
 
     if role in ("terminated", "truncated") and says_never(text):
         return False
-    names = [name.strip() for name in text.split(",")]
-    if len(names) > 1 or (role in LISTS and not text.endswith("*")):
-        return names
+    if "," in text or (role in LISTS and not text.endswith("*")):
+        return [name.strip() for name in text.split(",")]
     return text

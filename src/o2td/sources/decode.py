@@ -289,6 +289,8 @@ class Decoder:
             if states.min() < 0:
                 row = int(np.argmax(states < 0))
                 where.refuse(row, state, f"is {states[row]}", "number the states from 0")
+        if not found:  # decisions without a context
+            found["state"] = np.zeros(batch.num_rows, dtype=np.int64)
         return found
 
     def _successors(self, batch: Any, where: Where, terminated: Bools) -> Decoded:

@@ -232,10 +232,14 @@ class LogSource(Source):
                 f"values are of observations; for those of column {state} instead, name it as state"
             )
         if self.mapped.bandit:
-            bandit = (
+            remarks.append(
                 "no column for episodes, steps or ends: each row is one decision (a bandit log)"
             )
-            return (*remarks, bandit)
+            if not self.mapped.context:
+                remarks.append(
+                    "no column for observations or states: all decisions count as made in one state"
+                )
+            return tuple(remarks)
         if self._from_flags:
             remarks.append("episodes end where terminated or truncated is true")
         if self.mapped.one("step") is None and self.mapped.one("time") is None:
@@ -252,12 +256,12 @@ def _check_needed(mapped: Mapped, name: str, sort: bool) -> bool:
     has = mapped.roles.__contains__
     if not has("reward"):
         raise InputError(f"{name}: no column for reward; add it, or name it, {named('reward')}")
-    if not (has("observation") or has("state")):
+    if mapped.bandit:
+        return True
+    if not mapped.context:
         raise InputError(
             f"{name}: no observations; add columns obs_0, obs_1, … or one integer state"
         )
-    if mapped.bandit:
-        return True
     never = option('columns={"terminated": False}', "--columns terminated=never")
     if not (has("terminated") or has("done") or "terminated" in mapped.never):
         raise InputError(

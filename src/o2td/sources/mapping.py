@@ -40,6 +40,11 @@ class Mapped(msgspec.Struct, frozen=True):
         found = self.roles.get(role, ())
         return (found,) if isinstance(found, str) else found
 
+    @property
+    def context(self) -> bool:
+        """Whether the log says where decisions were made: observations or states."""
+        return "observation" in self.roles or "state" in self.roles
+
     def all(self) -> list[str]:
         """Every column that is read."""
         return list(dict.fromkeys(name for role in self.roles for name in self.many(role)))

@@ -1,8 +1,9 @@
 """Do the entries of a row belong together? Rewards, actions, ratios and successors.
 
 - Rewards one row early or late: the state, action and next state of another row explain the reward
-much better than those of its own row.
-- Ratios and probabilities of another action: given state and action, they should hardly vary.
+  much better than those of its own row.
+- Ratios and probabilities of another action: given state and action, they should hardly vary, unless
+  the policy saw more than the state, or changed; even then the probabilities average as they should.
 - The target's probabilities of all actions against that of the action taken.
 - Next states against the states of the next rows.
 """
@@ -15,7 +16,7 @@ import numpy as np
 
 from o2td.arrays import Floats, Ints
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import stratum_of
+from o2td.evaluation.log_tests.score import ALARM, excess_chance, stratum_of
 from o2td.evaluation.log_tests.seen import Seen, seen, without_means
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
@@ -86,14 +87,11 @@ def _chosen(view: Seen) -> Doubt:
 def _ratios(view: Seen) -> Doubt:
     if not view.exact or view.action is None:
         return None
-    number = view.rows.behavior_prob if view.rows.behavior_prob is not None else view.rows.rho
-    within = float(np.square(without_means(number[:, None], view.state)).sum())
-    if within <= 1e-9 * float(np.square(number).sum()):
-        return None
-    pairs = float(np.square(without_means(number[:, None], view.pair)).sum())
-    freedom = (len(number) - view.state.max() - 1) / max(len(number) - view.pair.max() - 1, 1)
-    share = pairs / within * float(freedom)
+    taken = view.rows.behavior_prob
+    share = view.varies(view.rows.rho if taken is None else taken)
     if share <= _VARIES:
+        return None
+    if taken is not None and excess_chance(taken, view.state, view.pair) >= ALARM:
         return None
     return (
         share,

@@ -1,7 +1,8 @@
 """Whether the logged probabilities are those of the actions taken.
 
-By state and action: how often it was taken, against its logged probability. By observation: if `b`
-is right, `1{a = k} / b` averages 1 for every action k, whatever else is known about the row.
+By state and action: how often it was taken, against its logged probability; where that varies (the
+policy saw more than the state, or changed), whether it was taken more often. By observation: if `b` is
+right, `1{a = k} / b` averages 1 for every action k, whatever else is known about the row.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, two_sided
+from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, excess_chance, two_sided
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Propensities"]
 
 _EXPECTED = 5.0  # with fewer rows of an action a state is not judged by it
+_VARIES = 0.01  # share of the variance within states that may stay given the action
 
 
 class Propensities(LogTest):
@@ -55,6 +57,8 @@ class Propensities(LogTest):
 def _by_state(view: Seen) -> float:
     taken = view.rows.behavior_prob
     assert taken is not None and view.action is not None  # noqa: S101, PT018
+    if view.varies(taken) > _VARIES:
+        return excess_chance(taken, view.state, view.pair)
     there = np.bincount(view.state)
     count = np.bincount(view.pair)
     mean = np.bincount(view.pair, taken) / count

@@ -131,6 +131,39 @@ def poisson_chance(count: int, mean: float) -> float:
     return max(1.0 - below, 0.0)
 
 
+def excess_chance(probability: Floats, state: Ints, pair: Ints) -> float:
+    """Chance that actions were taken so much more often than their logged probabilities allow.
+
+    Where `b` is right, `1{a = k} / b` averages at most 1 in every state, for every action k, whatever
+    else the policy knew and however it changed: 1 over all rows, less over those with `b` above a
+    bound. It averages more for some action where `b` belongs to others. Of all pairs of state and
+    action the worst counts, by Bonferroni's rule; those that few rows carry are left out.
+
+    >>> rng = np.random.default_rng(0)
+    >>> b = rng.choice([0.5, 0.95], size=4000)  # a policy that changed along the way
+    >>> action = (rng.random(4000) > b).astype(int)
+    >>> own, state = np.where(action == 0, b, 1 - b), np.zeros(4000, dtype=int)
+    >>> excess_chance(own, state, action) > 0.01  # right, although it varies within a state
+    True
+    >>> excess_chance(rng.permutation(own), state, action) < 1e-6  # of other rows' actions
+    True
+    """
+    rows = np.bincount(state).astype(np.float64)
+    weight = np.divide(
+        1.0, probability, where=probability * rows[state] >= 5.0, out=np.zeros(len(pair))
+    )
+    total, square, fourth = (np.bincount(pair, weight**k) for k in (1, 2, 4))
+    expected = np.zeros(len(total))
+    expected[pair] = rows[state]
+    variance = square - total
+    shared = np.divide(square**2, fourth, where=fourth > 0.0, out=np.zeros(len(total)))
+    fine = (shared >= _SPREAD) & (variance > 0.0)
+    if not fine.any():
+        return 1.0
+    z = float(((total - expected)[fine] / np.sqrt(variance[fine])).max())
+    return min(1.0, 0.5 * float(fine.sum()) * erfc(z / sqrt(2.0)))
+
+
 def stratum_of(*codes: Any) -> Ints:
     """One code for several codes, without gaps."""
     code = np.zeros(len(codes[0]), dtype=np.int64)

@@ -135,6 +135,15 @@ class Seen:
             return without_means(values, self.pair)
         return values - self._basis @ (self._basis.T @ values)
 
+    def varies(self, number: Floats) -> float:
+        """Share of a number's variance within states that stays given the action, too."""
+        within = float(np.square(without_means(number[:, None], self.state)).sum())
+        if within <= 1e-9 * float(np.square(number).sum()):
+            return 0.0
+        pairs = float(np.square(without_means(number[:, None], self.pair)).sum())
+        freedom = (len(number) - self.state.max() - 1) / max(len(number) - self.pair.max() - 1, 1)
+        return pairs / within * float(freedom)
+
     @cached_property
     def _basis(self) -> Floats:
         """Orthonormal columns that span the regression's features."""
