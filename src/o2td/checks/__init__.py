@@ -1,4 +1,4 @@
-"""Conformance checks: promises that learners, solvers, domains and sources keep, ready for your own.
+"""Conformance checks: promises that learners, solvers, domains and sources keep, also for your own.
 
 A package that registers an algorithm by entry point is found, and its tests are three lines::
 
@@ -76,8 +76,8 @@ def all_checks(kind: str, *subjects: Any) -> list[BoundCheck]:
     kind : "learners", "solvers", "domains" or "sources"
         What the subjects are.
     *subjects : classes, instances or registered names; for domains functions, problems or names
-        None given: all that are registered, those of other packages included. A class stands for
-        all its settings (`o2td.checks.settings`). Sources are not registered: pass some.
+        If none is given, all that are registered, including those of other packages. A class stands
+        for all its settings (`o2td.checks.settings`). Sources are not registered: pass some.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def all_checks(kind: str, *subjects: Any) -> list[BoundCheck]:
 
 
 def check_learner(subject: Any) -> list[Report] | Report:
-    """Run every check on a learner: an instance gives its report, a class one for each setting.
+    """Run every check on a learner: one report for an instance, one per setting for a class.
 
     >>> from o2td import TD
     >>> print(check_learner(TD()))
@@ -104,7 +104,7 @@ def check_learner(subject: Any) -> list[Report] | Report:
 
 
 def check_solver(subject: Any) -> list[Report] | Report:
-    """Run every check on a solver: an instance gives its report, a class one for each setting.
+    """Run every check on a solver: one report for an instance, one per setting for a class.
 
     >>> from o2td import LSTD
     >>> "merged" in check_solver(LSTD(trace=0.5)).passed

@@ -1,4 +1,4 @@
-"""Checks of learners and solvers alike: predictions, the user's arrays, files, memory."""
+"""Checks of both learners and solvers: predictions, the user's arrays, files, memory."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _rows(subject: Any) -> Transitions:
 
 @_both("predict is pure and takes dense rows, CSR rows or one vector")
 def predict_pure(subject: Any) -> None:
-    """It is phi . theta, and changes nothing."""
+    """Predictions are phi . theta, and predicting changes nothing."""
     found = _take(constant(subject), _rows(subject))
     phi = stream(weights=isinstance(subject, Solver))["table"]
-    expected = phi @ found.theta  # a solver solves here, and remembers it
+    expected = phi @ found.theta  # a solver solves here and keeps the solution
     before, values = fingerprint(found), found.predict(phi)
     expect_close(values, expected, "predictions and phi . theta", 1e-13)
     expect_equal(found.predict(phi), values, "two predictions of the same rows")
@@ -60,7 +60,7 @@ def predict_pure(subject: Any) -> None:
 
 @_both("the arrays of a batch are untouched, byte for byte")
 def inputs_untouched(subject: Any) -> None:
-    """The user's own writeable arrays, which a batch does not copy."""
+    """The arrays are the user's own and writeable: a batch does not copy them."""
     given = dense_fields(fields_for(subject, weights=isinstance(subject, Solver)))
     before = {name: value.tobytes() for name, value in given.items()}
     _answer(_take(constant(subject), Transitions(**given)))
@@ -70,7 +70,7 @@ def inputs_untouched(subject: Any) -> None:
 
 @_both("saved, loaded and resumed, it finds the same bits as one never stopped")
 def save_and_resume(subject: Any) -> None:
-    """At a boundary of batches inside a trajectory, by file, by pickle and by copy."""
+    """Stopped between batches inside a trajectory; by file, by pickle and by copy."""
     rows, learner = _rows(subject), not isinstance(subject, Solver)
     straight = _take(made(subject), rows[:CUT])
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def save_and_resume(subject: Any) -> None:
 
 @_both("what it remembers does not grow with the number of rows")
 def bounded_memory(subject: Any) -> None:
-    """Sums and weights have the size of features, or of states."""
+    """Sums and weights grow with features or states, not with rows."""
     rows = _rows(subject)
     found = _take(constant(subject), rows)
     size = len(pickle.dumps(found))

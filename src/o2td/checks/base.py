@@ -48,7 +48,7 @@ class Check:
     promise : str
         The sentence that completes "expected that ...".
     function : callable
-        Takes a subject, raises where the promise is broken.
+        Takes a subject, raises if the promise is broken.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Check:
 class BoundCheck:
     """A check of one subject: call it to run it.
 
-    Raises `CheckError` where the promise is broken and `DoesNotApply` where it makes no sense.
+    Raises `CheckError` if the promise is broken and `DoesNotApply` if it makes no sense.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class BoundCheck:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of every check: names that passed, and why others did not apply.
+    """Results of all checks: names of those that passed, and why others did not apply.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def promise(kind: str, sentence: str) -> Callable[[Function], Function]:
 
 
 def checks_of(kind: str) -> list[Check]:
-    """All checks of a `kind`, in the order in which they are written."""
+    """All checks of a `kind`, in the order of definition."""
     return list(_CHECKS[choice("kind", kind, KINDS)])
 
 
@@ -210,12 +210,12 @@ def _largest(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
 
 
 def repickled(subject: Any) -> Any:
-    """The object as it arrives at another process; its bytes never leave this one."""
+    """The object as another process would receive it; its bytes never leave this one."""
     return pickle.loads(pickle.dumps(subject))  # noqa: S301
 
 
 def fingerprint(subject: Any) -> str:
-    """A digest of all that an object remembers; what it leaves out of pickles does not count.
+    """A digest of an object's state; what it leaves out of pickles does not count.
 
     >>> fingerprint([1, 2.0]) == fingerprint([1, 2.0]) != fingerprint([1, 2])
     True

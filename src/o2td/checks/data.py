@@ -35,7 +35,7 @@ def stream(n: int = 90, seed: int = 0, weights: bool = False, states: int = 7) -
     state = np.where(start, rng.integers(states, size=n), np.roll(following, 1))
     behavior_prob = rng.choice([0.25, 0.5, 0.8], size=n)
     ratio = rng.choice([0.0, 0.5, 1.0, 1.0, 1.2], size=n)
-    ratio[:3] = 1.0  # the first rows must be able to show what came before them
+    ratio[:3] = 1.0  # the first rows must be able to show an effect of earlier ones
     target_prob = behavior_prob * ratio
     return {
         "table": table,
@@ -55,12 +55,12 @@ def stream(n: int = 90, seed: int = 0, weights: bool = False, states: int = 7) -
 
 
 def needs_second(subject: Any) -> bool:
-    """Whether the subject was asked to use a second, independent successor."""
+    """Whether the subject is set to use a second, independent successor."""
     return getattr(subject, "double", None) is True or getattr(subject, "sampling", "") == "double"
 
 
 def fields_for(subject: Any, weights: bool = False) -> Fields:
-    """The rows of `stream`, without a second successor unless the subject was asked to use it."""
+    """The rows of `stream`, without a second successor unless the subject uses it."""
     second = needs_second(subject)
     return {k: v for k, v in stream(weights=weights).items() if second or not k.endswith("_2")}
 
@@ -79,12 +79,12 @@ def batch(
 
 
 def rows_for(subject: Any, fields: Fields, layout: str = "dense", **changes: Any) -> Transitions:
-    """The rows with a second successor where the subject was asked to use one."""
+    """The rows, with a second successor if the subject uses one."""
     return batch(fields, layout, needs_second(subject), **changes)
 
 
 def dense_fields(rows: Fields, layout: str = "dense") -> Fields:
-    """Arguments of `Transitions` with features looked up in the table, as arrays of their own."""
+    """Arguments of `Transitions`, with features looked up in the table as separate arrays."""
     table = rows["table"]
     given = {name: value for name, value in rows.items() if name not in ("table", "next_state_2")}
     looked_up = {"phi": rows["state"], "next_phi": rows["next_state"]}

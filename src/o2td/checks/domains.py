@@ -19,7 +19,7 @@ VECTORS = ("state", "next_state", "reward", "discount", "rho", "start")
 
 
 class Domain:
-    """A problem, and the function that made it where there is one."""
+    """A problem, and the function that made it, if any."""
 
     def __init__(self, problem: Any, function: Any) -> None:
         self.problem, self.function = problem, function
@@ -97,7 +97,7 @@ def seeded(domain: Domain) -> None:
 
 @promise("domains", "rows are good transitions: a start first, and one after every terminal state")
 def rows_are_good(domain: Domain) -> None:
-    """And the number of them that was asked for."""
+    """And there are as many as requested."""
     rows = domain.problem.sample(500, seed=3)
     expect(isinstance(rows, Transitions) and rows.n == 500, f"{rows!r}")
     expect(bool(rows.start[0]), "a first row that is no start")
@@ -112,7 +112,7 @@ def rows_are_good(domain: Domain) -> None:
     "domains", "rows follow each other: a row begins where the one before has led, or is a start"
 )
 def rows_follow(domain: Domain) -> None:
-    """By state where there are states, else by features."""
+    """By state if there are states, else by features."""
     rows = domain.problem.sample(500, seed=4)
     inside = ~rows.start[1:] & (rows.discount[:-1] != 0.0)
     if rows.state is not None and rows.next_state is not None:
@@ -148,7 +148,7 @@ def sampler_follows_matrices(domain: Domain) -> None:
 
 
 def _expect_means(name: str, mean: Any, theory: Any, square: Any, largest: float) -> None:
-    """Means by state of a sample against the table's; rare events get room for a few of them."""
+    """Compare a sample's means by state with the table's, allowing for a few rare events."""
     error = np.sqrt(np.maximum(square - theory**2, 0.0) / ROWS)
     off = np.abs(mean - theory) - SIGMAS * error - SIGMAS * largest / ROWS
     worst = int(np.argmax(off))
@@ -175,7 +175,7 @@ def policies(domain: Domain) -> None:
 
 @promise("domains", "a second successor is independent and drawn from the same tables")
 def double_sampling(domain: Domain) -> None:
-    """Two successors of a row differ where they can."""
+    """Two successors of a row differ if they can."""
     problem = domain.finite()
     rows: Any = problem.sample(2000, seed=9, double=True)
     expect(rows.next_state_2 is not None, "no second successor")
@@ -186,7 +186,7 @@ def double_sampling(domain: Domain) -> None:
 
 @promise("domains", "a number of rows that is no number is refused")
 def refusals(domain: Domain) -> None:
-    """Also a scheme that does not exist."""
+    """And so is a sampling scheme that does not exist."""
     for arguments in ({"n": -1}, {"n": 10, "scheme": "no such scheme"}):
         try:
             domain.problem.sample(**arguments)

@@ -58,19 +58,19 @@ def moved(learner: Learner) -> npt.NDArray[np.float64]:
 
 
 def traced(learner: Learner) -> None:
-    """Say so where a learner keeps no trace from row to row."""
+    """Skip a learner that keeps no trace from row to row."""
     if not getattr(learner, "_traced", False):
         raise DoesNotApply("keeps no trace from one row to the next")
 
 
 def counted(learner: Learner) -> None:
-    """Say so where a learner remembers more than its weights across trajectories."""
+    """Skip a learner that remembers more than its weights across trajectories."""
     if learner.counts_rows:
         raise DoesNotApply("remembers more than weights across trajectories")
 
 
 def silent_prefix(fields: Fields) -> Fields:
-    """Rows without reward that leave a trace behind, in states that come in no other row."""
+    """Rows without reward that leave a trace, in states that occur in no other row."""
     shifted = dict(select(fields, slice(0, 12)))
     states = len(fields["table"])
     shifted["table"] = np.concatenate([fields["table"], fields["table"][::-1]])
@@ -85,7 +85,7 @@ def silent_prefix(fields: Fields) -> Fields:
 
 @promise("learners", "any split of the rows gives what one call gives, to 1e-12")
 def splits(learner: Learner) -> None:
-    """All step sizes; batches of one row, of uneven size, and empty ones."""
+    """With all step sizes; batches of one row, of uneven size, and empty ones."""
     fields = stream()
     for size in (STEP_SIZE, PowerDecay(0.5, 0.6), "auto"):
         rows = rows_for(learner, fields)
@@ -99,7 +99,7 @@ def splits(learner: Learner) -> None:
 
 @promise("learners", "learn_one on every field of each row gives what partial_fit gives")
 def learn_one(learner: Learner) -> None:
-    """Fields of the row go by name."""
+    """Fields of the row are passed by name."""
     _one_by_one(learner, stream(40), _names(learner), {})
 
 
@@ -159,7 +159,7 @@ def layouts(learner: Learner) -> None:
 
 @promise("learners", "CSR rows, dense ones and learn_one in turn give what dense rows give")
 def layouts_in_turn(learner: Learner) -> None:
-    """Row by row, on features that are one in one state each: traces have zeros to be filled."""
+    """Row by row, on one-hot features, so that traces have zeros to fill."""
     fields = stream(60)
     fields["table"] = np.eye(len(fields["table"]))
     whole = constant(learner).partial_fit(rows_for(learner, fields))
@@ -175,7 +175,7 @@ def layouts_in_turn(learner: Learner) -> None:
 
 @promise("learners", "a start cuts the trace: what follows it does not depend on what came before")
 def start_cuts(learner: Learner) -> None:
-    """A trajectory without reward is truncated; the next one must not notice."""
+    """A trajectory without reward is truncated, and must not affect the next one."""
     if not learner.linear:
         raise DoesNotApply("keeps means over all rows, also over those before a start")
     counted(learner)
@@ -197,7 +197,7 @@ def start_cuts(learner: Learner) -> None:
 
 @promise("learners", "a termination ends the trace, with or without a start mark on the next row")
 def termination_cuts(learner: Learner) -> None:
-    """Traces decay by the discount of the transition into a state, which is 0 there."""
+    """Traces decay by the discount of the transition into a state, here 0."""
     if not learner.linear:
         raise DoesNotApply("keeps means over all rows, also over those before a start")
     counted(learner)
@@ -267,7 +267,7 @@ def termination_ignores_successors(learner: Learner) -> None:
 
 @promise("learners", "the reward of a row with ratio 0 changes nothing")
 def zero_ratio_ignores_reward(learner: Learner) -> None:
-    """What the target never does says nothing about its value."""
+    """An action that the target never takes says nothing about its value."""
     fields = stream()
     other = np.where(fields["rho"] == 0.0, 1e3, fields["reward"])
     one = constant(learner, initial_theta=1.0).partial_fit(rows_for(learner, fields))
@@ -311,7 +311,7 @@ def empty_batch(learner: Learner) -> None:
 
 @promise("learners", "fields that its theory does not use are ignored")
 def interest_ignored(learner: Learner) -> None:
-    """Interest matters exactly where it moves the learner's own mean dynamics."""
+    """Interest matters if and only if it changes the learner's mean dynamics."""
     from dataclasses import replace
 
     from o2td import exact
@@ -340,7 +340,7 @@ def interest_ignored(learner: Learner) -> None:
 
 @promise("learners", "a field that is missing and needed is refused by name, nothing changed")
 def missing_fields(learner: Learner) -> None:
-    """Whether listed in `needs` or demanded by the emphasis."""
+    """Whether listed in `needs` or required by the emphasis."""
     fields = stream()
     for name in FIELDS:
         left_out: dict[str, Any] = {name: None}

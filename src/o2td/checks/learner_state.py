@@ -70,7 +70,7 @@ def _read_only(array: Any) -> Any:
 
 @promise("learners", "the same rows give the same bits, and fit forgets what came before")
 def reproducible(learner: Learner) -> None:
-    """Nothing hidden is random; `reset` and `clone` begin anew."""
+    """There is no hidden randomness; `reset` and `clone` start afresh."""
     rows = rows_for(learner, stream())
     first = constant(learner).partial_fit(rows)
     expect_equal(weights(constant(learner).partial_fit(rows)), weights(first), "weights")
@@ -100,7 +100,7 @@ def parameters(learner: Learner) -> None:
 
 @promise("learners", "theta begins at initial_theta, one number or d of them")
 def initial_theta(learner: Learner) -> None:
-    """A wrong number of them is refused, and leaves the learner new."""
+    """A wrong number of them is refused, and the learner stays untrained."""
     rows = rows_for(learner, stream())
     given = np.linspace(-1.0, 1.0, 5)
     expect_equal(constant(learner, initial_theta=given).partial_fit(rows[:0]).theta, given, "theta")
@@ -147,7 +147,7 @@ def bad_input(learner: Learner) -> None:
     "learners", "divergence is reported with its step, theta stays finite, and later rows pass by"
 )
 def divergence(learner: Learner) -> None:
-    """A step size of 1e30; the step is the same however the rows are split."""
+    """With a step size of 1e30; the step is the same however the rows are split."""
     if "step_size" not in learner.get_params():
         raise DoesNotApply("has no step_size")
     if learner.radius is not None:
@@ -204,7 +204,7 @@ def extremes(learner: Learner) -> None:
     "learners", "a lane of sweep learns what the learner learns alone, whatever other lanes do"
 )
 def lanes(learner: Learner) -> None:
-    """One neighbour diverges, one has other parameters."""
+    """One neighbour diverges, another has other parameters."""
     from o2td.learners.sweeping import sweep
 
     rows = rows_for(learner, stream())

@@ -16,7 +16,7 @@ from o2td.errors import NoAnswerError
 from o2td.learners.base import Learner
 from o2td.transitions import Transitions
 
-TINY = 1e-9  # a step size at which thousands of steps leave the weights where they are
+TINY = 1e-9  # a step size at which thousands of steps hardly move the weights
 CHUNKS, ROWS = 40, 5000  # the drift is averaged over this many chunks of this many rows
 SIGMAS = 6.0
 
@@ -58,7 +58,7 @@ def permuted_features(learner: Learner) -> None:
 
 @promise("learners", 'with step_size="auto" predictions do not depend on the features\' scale')
 def scale_free(learner: Learner) -> None:
-    """Holds where the mean dynamics scale: `A(c phi) = c^2 A(phi)`."""
+    """Applies if the mean dynamics scale: `A(c phi) = c^2 A(phi)`."""
     if "step_size" not in learner.get_params():
         raise DoesNotApply("has no step_size")
     automatic = made(learner, step_size="auto", second_step_size=None)
@@ -92,7 +92,7 @@ def dynamics_shapes(learner: Learner) -> None:
 
 @promise("learners", "the average of its steps is alpha (b - A x), within six standard errors")
 def drift(learner: Learner) -> None:
-    """200,000 rows in sequence with a step size so small that x stays where it is."""
+    """200,000 consecutive rows with a step size so small that x hardly moves."""
     dynamics = mean_dynamics(constant(learner))
     start = np.linspace(-1.0, 1.0, dynamics.d)
     learned = still(learner, start)
@@ -115,7 +115,7 @@ def rest_at_limit(learner: Learner) -> None:
 
 
 def mean_dynamics(learner: Learner) -> Any:
-    """On the checks' own problem; a second step size of its own would not be tiny with the first."""
+    """On the checks' own problem; a separate second step size would not shrink with the first."""
     if getattr(learner, "second_step_size", None) is not None:
         learner = learner.clone(second_step_size=None)
     try:
@@ -132,7 +132,7 @@ def still(learner: Learner, start: Any) -> Learner:
 
 
 def _excite(learned: Learner) -> None:
-    """Give the second vector a size, by rewards as large as the step size is small."""
+    """Move the second vector away from zero, by rewards inversely proportional to the step size."""
     rows = sampled(50, seed=1, double=needs_second(learned))
     learned.partial_fit(rows.retargeted(reward=rows.reward / TINY))
 
@@ -140,7 +140,7 @@ def _excite(learned: Learner) -> None:
 def measured_drift(
     learned: Learner, size: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Where the weights are, their mean step over the step size, and its standard error."""
+    """The weights, their mean step over the step size, and its standard error."""
     rows: Transitions = sampled((CHUNKS + 1) * ROWS, double=needs_second(learned))
     # The first chunk only fills the memory of traces and emphasis.
     learned.partial_fit(rows[:ROWS])
@@ -155,7 +155,7 @@ def measured_drift(
 
 
 def _expect_drift(mean: Any, theory: Any, error: Any, scale: Any) -> None:
-    # The weights do move a little: by TINY times the rows, in units of their drift.
+    # The weights move slightly: by TINY times the rows, in units of their drift.
     moved = TINY * ROWS * CHUNKS * (np.abs(theory).max() + np.abs(scale).max())
     allowed = SIGMAS * error + moved
     off = np.abs(mean - theory) - allowed

@@ -11,7 +11,7 @@ from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
 from o2td.learners.cuts import ActionDependent, Target
 
-# Values tried for a parameter of this name, each besides the defaults and with traces where those
+# Values tried for a parameter of this name, in addition to the defaults, and with traces if those
 # exist. A class may add whole settings of its own: `check_parameters = ({"name": value, ...}, ...)`.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "emphasis": (FollowOn(), Omega("sample"), Omega("state"), Omega("moments")),

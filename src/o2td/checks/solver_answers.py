@@ -76,7 +76,7 @@ def permuted_features(solver: Solver) -> None:
     "solvers", "a feature split into two copies changes no prediction, and a lost rank is told"
 )
 def singular_features(solver: Solver) -> None:
-    """The minimum-norm answer shares the weight between the copies; status says that it is one."""
+    """The minimum-norm solution splits the weight between the copies, and the status says so."""
     if getattr(solver, "ridge", 0.0) > 0.0:
         raise DoesNotApply("has a ridge, which makes every system regular")
     if getattr(solver, "epsilon", 0.0) > 0.0:
@@ -100,7 +100,7 @@ def singular_features(solver: Solver) -> None:
 
 @promise("solvers", "a feature that is always zero gets the weight zero")
 def dead_feature(solver: Solver) -> None:
-    """And the others what they had."""
+    """And the other weights do not change."""
     fields = stream(weights=True)
     table = np.column_stack([fields["table"], np.zeros(7)])
     plain = solver.clone().fit(rows_for(solver, fields))
@@ -131,7 +131,7 @@ def solution(solver: Solver) -> None:
 
 @promise("solvers", "rows whose ratios are all zero give theta = 0 where ratios are used at all")
 def zero_ratios(solver: Solver) -> None:
-    """Nothing is known about the target then."""
+    """Nothing is known about the target in that case."""
     fields = stream(weights=True)
     one, two = (solver.clone().fit(rows_for(solver, fields, rho=rho)).theta for rho in (1.0, None))
     if np.array_equal(one, two):
@@ -142,7 +142,7 @@ def zero_ratios(solver: Solver) -> None:
 
 @promise("solvers", "the same rows give the same bits, whether read-only, strided or Fortran")
 def reproducible(solver: Solver) -> None:
-    """Nothing hidden is random."""
+    """There is no hidden randomness."""
     given = dense_fields(fields_for(solver, weights=True))
     expected = solver.clone().fit(Transitions(**given)).theta
     forms: tuple[Any, ...] = (np.copy, np.asfortranarray, lambda a: np.repeat(a, 2, axis=0)[::2])
@@ -153,7 +153,7 @@ def reproducible(solver: Solver) -> None:
 
 @promise("solvers", "parameters come back as given, and reset forgets all rows")
 def parameters(solver: Solver) -> None:
-    """A new solver from them is the same."""
+    """A new solver made from them is the same."""
     whole, _ = fitted(solver)
     expect(repr(whole.clone()) == repr(solver), f"{whole.clone()!r} from {solver!r}")
     whole.reset()

@@ -33,7 +33,7 @@ FIELDS = ("state", "next_state", "target_prob", "behavior_prob", "interest")
 
 
 def digits(solver: Solver) -> float:
-    """To how much two answers may differ: rounding, or the tolerance of an iteration."""
+    """Tolerance between two answers: rounding, or that of an iteration."""
     return max(1e-8, 1e3 * getattr(solver, "tolerance", 0.0) if solver.solution.iterations else 0.0)
 
 
@@ -75,7 +75,7 @@ def chunks(solver: Solver) -> None:
 
 @promise("solvers", "merging solvers in order gives what one pass over all rows gives")
 def merged(solver: Solver) -> None:
-    """In any grouping, and the merged one stays as it is."""
+    """In any grouping; the solver merged into another does not change."""
     whole, rows = fitted(solver)
     a, b, c = (solver.clone().update(rows[k : k + 30]) for k in (0, 30, 60))
     before = fingerprint(b)
@@ -126,7 +126,7 @@ def trajectory_order(solver: Solver) -> None:
 
 @promise("solvers", "the same rows twice give the same answer as once")
 def duplicates(solver: Solver) -> None:
-    """Answers are about means, not about the number of rows."""
+    """Answers depend on means, not on the number of rows."""
     if getattr(solver, "ridge", 0.0) > 0.0:
         raise DoesNotApply("has a ridge, which more rows outweigh")
     if solver.selects:
@@ -159,7 +159,7 @@ def termination_ignores_successors(solver: Solver) -> None:
     "solvers", "a truncated row bootstraps or is left out; if taken as an end, that is counted"
 )
 def truncation_is_no_end(solver: Solver) -> None:
-    """Turning truncations into terminations changes the answer."""
+    """Replacing truncations by terminations changes the answer."""
     fields = stream(weights=True)
     cut = np.append(fields["start"][1:], True) & (fields["discount"] > 0.0)
     ended = np.where(cut, 0.0, fields["discount"])

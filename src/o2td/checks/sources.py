@@ -41,7 +41,7 @@ class Log:
 
     @property
     def last(self) -> Any:
-        """Where the rows of an episode end."""
+        """Whether each row is the last of its episode."""
         return np.append(self.rows["episode"][1:] != self.rows["episode"][:-1], True)
 
 
@@ -71,7 +71,7 @@ def read_again(log: Log) -> None:
 
 @promise("sources", "chunks of any size give the same rows")
 def chunk_sizes(log: Log) -> None:
-    """One row at a time included."""
+    """Including one row at a time."""
     for size in SIZES:
         _same(log.rows, gathered(log.source, rows=size))
 
@@ -94,7 +94,7 @@ def no_rows(log: Log) -> None:
 
 @promise("sources", "episodes count from 0 without gaps, and their steps do")
 def numbered(log: Log) -> None:
-    """Rows of an episode stand together, in order; its key stays the same."""
+    """Rows of an episode are consecutive and in order; its key stays the same."""
     episode, step, last = log.rows["episode"], log.rows["step"], log.last
     first = np.append(True, last[:-1])
     expect_equal(episode, np.cumsum(first) - 1, "numbers of episodes")
@@ -154,7 +154,7 @@ def nothing_after(log: Log) -> None:
 
 @promise("sources", "rewards, ratios and observations are finite, ratios not negative")
 def finite(log: Log) -> None:
-    """Nothing is left for those downstream to trip over."""
+    """Nothing downstream has to check again."""
     for name in ("reward", "rho", "observation", "next_observation"):
         values = log.rows[name]
         if values is not None:
@@ -179,7 +179,7 @@ def ratios(log: Log) -> None:
 
 @promise("sources", "the account counts what a pass delivered")
 def account(log: Log) -> None:
-    """Rows dropped are counted too, none invented."""
+    """Dropped rows are counted too, and none is invented."""
     info = log.source.scan()
     delivered, episodes = len(log.rows["reward"]), int(log.rows["episode"][-1]) + 1
     expect(info.complete, "an account that is not complete after a pass")

@@ -1,4 +1,4 @@
-"""The command line: :mod:`o2td.cli.main` finds a command, one module a command runs it."""
+"""The command line: :mod:`o2td.cli.main` finds a command, and its module runs it."""
 
 from __future__ import annotations
 

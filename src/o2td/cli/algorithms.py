@@ -1,4 +1,4 @@
-"""`o2td algorithms`: all that can be named, those of other packages included."""
+"""`o2td algorithms`: everything that can be named, including other packages' entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from o2td.errors import O2TDError
 from o2td.registry import ESTIMATORS, FEATURES, FORMATS, LEARNERS, LOG_TESTS, SOLVERS, Registry
 
 _KINDS = {
-    "learner": (LEARNERS, "Online learners, one pass, O(d) a step"),
+    "learner": (LEARNERS, "Online learners, one pass, O(d) per step"),
     "solver": (SOLVERS, "Batch solvers, statistics that merge"),
     "features": (FEATURES, "Feature maps"),
     "estimator": (ESTIMATORS, "Estimators from logs, for o2td evaluate --methods"),
@@ -57,7 +57,7 @@ def _row(kind: str, registry: Registry, name: str) -> dict[str, Any]:
     row |= {"package": None, "needs": None}
     try:
         factory = registry[name]
-    except O2TDError as error:  # of a package that cannot be loaded
+    except O2TDError as error:  # its package cannot be loaded
         return row | {"needs": str(error)}
     row["summary"] = _summary(kind, factory)
     row["package"] = _package(factory)
@@ -74,7 +74,7 @@ def _package(factory: Any) -> str:
 
 
 def _summary(kind: str, factory: Any) -> str:
-    """The first line on it; one file here holds one algorithm, and its first line is the better."""
+    """One line about it; for an algorithm with its own file, the file's first line."""
     text = inspect.getdoc(factory)
     if _package(factory) == "o2td" and kind in _A_FILE_EACH:
         text = sys.modules[factory.__module__].__doc__ or text

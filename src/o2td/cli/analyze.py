@@ -44,7 +44,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show each method's limit on a domain: its error, its stability, its distance from best."""
-    # Matrices of a few hundred rows: more threads wait for each other, longer than they work.
+    # With a few hundred rows, threads would spend more time waiting than working.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     traces = trace or [0.0, 0.9]
     if any(not 0.0 <= value <= 1.0 for value in traces):
@@ -74,7 +74,7 @@ def command(
 
 
 def build(domain: str, params: list[str]) -> Any:
-    """The problem that a domain makes of `key=value` settings, each value read as JSON or text."""
+    """The domain's problem with `key=value` settings, each value read as JSON or text."""
     factory = DOMAINS[domain]
     accepted = inspect.signature(factory).parameters
     settings = {}
@@ -103,7 +103,7 @@ def build(domain: str, params: list[str]) -> Any:
 def _with_progress(
     domain: str, params: list[str], traces: list[float]
 ) -> tuple[Problem, list[Landing]]:
-    """The problem and its table; a bar on stderr counts the methods and names the present one."""
+    """The problem and its table; a bar on stderr counts the methods and names the current one."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -171,12 +171,12 @@ def _text(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    # Rounding is all that is left of an error of zero.
+    # An error of zero is shown as such, not as rounding.
     return "0" if abs(value) < 1e-9 else f"{value:.4g}"
 
 
 def _order(row: Landing) -> tuple[bool, float, float, str]:
-    """What lands nearest to best first; what lands nowhere, being unstable, last."""
+    """Nearest to the best first; unstable methods, which land nowhere, last."""
     nearness = [math.inf if x is None else round(x, 9) for x in (row.suboptimality, row.rmse)]
     return row.stable is False, nearness[0], nearness[1], row.method
 
@@ -211,7 +211,7 @@ def _show(rows: list[Landing], about: dict[str, Any]) -> None:
 
 
 def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
-    """Save the figure of the limits; of the errors themselves where the features can express V."""
+    """Save the figure of the limits, or of their errors if the features can express V."""
     from o2td.report.drawing import styled
     from o2td.report.limits import limits_figure
 

@@ -1,4 +1,4 @@
-"""`o2td bench`: the speed benchmark of the source tree, which is no part of the installed library."""
+"""`o2td bench`: the speed benchmark of the source tree, not part of the installed library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _elsewhere(
 
 
 def _find(root: Path) -> Callable[..., Any]:
-    """The command of the source tree at `root`, or one that says where to find it."""
+    """The command of the source tree at `root`, or one that says where to get it."""
     if not (root / "benchmarks" / "speed_command.py").is_file():
         return _elsewhere
     if str(root) not in sys.path:

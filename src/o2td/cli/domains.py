@@ -39,7 +39,7 @@ def _row(name: str) -> dict[str, Any]:
         needed = [p.name for p in parameters if p.default is p.empty]
         row["parameters"] = {p.name: literal(p.default) for p in parameters if p.name not in needed}
         row |= {"needs": f"arguments: {', '.join(needed)}"} if needed else _size(factory())
-    except O2TDError as error:  # of an extra that is missing, or of somebody else's domain
+    except O2TDError as error:  # an extra is missing, or another package's domain fails
         row["needs"] = str(error)
     return row
 
@@ -50,7 +50,7 @@ def _size(problem: Any) -> dict[str, Any]:
         "states": problem.n_states if finite else None,
         "actions": problem.n_actions,
         "features": problem.d,
-        # Where it depends on the state, the largest: it is what the domain is known by.
+        # The largest if it depends on the state: that is the usual one.
         "discount": float(problem.pairs.discount.max() if finite else problem.discount),
     }
 

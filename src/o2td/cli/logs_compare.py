@@ -75,7 +75,7 @@ def parse_quantiles(given: str | None) -> list[float]:
 
 
 def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: float | None) -> None:
-    """These are of one policy at a time."""
+    """Refuse options that are for one policy."""
     beside = {"--segment": segment, "--quantiles": quantiles, "--cvar": cvar}
     for option, value in beside.items():
         if value is not None:
@@ -85,7 +85,7 @@ def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: floa
 
 
 def check_requirements(given: Sequence[str], policies: dict[str, str]) -> None:
-    """Refuse, before anything is read, what cannot be understood or names what there is not."""
+    """Refuse requirements that cannot be parsed or name unknown things, before reading."""
     from o2td.evaluation.requirements import parse
 
     known = ["value", "lift", "logged", *policies]
@@ -118,7 +118,7 @@ def compare_policies(
 
 
 def say_comparison(both: Comparison, out: Path | None) -> None:
-    """The log as it was read, then tables and verdict."""
+    """Print the log as it was read, then tables and verdict."""
     from o2td.evaluation.comparison_text import show_comparison
     from o2td.evaluation.text import show_log
 
@@ -136,7 +136,7 @@ def finish(
     say: Callable[[dict[str, Any]], None],
     returns: Sequence[ReturnEstimate] = (),
 ) -> None:
-    """Print the answer and what the requirements come to, and exit with the code that says so."""
+    """Print the answer and whether the requirements hold, and exit with the matching code."""
     from o2td.evaluation.output import json_text
 
     found = [answer.require(text) for text in required]

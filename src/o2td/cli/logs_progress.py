@@ -1,4 +1,4 @@
-"""A line about work that takes longer than two seconds, on the error stream of a terminal."""
+"""A progress bar on stderr for work that takes longer than two seconds, on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE = 2.0  # seconds
 
 
 class Progress:
-    """Counts rows; shows a bar (of unknown length: passes differ) once patience is over.
+    """Counts rows; after two seconds shows a bar (of unknown length: passes differ).
 
     >>> with Progress() as progress:
     ...     progress.add(5)
@@ -36,7 +36,7 @@ class Progress:
             self._bar.stop()
 
     def add(self, rows: int) -> None:
-        """Note more rows."""
+        """Count more rows."""
         self.rows += rows
         if self._bar is None:
             if time.monotonic() - self._began < _PATIENCE or not sys.stderr.isatty():

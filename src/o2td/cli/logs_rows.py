@@ -1,4 +1,4 @@
-"""Rows of files whose values are asked for: some columns, checked, a bounded number at a time."""
+"""Rows of files whose values are wanted: some columns, checked, in bounded batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows_of(
     more: Sequence[str] = (),
     codings: Codings | None = None,
 ) -> Iterator[tuple[Any, list[Any], Where]]:
-    """Observations (n, k) or states (n,), the columns of `more` if all are there, and the place."""
+    """Observations (n, k) or states (n,), the columns of `more` if all exist, and their place."""
     import numpy as np
 
     from o2td.sources.cells import OBSERVED, as_floats, check_finite, whole_numbers
@@ -99,7 +99,7 @@ def _known(model: ValueModel, states: Any) -> bool:
 
 
 def chances_of(columns: Sequence[Any]) -> Any:
-    """Columns of probabilities as one (n, A) table, None where there are none."""
+    """Columns of probabilities as one (n, A) table, or None if there are none."""
     import numpy as np
 
     return np.column_stack(columns) if columns else None

@@ -1,8 +1,8 @@
-"""The ``o2td`` command: finds the command that was asked for and imports only that one.
+"""The ``o2td`` command: finds the requested command and imports only that one.
 
 A command is one row of :data:`COMMANDS` and one module with a function ``command``, whose
 annotated arguments are typer's options and whose docstring is its help. ``o2td --help`` reads the
-table alone, so it stays quick however heavy the commands grow.
+table alone, so it stays fast however heavy the commands become.
 
 Exit codes: 0 done, 1 done and the answer is no (a command says when), 2 the input or the usage is
 wrong (one sentence on stderr), 130 interrupted.
@@ -89,14 +89,14 @@ def _empty(**options: Any) -> typer.Typer:
 
 
 def _single(name: str) -> typer.Typer:
-    """An app that is one command: without a group around it, typer shows its help in half the time."""
+    """An app with one command: without a group, typer shows its help in half the time."""
     app = _empty()
     app.command(name, context_settings=_HELP)(import_module(COMMANDS[name][0]).command)
     return app
 
 
 def _app(arguments: Sequence[str]) -> typer.Typer:
-    """Build an app whose asked-for command is real and whose others are names with help."""
+    """Build an app in which only the requested command is real; others are names with help."""
     about = "Value prediction for one policy from the data of another, with linear features."
     app = _empty(help=about, context_settings=_HELP)
     app.callback()(_options)
@@ -130,11 +130,11 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""
 
 
 def _unwritable(error: OSError) -> int:
-    """Say that the output is cut, unless its reader has gone, and let nothing more be written."""
+    """Report truncated output, unless its reader has gone, and write nothing more."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:

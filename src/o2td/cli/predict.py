@@ -58,7 +58,7 @@ def command(
 
 
 def _check_out(out: Path, read: list[str], force: bool) -> None:
-    """Refuse a file that is not to be written: of no known format, read itself, or there already."""
+    """Refuse an output file of unknown format, one that is also read, or one that exists."""
     from o2td.sources.parts import files_of
 
     if out.suffix.lower() not in (".parquet", ".pq", ".csv"):

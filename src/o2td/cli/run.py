@@ -1,4 +1,4 @@
-"""``o2td run SPEC.toml``: compute what the store does not hold yet, say and draw what came out."""
+"""``o2td run SPEC.toml``: compute what the store lacks, then print and draw the results."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def _compute(spec: Any, folder: Path, tuned: bool, options: dict[str, Any]) -> l
 
 
 def _load(folder: Path, reports: list[RunReport]) -> Results | None:
-    """The results in the folder, read once for the table and the page; None where all failed."""
+    """The results in the folder, read once for the table and the page; None if all failed."""
     from o2td.experiments.loading import load
 
     return load(folder) if any(report.stored for report in reports) else None
 
 
 def _draw(found: Results, progress: bool | None) -> Path | None:
-    """The page of all results in the folder; None, with a sentence, where nothing can draw it."""
+    """Write the page of all results in the folder; None, with a message, if that is impossible."""
     if sys.stderr.isatty() if progress is None else progress:
         print("drawing the figures and writing the page", file=sys.stderr)
     try:
@@ -173,7 +173,7 @@ def _grouped(rows: list[dict[str, Any]], *names: str) -> list[tuple[str, list[di
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> Any:
-    """A line per algorithm and setting, a column per metric."""
+    """One line per algorithm and setting, one column per metric."""
     from rich.table import Table
 
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
@@ -193,7 +193,7 @@ def _table(title: str, rows: list[dict[str, Any]]) -> Any:
 
 
 def _truth(rows: list[dict[str, Any]]) -> str | None:
-    """How well the true values are known, where they come from roll-outs."""
+    """How well the true values are known, if they come from roll-outs."""
     sizes = [row["truth_error"] for row in rows if row["truth_error"] is not None]
     return f"true values are roll-outs, standard error {max(sizes):.3g}" if sizes else None
 

@@ -107,7 +107,7 @@ class States:
         rows = apply(self.features, inputs)
         if rows.shape[1] > WIDEST:
             raise InputError(
-                f"{option('features', '--features')}: {rows.shape[1]} features a row; evaluate takes"
+                f"{option('features', '--features')}: {rows.shape[1]} features per row; evaluate takes"
                 f" at most {WIDEST}, or any number that index states (tabular, aggregate)"
             )
         return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)

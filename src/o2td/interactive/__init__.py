@@ -110,7 +110,7 @@ def page(problems: Sequence[Problem], title: str | None = None, back: str = "") 
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
-    """A problem as numbers and lists, refused where a page could not show it."""
+    """A problem as numbers and lists; refused if a page could not show it."""
     instance("problems", problem, Problem, "finite problems")
     sizes = (problem.n_states, problem.n_actions, problem.d)
     for (what, most), size in zip(MOST.items(), sizes, strict=True):

@@ -65,7 +65,7 @@ class Lane:
             else:
                 raise InputError(
                     f"a lane has {name} of shape {array.shape}, and there are {streams} streams:"
-                    " give one row of numbers a stream, or one number for all"
+                    " give one row of numbers per stream, or one number for all"
                 )
         return Lane(self.learner, **own)
 
@@ -138,7 +138,7 @@ def sweep(
             raise InputError("one stream takes one mapping of metrics, not several")
         return _one_stream(lanes, batch, metrics, every)
     if not isinstance(batch, Sequence) or not all(isinstance(b, Transitions) for b in batch):
-        raise InputError("sweep takes Transitions, or a list of them, one a stream")
+        raise InputError("sweep takes Transitions, or a list of them, one per stream")
     if not isinstance(workers, (int, np.integer)) or workers < 1:
         raise InputError(f"workers must be a whole number from 1, got {workers!r}")
     measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)

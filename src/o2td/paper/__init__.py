@@ -1,8 +1,8 @@
 """The paper *O²TD: (Near)-Optimal Off-Policy TD Learning*, reproduced and judged.
 
-All that is about this one paper: its experiments as TOML files in `specs`, its studies, its claims
-and the page of `o2td reproduce`. It stands on :mod:`o2td.experiments` and :mod:`o2td.report`, which
-know nothing of it.
+Everything about this one paper: its experiments as TOML files in `specs`, its studies, its claims
+and the page of `o2td reproduce`. It uses :mod:`o2td.experiments` and :mod:`o2td.report`, which know
+nothing about it.
 
 >>> from o2td import paper
 >>> "fig-baird" in paper.specs()

@@ -78,7 +78,7 @@ def nearness(results: Results, folder: Folder) -> Section:
 
 
 def _together(rows: dict[str, Floats]) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Methods with the same limit on every problem as one row, and how many more it stands for."""
+    """Methods with the same limit on every problem as one row, and how many more it represents."""
     groups: list[list[str]] = []
     for method in sorted(rows, key=lambda name: (len(name), name)):
         for group in groups:
@@ -227,7 +227,7 @@ def theory(results: Results, folder: Folder) -> Section:
             Table(
                 columns,
                 rows,
-                "Nanoseconds of processor time a step, least of many passes on this machine",
+                "Nanoseconds of processor time per step, least of many passes on this machine",
                 columns[1:],
             ),
             Callout(

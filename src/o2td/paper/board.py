@@ -1,4 +1,4 @@
-"""The leaderboard: every learner tuned alike, every solver that applies, on four domains."""
+"""The leaderboard: all learners, tuned the same way, and all solvers, on four domains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOMAINS = {
 
 
 class Standing(Interval):
-    """A median final error with its interval; mean, settings and diverged runs beside it."""
+    """A median final error with its interval, mean, settings and diverged runs."""
 
     sizes: str
     average: float
@@ -34,7 +34,7 @@ class Standing(Interval):
 
 
 def standings(results: Results) -> dict[str, dict[str, Standing]]:
-    """Median final RMSE by domain and method; infinite where a run diverged."""
+    """Median final RMSE by domain and method; infinite if a run diverged."""
     found: dict[str, dict[str, Standing]] = {}
     for domain, words in DOMAINS.items():
         for name, way in ((f"board-{domain}", "tuned"), (f"board-{domain}-batch", "shown")):
@@ -52,7 +52,7 @@ def standings(results: Results) -> dict[str, dict[str, Standing]]:
 
 
 def relative(found: dict[str, dict[str, Standing]]) -> dict[str, dict[str, float]]:
-    """Error over the least in each domain, by method; methods that are in every domain or not."""
+    """Error over the least in each domain, by method, including methods that lack a domain."""
     rows: dict[str, dict[str, float]] = {}
     for domain, board in found.items():
         least = min(standing.value for standing in board.values())
@@ -62,7 +62,7 @@ def relative(found: dict[str, dict[str, Standing]]) -> dict[str, dict[str, float
 
 
 def truth_errors(results: Results) -> dict[str, float]:
-    """The standard error of true values in the domains where they are rolled out."""
+    """The standard error of true values in domains where they are from roll-outs."""
     found: dict[str, float] = {}
     for domain, words in DOMAINS.items():
         for name, way in ((f"board-{domain}", "tuned"), (f"board-{domain}-batch", "shown")):
@@ -152,7 +152,7 @@ def leaderboard(results: Results, folder: Folder) -> Section:
 
 
 def _sensitivity(results: Results, folder: Folder) -> list[Block]:
-    """How each domain's learners depend on their step size."""
+    """How the learners of each domain depend on their step size."""
     pictures: list[Block] = [
         sensitivity_picture(folder, name, results.sensitivity(name), f", {words}", PRINTED)
         for name, words in ((f"board-{domain}", words) for domain, words in DOMAINS.items())

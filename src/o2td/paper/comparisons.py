@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["discounts", "published", "rooms", "variance"]
 
-_LEFT_OUT = ("ETD beta 0.5",)  # of a picture that would be crowded
+_LEFT_OUT = ("ETD beta 0.5",)  # methods left out of a crowded picture
 
 COLLISION = {"TD": 0.326, "ETD": 0.125, "GTD2": 0.343, "TD lambda 0.9": 0.108}
 LIMITS = {
@@ -104,7 +104,7 @@ def _medians(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def published(results: Results, folder: Folder) -> Section:
-    """Our numbers beside those that others have published."""
+    """Our numbers next to those that others have published."""
     section = Section("published", "Beside figures published by others")
     section.add(
         Text(

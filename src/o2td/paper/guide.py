@@ -1,7 +1,7 @@
 """Which method should I use: advice whose every sentence is filled from the measured numbers.
 
-No sentence states an order by itself: it sorts what was measured and names what comes out, so that
-the advice changes with the results and cannot contradict them.
+No sentence has a fixed order: each sorts what was measured and names the result, so the advice
+changes with the results and cannot contradict them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SOLVERS = (
     "PluginOptimal",
     "DantzigTD",
 )
-_SPAN = 2.0  # a step size is good where the error is at most this many times the least
+_SPAN = 2.0  # a step size is good if the error is at most this many times the least
 
 
 def guide(results: Results) -> Section:
@@ -261,7 +261,7 @@ def _traces(results: Results) -> Iterator[str]:
 
 
 def _tuning(results: Results) -> Iterator[str]:
-    """How wide the range of good step sizes is, on the first board there is."""
+    """How wide the range of good step sizes is, on the first available board."""
     name = next(
         (n for n in (f"board-{d}" for d in DOMAINS) if results.has(n, way="sensitivity")), None
     )

@@ -1,4 +1,4 @@
-"""Near-optimal without tuning: what the study of that name found, row by row.
+"""Near-optimal without tuning: the results of that study, row by row.
 
 Errors are means of logarithms over a family's problems, then over families: each family counts once.
 """
@@ -35,7 +35,7 @@ class Standing(NamedTuple):
 
 
 def standings(table: pl.DataFrame, fresh: bool = False) -> list[Standing]:
-    """Ours untuned, then the field by how much hindsight it is given.
+    """Ours untuned, then the field by degree of hindsight.
 
     On the families on which something of ours was settled (on other problems of theirs), or the others.
     """
@@ -79,7 +79,7 @@ def standings(table: pl.DataFrame, fresh: bool = False) -> list[Standing]:
 
 
 class There(NamedTuple):
-    """Ours in one family over the best that is tuned for that very family, for all numbers of rows."""
+    """Ours over the best method tuned for one family, for all numbers of rows."""
 
     learner: float
     best: str
@@ -117,7 +117,7 @@ def _exp(logs: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def near_optimal(results: Results, folder: Folder) -> Section:
-    """Ours beside the field at four degrees of hindsight."""
+    """Ours compared with the field at four degrees of hindsight."""
     table = results.study("near_optimal")
     folder.table(table, "near-optimal")
     lines = standings(table)

@@ -40,7 +40,7 @@ _LEADS = {
 
 @dataclass(frozen=True)
 class Report:
-    """Where the page is, what it says of each claim, and which figures were drawn.
+    """Where the page is, its verdict on each claim, and the figures that were drawn.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def build(folder: str | os.PathLike[str]) -> Report:
 
 
 def _sections(results: Results, folder: Folder) -> list[Callable[[], Section]]:
-    """The sections whose experiments are there, in the paper's order and then beyond it."""
+    """The sections whose experiments are available: the paper's in its order, then others."""
     found: list[tuple[tuple[str, ...], Callable[[], Section]]] = [
         (("geometry",), lambda: sections.oblique(results, folder)),
         (("fig-sotd", "tab-sotd"), lambda: sections.sotd(results, folder)),

@@ -1,8 +1,8 @@
-"""The whole paper, run: every experiment, tuned and as printed, and every study, into one store.
+"""Run the whole paper: every experiment, tuned and as printed, and every study, into one store.
 
 What the store holds is kept, so an interrupted reproduction continues, and a second one is quick.
-Beside the results stands `reproduction.json`: which files belong to which experiment in which
-profile, with versions, seeds and time. The report is made from these files alone.
+Next to the results is `reproduction.json`: which files belong to which experiment in which profile,
+with versions, seeds and time. The report is made from these files alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "joblib", "matplotl
 
 @dataclass
 class Reproduction:
-    """What a call did: its folder, its parts, and whether the store now holds everything asked."""
+    """The result of a call: its folder, its parts, and whether the store is complete."""
 
     path: Path
     profile: str
@@ -163,7 +163,7 @@ def _sentence(result: Reproduction) -> str:
 def _write_record(
     store: Store, result: Reproduction, experiments: dict[str, Any], studies: dict[str, Any]
 ) -> None:
-    """What was run and how; what earlier calls did in this folder, profile and version is kept."""
+    """Record what was run and how; earlier calls of this folder, profile and version stay."""
     path = store.path / RECORD
     before = _before(path)
     same = before.get("profile") == result.profile and before["versions"].get("o2td") == __version__
@@ -193,7 +193,7 @@ def _write_record(
 
 
 def _before(path: Path) -> dict[str, Any]:
-    """The record of the last call in this folder, or nothing where it is missing or damaged."""
+    """The record of the last call in this folder, empty if it is missing or damaged."""
     try:
         record = json.loads(path.read_text())
         kinds = {"calls": list, "experiments": dict, "studies": dict, "versions": dict}

@@ -1,4 +1,4 @@
-"""The paper's experiments as sections of the page: figures, tables and a sentence to each."""
+"""The paper's experiments as sections of the page: figures and tables, with a sentence each."""
 
 from __future__ import annotations
 

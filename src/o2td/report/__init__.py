@@ -1,4 +1,4 @@
-"""Figures, tables and pages: from tables and plain values, whatever made them; runs nothing.
+"""Figures, tables and pages from tables and plain values, whatever their source; runs nothing.
 
 :mod:`o2td.report.page` is the engine of every page, :mod:`o2td.report.experiment` draws any
 experiment.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-# public name -> the module that holds it; imported on first use, as a page needs no pictures
+# public name -> its module; imported on first use, since a page needs no pictures
 _HOMES = {
     "Page": "o2td.report.page",
     "Section": "o2td.report.page",

@@ -13,7 +13,7 @@ _SCHEMES = {"sequential": "rows in order", "iid": "rows shuffled"}
 
 
 class LabelledCase(NamedTuple):
-    """A case, and what tells it from the others in words (`, …`) and in a file's name (`-…`)."""
+    """A case, with what distinguishes it in titles (`, …`) and in file names (`-…`)."""
 
     domain: str
     scheme: str

@@ -127,7 +127,7 @@ def _differences(answer: Answer) -> Section:
         made.add(
             Picture(
                 svg(figure),
-                "Differences with their intervals, one line a pair of policies",
+                "Differences with their intervals, one line per pair of policies",
                 "Line: the paired interval. Pale: plus the approximation error. Upright: no"
                 " difference.",
             )
@@ -152,7 +152,7 @@ def _differences(answer: Answer) -> Section:
 
 
 def _tests(answer: Answer) -> list[Section]:
-    """Tests of the log; one that says the same for all policies is shown once."""
+    """Tests of the log; one with the same result for all policies is shown once."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in answer.get("tests") or ():
         key = (one["name"], one["sentence"])
@@ -171,7 +171,7 @@ def _tests(answer: Answer) -> list[Section]:
 
 
 def differences_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """One line a difference: value, paired interval, and beyond it the approximation error."""
+    """One line per difference: value, paired interval, and beyond it the approximation error."""
     from o2td.errors import InputError
 
     made = _figure(rows)
@@ -204,7 +204,7 @@ def notebook_comparison(answer: Answer) -> str:
         items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
         parts.append(f"<ul>{items}</ul>")
     rows = [{**row, "title": _name(row)} for row in answer["differences"]]
-    said = "Differences with their intervals, one line a pair of policies"
+    said = "Differences with their intervals, one line per pair of policies"
     parts.append(picture_html(rows, said, "difference", 0.0))
     heads = ("difference", "value", "low", "high", "approximation error", "verdict")
     parts.append(table_html(rows, heads))

@@ -1,4 +1,4 @@
-"""Error along a run: panels with one axis per metric, side by side, and their last errors as rows."""
+"""Error over a run: panels side by side with one axis per metric, and final errors as rows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ METRICS = {
     "theta_norm": "‖θ−θ*‖₂",
     "theta_max": "‖θ−θ*‖∞",
 }
-_LONG = 34  # letters above which a legend has one column
-_COVERED = 0.01  # curves nearer than this everywhere are one line to the eye
+_LONG = 34  # with longer labels a legend has one column
+_COVERED = 0.01  # curves closer than this everywhere look like one line
 
 
 class Panel:
@@ -56,7 +56,7 @@ class Panel:
         return [(row[0], row[1]) for row in keys.iter_rows()]
 
     def label(self, algorithm: str, parameters: str) -> str:
-        """Name, settings, a curve that lies over it, and what became of diverged runs."""
+        """Name, settings, a curve that covers it, and how many runs diverged."""
         sizes = settings(parameters, self.every)
         text = pretty(algorithm) + (f", {sizes}" if sizes else "")
         if above := self.hidden.get((algorithm, parameters)):
@@ -69,7 +69,7 @@ class Panel:
 
     @cached_property
     def hidden(self) -> dict[tuple[str, str], str]:
-        """Curves that another one, drawn later, covers everywhere: which algorithm does."""
+        """Curves that another, drawn later, covers everywhere, with that algorithm."""
         lines = self.lines()
         means = [
             self.table.filter(algorithm=a, parameters=p).sort("metric", "step")["mean"].to_numpy()
@@ -84,14 +84,14 @@ class Panel:
         return found
 
     def noise(self, metric: str) -> float | None:
-        """The standard error of the true values behind a metric; None where they are exact."""
+        """The standard error of the true values behind a metric; None if they are exact."""
         return noise(self.table, metric)
 
 
 def draw_columns(
     folder: Folder, name: str, panels: Sequence[Panel], log_x: bool = False
 ) -> list[bytes]:
-    """Save all panels side by side as one figure; return each as a picture of its own."""
+    """Save all panels side by side as one figure; return each as a separate picture."""
     folder.save(columns(panels, log_x), name)
     limits = _all_limits(panels)
     pictures = []
@@ -186,7 +186,7 @@ def _draw(holder: Any, panel: Panel, limits: dict[str, Any], log_x: bool) -> Non
 
 
 def _band(axes: Axes, size: float, low: float) -> None:
-    """What lies below the standard error of the true values cannot be judged: shade it."""
+    """Shade errors below the standard error of the true values, which cannot be judged."""
     label = f"standard error of V, {number(size)}"
     if size <= low:
         axes.annotate(
@@ -216,7 +216,7 @@ def _line(
     style: Look,
     most: float,
 ) -> None:
-    """The mean, and its interval where the mean is in view: at most `most`."""
+    """The mean, and its interval where the mean is visible: at most `most`."""
     rows = panel.table.filter(metric=metric, algorithm=line[0], parameters=line[1]).sort("step")
     x, mean, low, high = (rows[c].to_numpy() for c in ("step", "mean", "low", "high"))
     mean, low, high = (np.where(np.isfinite(v), v, np.nan) for v in (mean, low, high))
@@ -230,7 +230,7 @@ def _line(
         markevery=(position * max(1, len(x) // 40) % every, every),
         label=panel.label(*line),
     )
-    # An interval may reach zero, which a log axis cannot show: there it is mirrored at the mean.
+    # A log axis cannot show an interval that reaches zero: there it is mirrored at the mean.
     with np.errstate(divide="ignore", invalid="ignore"):
         mirrored = mean * (mean / high)
     axes.fill_between(
@@ -245,7 +245,7 @@ def _line(
 
 
 def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:
-    """From the least mean to ten times the typical first error: what runs away leaves the view."""
+    """From the least mean to ten times the typical first error; what diverges leaves the view."""
     means, firsts = [], []
     for panel in panels:
         for line in panel.lines():
@@ -258,20 +258,20 @@ def _limits(panels: Sequence[Panel], metric: str) -> tuple[float, float]:
             firsts.extend(values[:1].tolist())
     if not means:
         return 1e-3, 1.0
-    # Solvers peak where rows and features are equal in number; that peak is worth seeing.
+    # Solvers peak where there are as many rows as features; that peak is worth seeing.
     most = 1000.0 if panels[0].x == "n" else 10.0
     high = min(max(means), most * float(np.median(firsts)))
     low = max(min(means), high * 1e-6)
     size = max((panel.noise(metric) or 0.0) for panel in panels)
-    if low / 3.0 < size:  # near enough to the curves to matter: show some of what lies below it
+    if low / 3.0 < size:  # near enough to the curves to matter: show some of the range below it
         low = min(low, size / 1.5)
     return low / 1.3, max(high, low) * 1.3
 
 
 def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
-    """A table's rows: each method, its step sizes, the last error of each metric, and diverged.
+    """Rows of a table: each method, its step sizes, final errors by metric, and diverged runs.
 
-    Below them the standard error of the true values, where these are rolled out.
+    Below them the standard error of the true values, if these are from roll-outs.
     """
     rows = []
     for algorithm, parameters in panel.lines():
@@ -281,7 +281,7 @@ def final_rows(panel: Panel, edge: Collection[str] = ()) -> list[list[str]]:
         cells = [pretty(algorithm), (settings(parameters, panel.every) or none) + edge_of]
         for metric in panel.metrics:
             last = own.filter(metric=metric).sort("step").row(-1, named=True)
-            low = max(last["low"], 0.0)  # no error is below, whatever the interval says
+            low = max(last["low"], 0.0)  # an error is never negative, whatever the interval says
             cells.append(f"{number(last['mean'])} [{number(low)}, {number(last['high'])}]")
         runs = own["runs"][0]
         gone = own["diverged_runs"][0] if "diverged_runs" in own.columns else 0

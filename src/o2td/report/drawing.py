@@ -1,4 +1,4 @@
-"""Figures from tables: made without a window, saved as PNG, SVG and the CSV behind them."""
+"""Figures from tables: drawn without a window, saved as PNG and SVG with their CSV."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _RC = {
     "figure.constrained_layout.use": True,
 }
 WIDTH = 5.0  # inches of one column
-_TITLE = 48  # letters of a title that fit into it
+_TITLE = 48  # characters of a title that fit into it
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Matplotlib with the report's settings, whatever the user's own are."""
+    """Matplotlib with the report's settings instead of the user's."""
     matplotlib = import_extra("matplotlib", extra="plot")
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -74,7 +74,7 @@ def tidy(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:
-    """Plain numbers on a log axis: every decade, and 2 and 5 where it spans few of them."""
+    """Plain numbers on a log axis: every decade, and 2 and 5 if it spans only a few."""
     ticker = import_extra("matplotlib.ticker", extra="plot")
     decades = float(np.log10(high / low))
     subs = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0) if decades < 0.8 else (1.0, 2.0, 5.0)
@@ -88,7 +88,7 @@ def log_ticks(axis: Any, low: float, high: float) -> None:
 class Folder:
     """Where pictures and their numbers are saved; `names` collects what was drawn.
 
-    Without a path nothing is saved: the pictures are in the page alone.
+    Without a path nothing is saved: the pictures are only in the page.
     """
 
     path: Path | None
@@ -121,7 +121,7 @@ class Folder:
 
 
 def settle(made: Figure) -> None:
-    """Lay the figure out once, so that saving it twice does not lay it out twice."""
+    """Lay the figure out once, so that saving it twice does not repeat the layout."""
     engine = made.get_layout_engine()
     if engine is not None:
         engine.execute(made)
@@ -129,7 +129,7 @@ def settle(made: Figure) -> None:
 
 
 def svg(made: Figure) -> bytes:
-    """The figure as SVG, with nothing in it that depends on the time."""
+    """The figure as SVG, without anything that depends on the time."""
     settle(made)
     stream = io.BytesIO()
     metadata: dict[str, Any] = {"Date": None, "Creator": None}

@@ -1,7 +1,7 @@
 """A page from any experiment's tables: learning curves, sensitivity curves and the numbers.
 
-Takes tables and plain values alone, so that whatever has results can be drawn: an experiment of a
-user's own, or one of a paper with its own words (:class:`Wording`).
+Takes only tables and plain values, so that any results can be drawn: a user's own experiment, or a
+paper's with its own wording (:class:`Wording`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_picture", "write_page"]
 
-_MOST_CASES = 12  # cases that are drawn; all are in the files
+_MOST_CASES = 12  # cases that are drawn; the files have all
 SENSITIVITY = (
     "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
     " but its share of diverged runs above."
@@ -57,7 +57,7 @@ _CHOSEN = (
 
 @dataclass(frozen=True)
 class Experiment:
-    """All that a report shows of an experiment.
+    """Everything that a report shows of an experiment.
 
     `about` holds title, notes, runs, steps and seeds; `curves` a table for each way, `"shown"` and
     `"tuned"`, with mean and interval at every recorded step; `tried` what tuning tried; `truth`
@@ -73,7 +73,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Wording:
-    """What a section calls the two ways of choosing settings, and what it shows of them.
+    """A section's names for the two ways of choosing settings, and what it shows of them.
 
     `short` stands in the tables' files for the settings shown; `settings` heads their column, which
     has all settings with `every`. A crowded picture omits the methods in `leave_out`; without these
@@ -93,12 +93,12 @@ class Wording:
     best_first: bool = True
 
     def title(self, way: str, best: bool = False) -> str:
-        """The words for a way; `best` where the best of several settings is shown."""
+        """The words for a way; `best` if the best of several settings is shown."""
         return self.tuned if way == "tuned" else self.best if best else self.shown
 
 
 def write_page(path: Path, experiments: Sequence[Experiment], figures: Path | None) -> Path:
-    """Write one page of these experiments, the figures' files too where there is a folder."""
+    """Write one page of these experiments, and the figures' files if there is a folder."""
     folder, wording = Folder(figures), Wording()
     with styled():
         if len(experiments) == 1:
@@ -186,7 +186,7 @@ def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str
 
 
 def how(about: dict[str, Any]) -> str:
-    """How many runs of how many steps, and from which seeds."""
+    """The number of runs and steps, and the seeds."""
     tuned = f", tuned on seed {about['tuning_seed']}" if about["sensitivity"] else ""
     return (
         f"{about['runs']:,} runs of {about['steps']:,} steps, seed {about['seed']}{tuned}; bands and"
@@ -220,7 +220,7 @@ def sensitivity_picture(
 
 
 class _Group(NamedTuple):
-    """Panels that stand side by side in one figure, and the cases that they show."""
+    """Panels side by side in one figure, and the cases that they show."""
 
     label: str
     cases: list[LabelledCase]
@@ -228,7 +228,7 @@ class _Group(NamedTuple):
 
 
 def _groups(experiment: Experiment, wording: Wording) -> Iterator[_Group]:
-    """Side by side stand the two ways of choosing settings; where there is one, the cases do."""
+    """The two ways of choosing settings side by side, or the cases if there is one way."""
     ways = list(experiment.curves)
     cases = cases_of(experiment.curves[ways[0]])[:_MOST_CASES]
     for group in [[case] for case in cases] if len(ways) > 1 else [cases]:
@@ -243,7 +243,7 @@ def _groups(experiment: Experiment, wording: Wording) -> Iterator[_Group]:
 
 
 def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wording) -> list[Panel]:
-    """One panel, or several where one could not be read."""
+    """One panel, or several if one would be crowded."""
     table = case.of(experiment.curves[way])
     title = wording.title(way, several(table)) + case.words
     table = best(table)
@@ -269,7 +269,7 @@ def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wordi
 def _side_by_side(
     folder: Folder, group: _Group, experiment: Experiment, wording: Wording
 ) -> list[Block]:
-    """The panels as pictures beside each other, and their last errors as tables."""
+    """The panels as pictures side by side, and their final errors as tables."""
     polars = import_extra("polars", extra="experiments")
     pictures = draw_columns(folder, group.label, group.panels)
     files = folder.files(group.label, "png", "svg", "csv")
@@ -306,7 +306,7 @@ def _last_errors(
     wording: Wording,
     best: bool = False,
 ) -> Table:
-    """The last error of every setting, those at the edge of the tuning grid marked."""
+    """The final error of every setting, with those at the edge of the tuning grid marked."""
     tried = experiment.tried if way == "tuned" else None
     edge = at_the_edge(case.of(tried)) if tried is not None else set()
     panel = Panel("", table, every=wording.every)
@@ -323,9 +323,9 @@ def _last_errors(
 def _sensitivities(
     experiment: Experiment, wording: Wording
 ) -> Iterator[tuple[LabelledCase, pl.DataFrame, str]]:
-    """Every case with a table of scores and the parameter to draw them against.
+    """Every case with its table of scores and the parameter on the axis.
 
-    The scores are those of tuning or, where nothing was tuned, the last errors of the spec's grid.
+    The scores are those of tuning or, if nothing was tuned, the final errors of the spec's grid.
     """
     polars = import_extra("polars", extra="experiments")
     table = experiment.tried

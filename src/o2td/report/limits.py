@@ -1,4 +1,4 @@
-"""Where methods land on one problem: a line per limit, the nearest to the best on top."""
+"""Where methods land on one problem: one line per limit, the nearest to the best on top."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["Limit", "limits_figure"]
 
 _LETTERS = 62  # of a line of names
-_ZERO = 1e-9  # errors as small as rounding
+_ZERO = 1e-9  # smaller errors are rounding
 _UNSTABLE = "#b3261e"
 
 
 class Limit(Protocol):
-    """What is drawn of a method: `exact.analyze` returns such rows."""
+    """What is drawn for a method: `exact.analyze` returns such rows."""
 
     @property
     def method(self) -> str:
@@ -39,11 +39,11 @@ class Limit(Protocol):
 
     @property
     def stable(self) -> bool | None:
-        """Whether a learner is driven there; None of a solver."""
+        """Whether a learner converges there; None for a solver."""
 
 
 def limits_figure(rows: Sequence[Limit], title: str = "", absolute: bool = False) -> Figure:
-    """A figure of the methods' limits, in the order given, methods with one limit on one line.
+    """A figure of the methods' limits in the given order, with equal limits on one line.
 
     The distance is the RMSE over the best possible, on a log axis, or with `absolute` the RMSE
     itself, for features that can express V. Unstable methods are hollow and have a red name.
@@ -109,6 +109,6 @@ def _groups(rows: Sequence[Limit], absolute: bool) -> list[tuple[float, list[Lim
 
 
 def _names(group: Sequence[Limit]) -> str:
-    """All methods of a line, the breaks between two of them only."""
+    """All methods of a line, with line breaks only between methods."""
     names = [pretty(plain(row.method)).replace(" ", "\u00a0") for row in group]
     return fill(", ".join(names), _LETTERS, break_long_words=False)

@@ -1,7 +1,7 @@
 """The page of an evaluation from logs, from the answer that `o2td evaluate --json` prints.
 
-Reads plain values alone: the answer, and the series behind its figures. Verdict and reasons first,
-then the estimates, then what the verdict rests on, then how the log was read.
+Reads only plain values: the answer, and the series behind its figures. Verdict and reasons come
+first, then the estimates, the diagnostics behind the verdict, and how the log was read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SAID = {
     "caution": "Caution: there is an answer, but it may be less certain than its interval suggests.",
     "cannot answer": "Cannot answer: this log cannot tell what the target policy is worth.",
 }
-# what is shown first of the diagnostics, with what it means
+# the diagnostics shown first, with their meaning
 _MEANING = {
     "rows": "transitions used",
     "episodes": "independent pieces of evidence; intervals resample these",
@@ -68,7 +68,7 @@ _MEANING = {
     "condition": "of the equations: its logarithm is the number of digits lost, out of sixteen",
     "zero_ratio_share": "share of rows whose action the target would never take",
 }
-# heads of the table of candidates; shorter ones keep it on a screen
+# headings of the table of candidates; shorter ones keep it on a screen
 _CHOICE = {
     "count": "number",
     "trace": "λ",
@@ -130,7 +130,7 @@ def _verdict(answer: Answer) -> Section:
 
 
 def conclusion(answer: Answer) -> str:
-    """What the target policy is worth, and the policy that made the log, in a sentence or two."""
+    """The value of the target policy and of the policy that made the log, in a sentence or two."""
     best, logged = answer["estimates"][0], answer.get("logged")
     said = f"From its start states the target policy is worth {_value(best)}"
     said += f" by {estimate_name(best)}"
@@ -146,7 +146,7 @@ def conclusion(answer: Answer) -> str:
 
 
 def lift_words(answer: Answer) -> str:
-    """How far the target is above the policy that made the log, from the same episodes."""
+    """The difference between the target and the logged policy, from the same episodes."""
     lift = answer.get("lift")
     if not lift or lift["value"] is None or lift["verdict"] == "cannot answer":
         return ""
@@ -189,19 +189,19 @@ def _estimates(answer: Answer) -> Section:
 
 
 def _how(row: Mapping[str, Any]) -> str:
-    """How it was computed, what the interval is, and why it is doubted."""
+    """How an estimate and its interval were computed, and the doubts about it."""
     parts = [str(row.get("about") or ""), str(row["interval"]), *row.get("reasons", ())]
     return sentence("; ".join(part for part in parts if part))
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """The text with a capital letter and a full stop."""
     end = "" if text.endswith((".", "?", "!")) else "."
     return text[:1].upper() + text[1:] + end
 
 
 def evidence_sections(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
-    """What a verdict rests on, in figures and pictures."""
+    """The diagnostics behind a verdict, in numbers and pictures."""
     made = Section("evidence", "What the verdict rests on")
     found = answer["diagnostics"]
     table = [
@@ -228,7 +228,7 @@ def evidence_sections(answer: Answer, series: Mapping[str, Any]) -> list[Section
 
 
 def tests_section(answer: Answer) -> list[Section]:
-    """What was tested about the log, failed tests first."""
+    """The tests of the log, failed ones first."""
     found = sorted(answer.get("tests") or (), key=lambda one: one["verdict"] == "trust")
     if not found:
         return []
@@ -313,7 +313,7 @@ def _choice(series: Mapping[str, Any]) -> list[Section]:
 
 
 def log_section(answer: Answer, series: Mapping[str, Any]) -> Section:
-    """What was taken for what, and what was dropped."""
+    """The roles of columns, and what was dropped."""
     made = Section("log", "How the log was read")
     if answer["diagnostics"].get("verified") is False:
         made.add(Callout(_unverified(answer["diagnostics"]), "mixed"))
@@ -353,7 +353,7 @@ def audit_section(answer: Answer) -> Section:
 
 
 def _unverified(found: Mapping[str, Any]) -> str:
-    """Which files nothing would tell about, had a bit in them changed."""
+    """The files without checksums, in which damage would go unnoticed."""
     names = [_quoted(name) for name in found.get("unverified_files") or ()]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (
@@ -363,7 +363,7 @@ def _unverified(found: Mapping[str, Any]) -> str:
 
 
 def _quoted(line: str) -> str:
-    """A line about the log; a backtick in a column's name would pair with another one."""
+    """A line about the log, without backticks, which would pair up across column names."""
     return str(line).replace("`", "'")
 
 

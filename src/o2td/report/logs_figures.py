@@ -25,8 +25,8 @@ __all__ = [
 
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
-_WIDE = 8.0  # an interval so many times wider than the narrowest is cut at the edge
-_END = 20  # characters of either end of a long name
+_WIDE = 8.0  # an interval this many times wider than the narrowest is cut at the edge
+_END = 20  # characters shown of either end of a long name
 Row = Mapping[str, Any]
 
 
@@ -40,9 +40,9 @@ def estimates_figure(
     x: str = "value of the target policy from the start states",
     line: float | None = None,
 ) -> Figure:
-    """One line per estimate: value, interval, and beyond it the approximation error.
+    """One line per estimate: value, interval, and around it the approximation error.
 
-    `line` is what to measure by; None: the first estimate.
+    `line` is the reference value; by default the first estimate.
     """
     rows = [row for row in rows if row["value"] is not None]
     made = figure(1.2 * WIDTH, 1.0 + 0.24 * len(rows))
@@ -86,7 +86,7 @@ def _ends(row: Row) -> tuple[float, float]:
 
 
 def _range(rows: Sequence[Row]) -> tuple[float, float]:
-    """What the axis shows: intervals of what can answer, but for those that are far wider."""
+    """Limits of the axis: the intervals of usable estimates, except far wider ones."""
     able = [row for row in rows if row["verdict"] != "cannot answer"] or rows
     spans = [(*_ends(row), row["approximation_error"] or 0.0) for row in able]
     widths = [high - low for low, high, _ in spans if 0.0 < high - low < np.inf]
@@ -119,7 +119,7 @@ def draw_horizon(step: Sequence[int], size: Sequence[float], episodes: int) -> b
 
 
 def _beside(axes: Axes, text: str, level: float, colour: str) -> None:
-    """A word on a level, at its right end: curves start on the left."""
+    """Label a level at its right end, since curves start on the left."""
     place = ("axes fraction", "data")
     axes.annotate(
         text, (0.99, level), xycoords=place, fontsize=8, va="bottom", ha="right", color=colour
@@ -149,7 +149,7 @@ def draw_weights(weights: Sequence[float], shape: float | None) -> bytes:
 def draw_curves(
     curves: Mapping[str, Row], reference: float | None, titles: Mapping[str, str]
 ) -> bytes:
-    """The online learners' estimate as the rows came in, with the recommended one as a line."""
+    """The online learners' estimates by rows seen, with the recommended one as a line."""
     made = figure(WIDTH, 2.9)
     axes: Axes = made.subplots()
     tidy(axes, x="rows seen", y="estimate")
@@ -175,7 +175,7 @@ def draw_curves(
 
 
 def _body(values: Any, center: float) -> tuple[float, float]:
-    """The range of the values without those that ran away."""
+    """The range of the values without diverged ones."""
     apart = np.abs(values - center)
     near = values[apart <= 20.0 * np.median(apart) + 1e-12]
     low, high = float(near.min()), float(near.max())
@@ -198,9 +198,9 @@ def draw_calibration(predicted: Sequence[float], observed: Sequence[float], coun
 
 
 def plain_title(row: Row) -> str:
-    """A method's name as readers write it; a dollar sign in it is no mathematics.
+    """A method's name as readers write it; a dollar sign in it does not start mathematics.
 
-    Of a long one both ends: it would leave no room for the picture.
+    A long name is cut in the middle to leave room for the picture.
     """
     name = str(row.get("title") or row["method"])
     if len(name) > 2 * _END + 3:

@@ -1,4 +1,4 @@
-"""Sections of an evaluation's page that not every answer has: segments, and how much more data."""
+"""Optional sections of an evaluation's page: segments, and how much more data is needed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def segments_section(answer: Mapping[str, Any]) -> list[Section]:
 
 
 def more_episodes(answer: Mapping[str, Any]) -> list[Section]:
-    """How many more episodes narrow the interval, by the measured influence of those there are."""
+    """How many more episodes would narrow the interval, from the measured influence of episodes."""
     best = answer["estimates"][0] if answer["estimates"] else None
     if best is None or best["low"] is None or best["high"] is None:
         return []

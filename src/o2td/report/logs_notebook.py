@@ -1,7 +1,7 @@
 """An evaluation in a notebook: verdict, picture and table, with styles of their own.
 
-A notebook has neither the page's style sheet nor one background: text keeps the notebook's own
-colour, and only badges and the picture bring theirs.
+A notebook has neither the page's style sheet nor a known background: text keeps the notebook's
+colour, and only badges and the picture bring their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CELL = "padding:.2em .8em .2em 0;text-align:{};border:none"
 
 
 def notebook_html(answer: Mapping[str, Any]) -> str:
-    """The answer as a piece of HTML."""
+    """The answer as an HTML fragment."""
     verdict, rows = str(answer["verdict"]), answer["estimates"]
     parts = [f"<p>{badge_html(verdict)} {escape(conclusion(answer))}</p>"]
     if answer["reasons"]:
@@ -37,13 +37,13 @@ def notebook_html(answer: Mapping[str, Any]) -> str:
 
 
 def notebook_block(parts: Sequence[str], answer: Mapping[str, Any]) -> str:
-    """Pieces of HTML, and below them how all was computed."""
+    """HTML fragments, and below them how everything was computed."""
     below = _audit(answer["audit"], answer["logged"])
     return f'<div style="max-width:60em">{"".join(parts)}{below}</div>'
 
 
 def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
-    """What was computed, when and how; files and columns unfold."""
+    """What was computed, when and how; files and columns are folded."""
     said = f"discount {audit['discount']}, {audit['confidence']:.0%} intervals of episodes,"
     said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']},"
     said += f" {audit['date']}"
@@ -72,7 +72,7 @@ def badge_html(verdict: str) -> str:
 def picture_html(
     rows: Sequence[Mapping[str, Any]], said: str, x: str | None = None, line: float | None = None
 ) -> str:
-    """Estimates or differences as a picture; empty where there are none."""
+    """Estimates or differences as a picture; empty if there are none."""
     if not any(row["value"] is not None for row in rows):
         return ""
     try:

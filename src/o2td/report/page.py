@@ -1,7 +1,7 @@
 """One self-contained page: sections of paragraphs, tables, figures and notes, as plain HTML.
 
 Nothing on it comes from the network: styles are inline, pictures are data, there is no script, and
-a content policy forbids everything else. All text is escaped, wherever it came from; a block never
+a content policy forbids everything else. All text is escaped, whatever its source; a block never
 takes HTML.
 """
 
@@ -40,7 +40,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Badge(Block):
-    """A few words that stand out: `tone` is good, bad, mixed or plain."""
+    """A few highlighted words: `tone` is good, bad, mixed or plain."""
 
     text: str
     tone: str = "plain"
@@ -171,7 +171,7 @@ class Picture(Block):
 
 @dataclass(frozen=True)
 class SideBySide(Block):
-    """Blocks side by side where there is room, one below the other where there is not."""
+    """Blocks side by side if there is room, else one below the other."""
 
     blocks: Sequence[Block]
 
@@ -183,7 +183,7 @@ class SideBySide(Block):
 
 @dataclass(frozen=True)
 class Details(Block):
-    """Blocks behind a heading that opens them; open in print."""
+    """Blocks folded under a heading; open in print."""
 
     title: str
     blocks: Sequence[Block]

@@ -1,4 +1,4 @@
-"""Which settings a picture or a table shows: the best of each method, in order, and not too many."""
+"""Which settings a picture or a table shows: the best of each method, in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CROWDED = 8  # lines that one panel can show
 
 
 def shares(count: int) -> Iterator[tuple[int, int]]:
-    """Ranges of about equal length, none longer than a panel can show.
+    """Ranges of about equal length, each at most as long as a panel can show.
 
     >>> list(shares(13))
     [(0, 7), (7, 13)]
@@ -52,7 +52,7 @@ def best(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
-    """The least last error first."""
+    """Sorted by final error, the least first."""
     polars = import_extra("polars", extra="experiments")
     order = ends(table).sort("diverged_share", "mean", maintain_order=True)
     place = {name: k for k, name in enumerate(order["algorithm"].to_list())}
@@ -62,7 +62,7 @@ def ranked(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def without(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """The rows of all methods but these."""
+    """The rows of all methods except these."""
     polars = import_extra("polars", extra="experiments")
     rest: pl.DataFrame = table.filter(~polars.col("algorithm").is_in(list(names)))
     return rest

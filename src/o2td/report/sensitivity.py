@@ -24,7 +24,7 @@ Lines = dict[str, dict[float, dict[str, Any]]]  # by method and value of the par
 
 
 def varied(table: pl.DataFrame) -> list[str]:
-    """The numeric parameters of which a method has several values in a table, step sizes first."""
+    """The numeric parameters with several values for some method in a table, step sizes first."""
     found = []
     texts = table["parameters"].unique(maintain_order=True).to_list()
     names = dict.fromkeys(name for text in texts for name in json.loads(text))
@@ -41,8 +41,8 @@ def varied(table: pl.DataFrame) -> list[str]:
 def sensitivity_figure(panels: Sequence[tuple[str, pl.DataFrame, str]]) -> Figure:
     """Titles, tables of scores and the parameter of each, side by side.
 
-    A line is a method, its other parameters at their best. Where a panel would be crowded its
-    methods are shared among several with the same axis.
+    A line is a method with its other parameters at their best. A crowded panel is split into
+    several with the same axis.
     """
     found = [
         (panel, lines, _limits(_lines(*panel[1:])))
@@ -128,12 +128,12 @@ def _draw(share: Axes, error: Axes, lines: Lines) -> None:
 
 
 def _errors(own: dict[float, dict[str, Any]]) -> list[float]:
-    """The error at every value; none where a run diverged."""
+    """The error at every value; none if a run diverged."""
     return [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own.values()]
 
 
 def _limits(lines: Lines) -> tuple[float, float] | None:
-    """The axis of the error: what runs away leaves the view."""
+    """Limits of the error axis; what diverges leaves the view."""
     finite = [[v for v in _errors(own) if np.isfinite(v)] for own in lines.values()]
     seen = [value for own in finite for value in own]
     if not seen or min(seen) <= 0:
@@ -148,7 +148,7 @@ def _logarithmic(values: Sequence[float]) -> bool:
 
 
 def best_by(rows: pl.DataFrame, parameter: str = "step_size") -> dict[float, dict[str, Any]]:
-    """One row a value of `parameter`: of the other settings the one with the fewest diverged runs.
+    """One row per value of `parameter`, with the other settings that have the fewest diverged runs.
 
     Among equals the least error decides.
     """

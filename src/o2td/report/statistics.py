@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number for readers: `digits` significant ones, no exponent where it can be avoided.
+    """A number for readers: `digits` significant digits, no exponent if it can be avoided.
 
     >>> number(0.01234), number(12345.6), number(float("inf"))
     ('0.0123', '12300', '∞')
@@ -50,7 +50,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage: one place below ten, none above.
+    """A share as a percentage: one decimal below ten, none above.
 
     >>> percent(0.015), percent(0.5), percent(0.0)
     ('1.5 %', '50 %', '0 %')
@@ -60,7 +60,7 @@ def percent(share: float) -> str:
 
 
 def mean(values: Any) -> Interval:
-    """Mean with Student's interval; infinite where a value is.
+    """Mean with Student's interval; infinite if a value is.
 
     >>> mean([1.0, 2.0, 3.0]).value
     2.0
@@ -92,7 +92,7 @@ def median(values: Any) -> Interval:
 
 
 def wilson(count: int, n: int) -> Interval:
-    """A share of n with Wilson's interval, which is right near 0 and 1 too.
+    """A share of n with Wilson's interval, which is also right near 0 and 1.
 
     >>> wilson(0, 200).low, round(wilson(0, 200).high, 3)
     (0.0, 0.019)
@@ -127,7 +127,7 @@ def ratio_of_means(top: Any, bottom: Any, paired: bool = True) -> Interval:
 
 
 def slope(x: Any, y: Any) -> Interval:
-    """Slope of `log y` on `log x` with Student's interval: the power of x that y grows with.
+    """Slope of `log y` on `log x` with Student's interval: the exponent with which y grows in x.
 
     >>> round(slope([1, 10, 100, 1000], [2, 20, 200, 2000]).value, 6)
     1.0

@@ -1,7 +1,7 @@
 """How methods look: one colour per method in every figure, names and settings as readers write them.
 
-Colours are Okabe & Ito's and Tol's, which people with colour blindness can tell apart; variants of
-one method differ in dashes and marker too, so that no figure depends on colour alone.
+Colours are Okabe & Ito's and Tol's, which people with colour blindness can distinguish; variants of
+one method also differ in dashes and marker, so that no figure depends on colour alone.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def plain(label: str) -> str:
 
 
 def look(label: str) -> Look:
-    """The look of a method: that of its longest known beginning, dashed where it has a trace.
+    """The look of a method: that of its longest known prefix, dashed if it has a trace.
 
     >>> look("TD").colour == look("TD lambda 0.9").colour
     True
@@ -128,7 +128,7 @@ def look(label: str) -> Look:
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """The looks of the methods of one figure, no two of them alike.
+    """The looks of the methods of one figure, all different.
 
     >>> looks(["O2TD", "O2TD sample"])["O2TD sample"].dash
     '--'
@@ -204,7 +204,7 @@ def _setting(value: object) -> str:
 
 
 def size(value: float) -> str:
-    """A step size: as short as it can be.
+    """A step size, written as short as possible.
 
     >>> size(0.03), size(3e-06)
     ('0.03', '3·10⁻⁶')

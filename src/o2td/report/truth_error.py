@@ -1,4 +1,4 @@
-"""How well the truth behind an error is known: the standard error of values that are rolled out.
+"""How well the truth behind an error is known: the standard error of values from roll-outs.
 
 An RMSE against such values is `sqrt(RMSE^2 + e^2)` on average, e their standard error (root mean
 square over states): it cannot be judged below e. Exact values have none.
@@ -18,7 +18,7 @@ __all__ = ["noise", "sentence"]
 
 
 def noise(table: pl.DataFrame, metric: str | None = None) -> float | None:
-    """The largest standard error of true values in these records; None where there is none."""
+    """The largest standard error of true values in these records, or None if there is none."""
     if "truth_error" not in table.columns:
         return None
     rows = table if metric is None else table.filter(metric=metric)
@@ -27,9 +27,9 @@ def noise(table: pl.DataFrame, metric: str | None = None) -> float | None:
 
 
 def sentence(table: pl.DataFrame, truth: Mapping[str, Any] | None = None) -> str:
-    """What a reader must know to judge an RMSE in this table; nothing where V is exact.
+    """What a reader must know to judge an RMSE in this table; empty if V is exact.
 
-    `truth` says how true values were sampled: so many `states`, so many `rollouts` each.
+    `truth` says how true values were sampled: the number of `states`, and of `rollouts` from each.
     """
     error = noise(table, "rmse")
     if error is None:

@@ -117,8 +117,8 @@ def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, 
         found = schema.field(column).type
         if pa.types.is_nested(found):
             raise InputError(
-                f"{name}: column {column} holds {found}, not one value per row; write one column a"
-                " number, such as obs_0, obs_1, …"
+                f"{name}: column {column} holds {found}, not one value per row; write one column"
+                " per number, such as obs_0, obs_1, …"
             )
         if kind != "any" and not _numeric(found):
             wanted = {"flag": "true or false", "int": "whole numbers"}.get(kind, "numbers")

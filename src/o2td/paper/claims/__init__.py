@@ -36,7 +36,7 @@ _MODULES = (experiments, theory)  # importing them registers the claims
 
 
 def judge_all(results: Results) -> list[tuple[Claim, Verdict]]:
-    """Every claim whose experiments and studies are there, in the paper's order."""
+    """Every claim whose experiments and studies are available, in the paper's order."""
     return [
         (claim, claim.judge(results))
         for _, claim in sorted(CLAIMS.items())

@@ -1,4 +1,4 @@
-"""What a verdict is, and how several readings of one sentence of the paper make one."""
+"""Verdicts, and how several readings of one sentence of the paper are combined."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNDECIDED = "undecided"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was measured for a claim, and what follows."""
+    """What was measured for a claim, and the verdict."""
 
     verdict: str
     quantity: str
@@ -80,7 +80,7 @@ Readings = Mapping[str, bool | None]  # None: the runs leave it open
 
 
 def below(ratios: Iterable[Interval], far: float = 1.0) -> bool | None:
-    """Whether all ratios are below one, and at most `far`, beyond chance; None where it stays open.
+    """Whether all ratios are below one, and at most `far`, beyond chance; None if undecided.
 
     >>> below([Interval(0.5, 0.4, 0.6)]), below([Interval(0.9, 0.7, 1.1)])
     (True, None)
@@ -92,9 +92,9 @@ def below(ratios: Iterable[Interval], far: float = 1.0) -> bool | None:
 
 
 def judge(readings: Readings) -> str:
-    """Reproduced if it holds in every reading, not if in none, else it depends on the reading.
+    """Reproduced if it holds in every reading, not if in none; else it depends on the reading.
 
-    Undecided where a reading that the runs leave open could change the answer.
+    Undecided if a reading that the runs leave open could change the answer.
 
     >>> judge({"printed": True, "tuned": False}), judge({"printed": True, "tuned": None})
     ('depends on the reading', 'undecided')
@@ -108,9 +108,9 @@ def judge(readings: Readings) -> str:
 
 
 def listed(readings: Readings) -> str:
-    """The readings in which a claim holds, does not hold, or stays open, in words.
+    """The readings in which a claim holds, does not hold, or is undecided, in words.
 
-    Readings that agree in their first words (before a comma) and in their outcome are one.
+    Readings with the same first words (before a comma) and the same outcome are combined.
 
     >>> listed({"printed, RMSE": True, "printed, RMSPBE": True, "tuned, RMSE": False})
     'It holds for: printed. It does not hold for: tuned, RMSE.'

@@ -118,7 +118,7 @@ def ratio(
 def baird(results: Results) -> Verdict:
     """Final errors over GTD2's on both forms of the example.
 
-    The paper prints one omega, and that one is judged; those that keep the ratio are our repair.
+    The paper prints one omega, which is judged; those that keep the ratio are our repair.
     """
     domains = results.runs("fig-baird")["domain"].unique(maintain_order=True).to_list()
     algorithms = results.runs("fig-baird")["algorithm"].unique(maintain_order=True).to_list()
@@ -271,7 +271,7 @@ def mountain_car(results: Results) -> Verdict:
 def _car(
     results: Results, name: str, way: str, metric: str, etd: str, case: Any = None
 ) -> list[Interval]:
-    """O2TD over ETD and over GTD2, and ETD over GTD2: the claim holds where all are below one."""
+    """O2TD over ETD and over GTD2, and ETD over GTD2: the claim holds if all are below one."""
     omega = "O2TD sample"
     pairs = [(omega, etd), (omega, "GTD2"), (etd, "GTD2")]
     return [
@@ -284,7 +284,7 @@ def _three(ratios: list[Interval]) -> str:
 
 
 def _discounts(results: Results) -> dict[str, str]:
-    """Discounts that were run beside the main one, with the name of the domain at each."""
+    """Discounts that were run in addition to the main one, with the name of the domain at each."""
     if not results.has("more-car"):
         return {}
     domains = results.runs("more-car")["domain"].unique(maintain_order=True).to_list()

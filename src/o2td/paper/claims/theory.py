@@ -13,8 +13,8 @@ from o2td.report.statistics import Interval, mean, median, number, percent, slop
 from o2td.report.style import pretty
 
 EXACT = 1e-6  # relative difference below which two closed forms are the same
-SAME_OMEGA = 1e-4  # what a numerical minimiser of a flat function can resolve
-NEAR = 1.1  # error over the least up to which a limit counts as near: ours, the paper has none
+SAME_OMEGA = 1e-4  # resolution of a numerical minimiser of a flat function
+NEAR = 1.1  # a limit counts as near up to this ratio to the least error: ours, the paper has none
 LINEAR = (0.8, 1.2)  # power of d that counts as O(d)
 UNLIKELY = 1.25  # root mean square of standard scores that chance does not explain
 READINGS = ("printed", "sample", "state", "moments")
@@ -142,9 +142,9 @@ def bound(results: Results) -> Verdict:
     )
 
 
-@claim(13, "O²TD costs O(d) a step", "cost")
+@claim(13, "O²TD costs O(d) per step", "cost")
 def cost(results: Results) -> Verdict:
-    """The power of d that the time of a step grows with, and the time beside TD's."""
+    """The exponent of d in the time of a step, and the time relative to TD's."""
     table = results.study("cost").filter(quantity="nanoseconds")
     slopes, beside = {}, {}
     for reading in ("sample", "state"):
@@ -226,15 +226,15 @@ def stage_2(results: Results) -> Verdict:
     many = _values(results, "theory", quantity="stage 2 rank short of d")
     few = _values(results, "theory", quantity="stage 2 rank short of d, few rows")
     readings = {
-        "20 rows a state": not many.any(),
+        "20 rows per state": not many.any(),
         "fewer rows than features": not few.any(),
     }
     short = wilson(int((many > 0).sum()), len(many))
     return Verdict(
         judge(readings),
-        "share of problems without full rank, 20 rows a state",
+        "share of problems without full rank, 20 rows per state",
         short,
-        f"With 20 rows a state the rank falls short on {percent(short.value)} of {len(many)}"
+        f"With 20 rows per state the rank falls short on {percent(short.value)} of {len(many)}"
         f" problems, with fewer rows than features by {number(float(np.median(few)))} of the"
         f" features in the median. {listed(readings)}",
     )

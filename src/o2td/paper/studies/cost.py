@@ -1,4 +1,4 @@
-"""What a step costs: claim 13, `O(d)`, as the exponent of time against d."""
+"""The cost of a step: claim 13, `O(d)`, as the exponent of time in d."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from o2td.transitions import Transitions
 __all__ = ["cost"]
 
 SIZES = (256, 1024, 4096, 16384, 65536)
-ELEMENTS = 1 << 21  # rows times features: no size has a nearer cache than another
+ELEMENTS = 1 << 21  # rows times features: the same cache level for every size
 PASSES = 31
 
 
 def cost(first: int, last: int, seed: int) -> Iterator[Measurement]:
-    """Nanoseconds of processor time a step, least of many passes over as many numbers for each d."""
+    """Nanoseconds of processor time per step, least of many passes over equal data for each d."""
     learners: dict[str, Any] = {"TD": TD, "ETD": ETD, "GTD2": GTD2}
     learners |= {f"O2TD {w}": lambda a, w=w: O2TD(a, omega=w) for w in ("sample", "state")}
     batches = _batches(np.random.default_rng(seed))
     made = {(d, k): build(0.1 / d) for d in SIZES for k, build in learners.items()}
     least = dict.fromkeys(made, np.inf)
-    for _ in range(PASSES):  # all take turns, so that other work on the machine hits all alike
+    for _ in range(PASSES):  # all take turns, so that other work on the machine affects all equally
         for d, name in made:
             start = time.thread_time()
             made[d, name].partial_fit(batches[d])

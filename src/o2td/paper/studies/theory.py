@@ -1,7 +1,7 @@
 """The paper's lemmas and remarks, measured: claims 1-7 and 16.
 
-Closed forms are checked against an independent route on random problems; expectations against
-sampling, as the number of standard errors between them.
+Closed forms are checked against an independent computation on random problems; expectations against
+sampling, in standard errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["theory"]
 
 
 def theory(first: int, last: int, seed: int) -> Iterator[Measurement]:
-    """All measurements on garnets `first` to `last`, each of its own seed."""
+    """All measurements on garnets `first` to `last`, each with its own seed."""
     for k in range(first, last):
         problem = garnet(seed=(seed, k))
         yield from _lemmas(problem, k)
@@ -81,7 +81,7 @@ def _norms(problem: Problem, k: int) -> Iterator[Measurement]:
 
 
 def _stages(problem: Problem, k: int) -> Iterator[Measurement]:
-    """How many dimensions of SOTD's first stage are free, and what another start changes."""
+    """How many dimensions of SOTD's first stage are free, and how much another start changes."""
     batch = problem.sample(20 * problem.n_states, seed=(1, k))
     Phi = np.asarray(problem.features)
     L = np.eye(problem.n_states) - problem.discounted_matrix(problem.target)
@@ -133,7 +133,7 @@ def _by_sampling(problem: Problem, k: int) -> Iterator[Measurement]:
 def _scores(
     sample: Floats, state: npt.NDArray[np.int64], expected: Floats, stretches: int = 20
 ) -> Floats:
-    """(mean by state - expected) / standard error, from the means of consecutive stretches."""
+    """(mean by state - expected) / standard error, from the means of consecutive blocks."""
     sums, counts = [], []
     for part, where in zip(
         np.array_split(sample, stretches), np.array_split(state, stretches), strict=True
