@@ -135,7 +135,7 @@ def _write_once(target: Path, data: bytes | memoryview) -> None:
 
 @contextlib.contextmanager
 def _temporary(target: Path) -> Iterator[int]:
-    """A new file beside `target`, locked while it is written, that then takes its name."""
+    """A new file next to `target`, locked while it is written, that then takes its name."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:

@@ -1,9 +1,9 @@
 """`njit` for a package that may lie anywhere: compiled code is kept where that is possible.
 
-Numba keeps it beside the source, in `NUMBA_CACHE_DIR`, or in the cache folder of the home directory,
-and refuses to define a function where it finds none of them, as in a read-only container. Here such a
-function is compiled anew in each process, and one line says so. What an earlier version has kept, and
-this one cannot read because a type has moved, is compiled anew, too.
+Numba keeps it next to the source, in `NUMBA_CACHE_DIR`, or in the cache folder of the home
+directory, and refuses to define a function where it finds none of them, as in a read-only
+container. Here such a function is compiled anew in each process, and one line says so. What an
+earlier version has kept, and this one cannot read because a type has moved, is compiled anew, too.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _has_home() -> bool:
 
 
 def _beside(function: Any) -> bool:
-    """Whether compiled code can be kept beside the source of this function."""
+    """Whether compiled code can be kept next to the source of this function."""
     return _writable(str(Path(function.__code__.co_filename).parent))
 
 

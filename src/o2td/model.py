@@ -66,7 +66,7 @@ class Model:
 
     @cached_property
     def _cell(self) -> Ints:
-        """Where `(s, s')` stands in a dense matrix."""
+        """Places of `(s, s')` in a dense matrix."""
         return self.state * self.n_states + self.next_state
 
     @cached_property

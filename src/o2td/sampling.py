@@ -288,7 +288,7 @@ class Sampler:
         self._terminal, self._n_actions = terminal, m
 
     def walk(self, n: int, bits: np.random.PCG64, restarts: np.random.PCG64) -> Draws:
-        """A trajectory of `n` steps that starts anew where it ends."""
+        """A trajectory of `n` steps that restarts where it ends."""
         out, state = Draws.empty(n), -1
         again = raw_numbers(restarts, n if self._terminal.any() else 1)
         for part in _blocks(n):

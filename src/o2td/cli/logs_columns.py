@@ -13,7 +13,7 @@ __all__ = ["parse_columns"]
 def parse_columns(given: list[str]) -> dict[str, Any]:
     """Roles and columns from `ROLE=NAME`, `ROLE=NAME,NAME`, `FLAG=never` (or `false`) and TOML files.
 
-    Several roles may stand in one text, with commas between them.
+    One text may hold several roles, separated by commas.
 
     >>> parse_columns(["reward=profit,observation=price,charge", "terminated=never"])
     {'reward': 'profit', 'observation': ['price', 'charge'], 'terminated': False}

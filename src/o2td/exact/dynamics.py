@@ -1,4 +1,4 @@
-"""Where a learner goes on average: its fixed point, whether it converges, how good the limit is.
+"""Where a learner moves on average: its fixed point, whether it converges, how good the limit is.
 
 A learner's mean dynamics are `E[x_{t+1} - x_t] = alpha (b - A x)`, x = theta or theta stacked on w.
 They converge for small `alpha` if and only if a fixed point exists, every eigenvalue of A that is

@@ -132,7 +132,7 @@ def _one_run(key: dict[str, Any], run: int) -> Run:
 def _learn(
     key: dict[str, Any], lanes: list[int], problem: Any, batch: Transitions, measures: Any
 ) -> dict[int, Recorded]:
-    """All learners on one stream, recorded every so many steps."""
+    """Run all learners on one stream, recording at fixed intervals."""
     if not lanes:
         return {}
     learners = [make_algorithm(key["cells"][k], problem) for k in lanes]

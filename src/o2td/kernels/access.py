@@ -9,14 +9,14 @@ tuples, and works on them with
     square(x)                sum_j x_j^2
     td_error(row, v)         reward + discount next_phi.v - phi.v
 
-where x is `row.phi`, `row.next_phi` or a trace, and v a vector of d numbers (or a trace). What they do
-not say is said in a loop over the entries that are not zero by layout:
+where x is `row.phi`, `row.next_phi` or a trace, and v a vector of d numbers (or a trace). Anything
+else is a loop over the stored entries:
 
     for k in range(count(x)):
         v[index(x, k)] += a * value(x, k) ** 2
 
-Each takes time linear in the entries: d on dense rows, those of the row or of the trace on CSR rows. All
-are plain functions to Python, and have a compiled form of their own. Indices are not checked.
+Each takes time linear in the entries: d on dense rows, those of the row or of the trace on CSR
+rows. All are plain functions in Python, and have their own compiled form. Indices are not checked.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
     "value",
 ]
 
-VANISHED = 1e-150  # entries of a sparse trace below this leave it
+VANISHED = 1e-150  # smaller entries leave a sparse trace
 OPTIONS = {"fastmath": {"reassoc", "contract"}, "forceinline": True}
 
 

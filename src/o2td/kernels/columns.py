@@ -12,7 +12,7 @@ __all__ = ["pack", "take_out", "turn", "unpack"]
 
 @njit(cache=True, nogil=True)
 def pack(lanes: Any, diverged: Any, groups: Any) -> None:
-    """Lanes (lanes, d) into groups of sixteen, (groups, 16 d), but for those that have diverged."""
+    """Lanes (lanes, d) into groups of sixteen, (groups, 16 d), except diverged ones."""
     for lane in range(len(lanes)):
         if diverged[lane] < 0:
             for j in range(lanes.shape[1]):
@@ -21,7 +21,7 @@ def pack(lanes: Any, diverged: Any, groups: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
-    """Groups into lanes, but for those that were taken out."""
+    """Groups into lanes, except those that were taken out."""
     for lane in range(len(lanes)):
         if diverged[lane] < 0:
             for j in range(lanes.shape[1]):

@@ -33,7 +33,7 @@ __all__ = ["fade", "move", "sizes"]
 def fade(z: Any, factor: float, x: Any, floor: float) -> None:
     """`z = factor z + x`; on CSR rows, entries below `floor` leave the trace.
 
-    Entries that are far below the last digit of those beside them need not be visited again.
+    Entries far below the last digit of their neighbours need not be visited again.
     """
     follow(z, factor, 1.0, x)
     if isinstance(z, SparseTrace):

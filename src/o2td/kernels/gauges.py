@@ -25,7 +25,7 @@ def measure_dense(
     z: Any,
     out: Any,
 ) -> None:
-    """`|z| |dphi|`, `z.dphi` and `|phi|^2` of each row into `out` (3, n); `z` goes on as it does."""
+    """`|z| |dphi|`, `z.dphi` and `|phi|^2` of each row into `out` (3, n); `z` is updated."""
     for t in range(len(weight)):
         along, square = dphi_moments(rows, following, t, discount[t])
         norm = norm_of(rows, t)

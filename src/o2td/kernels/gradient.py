@@ -23,7 +23,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 
 
 class Member(NamedTuple):
-    """What a gradient-TD method adds to theta and to w, each number multiplying one term."""
+    """What a gradient-TD method adds to theta and to w; each number multiplies one term."""
 
     theta_delta_z: float = 0.0
     """theta += . delta z"""

@@ -52,7 +52,7 @@ def drive(
     `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a
     multiple of `every` (none if every is 0) every theta goes into the ring.
     """
-    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
+    lo = min(0, n)  # a literal 0 would compile everything that follows twice
     while lo < n:
         hi = block_end(lo, n, first, every)
         for lane in range(len(diverged)):

@@ -9,8 +9,8 @@ contiguous one-dimensional arrays and carry the promise that rows, theta, w and 
 Loops over the few entries of a sparse row, unrolled and vectorised for long ones, took up to twice
 as long, and how long depended on the address to which the code was loaded.
 
-`post` writes a count that another thread reads with `posted`: who has read it sees all that was written
-before it.
+`post` writes a count that another thread reads with `posted`: a thread that has read it sees
+everything written before it.
 
 All are plain functions to Python; only compiled code has its own form of them.
 """

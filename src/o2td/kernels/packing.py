@@ -1,4 +1,4 @@
-"""Where the scalars of a learner's state stand in its packed array (see `kernels.single_row`)."""
+"""Places of the scalars of a learner's state in its packed array (see `kernels.single_row`)."""
 
 from __future__ import annotations
 

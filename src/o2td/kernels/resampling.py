@@ -1,4 +1,4 @@
-"""Random weights of rows that any order and any split of the work finds again: hashes of counts."""
+"""Random weights of rows, the same for any order and split of the work: hashes of counts."""
 
 from __future__ import annotations
 

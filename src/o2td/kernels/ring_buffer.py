@@ -27,7 +27,7 @@ class RingBuffer(NamedTuple):
 
     @classmethod
     def room(cls, records: int, stride: int, d: int) -> RingBuffer:
-        """Memory for so many records."""
+        """Memory for a number of records."""
         theta = np.empty((records * stride, d))
         return cls(theta, np.zeros(records, np.bool_), np.zeros(1, np.int64), stride)
 

@@ -3,8 +3,9 @@
     theta = sign(theta) max(0, |theta| - alpha_t l1)        theta *= min(1, radius / |theta|)
     mean += (theta - mean) min(1, a / (t + a))              a = average, t rows before this one
 
-On CSR rows the mean is held as `theta + share u` over a stretch of rows: where theta does not move, u
-need not, so a row costs its entries and those of the traces. Prox and projection pass over all of theta.
+On CSR rows the mean is kept as `theta + share u` over a block of rows: where theta does not move,
+neither does u, so a row costs its entries and those of the traces. Prox and projection pass over
+all of theta.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["Settle", "close_lane", "drive_settled", "open_lane", "remember", "settle_row"]
 
-SMALLEST = 1e-100  # share below which u is written anew
+SMALLEST = 1e-100  # share below which u is rebuilt
 
 
 class Settle(NamedTuple):

@@ -1,10 +1,11 @@
-"""Many lanes over dense rows, sixteen side by side: the same steps as lane by lane, read once for all.
+"""Many lanes over dense rows, sixteen side by side: the same steps, with features read once.
 
-As in the plain kernels a pass over theta applies the step of one row and takes the dot products of the
-next. Here such a pass moves sixteen lanes (`vectors`), so features come from memory once for all of
-them and there is no sum across a vector to wait for. `dphi = phi - gamma phi'` is worked out once for
-all groups. What is missing to sixteen are lanes of zeros. So is a lane that has diverged: it is taken
-out as it was before the row that overflowed, and nothing of it reaches another.
+As in the plain kernels a pass over theta applies the step of one row and takes the dot products of
+the next. Here such a pass moves sixteen lanes (`vectors`), so features come from memory once for
+all of them and there is no sum across a vector to wait for. `dphi = phi - gamma phi'` is computed
+once for all groups. A group is filled up to sixteen with lanes of zeros. A diverged lane is
+replaced by zeros too: it is taken out as it was before the row that overflowed, and does not affect
+others.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One row at a time, for systems that learn online: a call costs well under a microsecond.
 
 Most of a compiled call's cost is its arguments, so a learner's whole state is one packed array: the
-scalars of `kernels.packing`, then its vectors, d numbers each. Signatures are fixed: an argument
-of another type is refused (and converted by the caller) instead of compiled for anew. `start` is 0 or
-1: the compiler finds the type of a whole number sooner than that of a bool.
+scalars of `kernels.packing`, then its vectors, d numbers each. Signatures are fixed: an argument of
+another type is refused (and converted by the caller) instead of causing another compilation.
+`start` is 0 or 1: the compiler finds the type of a whole number sooner than that of a bool.
 """
 
 from __future__ import annotations

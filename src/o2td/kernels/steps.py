@@ -1,4 +1,4 @@
-"""The driver of steps that are written for one row: it hands over rows, records theta, finds divergence.
+"""The driver of steps written for one row: it passes rows, records theta, detects divergence.
 
 A learner that diverges is left as it was before the row that made a number too large. A step need not
 look for that itself: the state is kept at the beginning of a stretch of rows, and a stretch that ends
@@ -198,7 +198,7 @@ class Kept(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def copy(source: Any, into: Any) -> None:
-    """Number by number, which compiles in no time; `into` may have room for more."""
+    """Copy number by number, which compiles quickly; `into` may be larger."""
     for j in range(len(source)):
         into[j] = source[j]
 
@@ -348,7 +348,7 @@ def _filled(own: Any, code: Any) -> FunctionType:
 
 
 def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
-    """The compiled driver, kept on disk beside the step's own file: a change there is noticed.
+    """The compiled driver, cached on disk next to the step's own file, whose changes are noticed.
 
     Its name holds a digest of the files that Numba does not look at.
     """

@@ -10,10 +10,10 @@ so that a feature is read once for all of them and no sum runs across a vector. 
     trail        Z_j = keep Z_j + m x_j,  M_j += a Z_j          out = sum_j M_j e_j
     squares      out = sum_i (sum_{j >= i} R_ij M_j)^2
 
-each in one pass over M, with the sums in registers. The compiler does not find these loops by itself;
-so they are spelled out for it here, in vectors that it cuts to what the processor has. Sums run in the
-order of j in every lane, whatever is in the others. Arrays are contiguous and not checked; `x` begins at
-index i of its array, `y` at k, `e` at q. To Python these are plain functions.
+each in one pass over M, with the sums in registers. The compiler does not find these loops by
+itself; so they are written out here, in vectors that it splits to fit the processor. Sums run in
+the order of j in every lane, whatever is in the others. Arrays are contiguous and not checked; `x`
+begins at index i of its array, `y` at k, `e` at q. To Python these are plain functions.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     z_t = decay_t z_{t-1} + M_t phi_t,    theta += gain_t delta_t z_t
 
-What tells TD, V-trace, tree backup, ABTD, emphatic TD and O2TD apart is two numbers a row: `decay`
-(lambda c_{t-1} gamma_t) and the emphasis `M`. Both are worked out beforehand, vectorised, by the
-learner's own few lines; `gain` is alpha_t rho_t. The dense loops merge the update of one row with the
-dot products of the next, so each step passes over theta once; and they address rows by where they begin
-in the matrix laid out flat, because a slice a row costs a reference count a row. A row with gamma = 0
-has no successor to read: gamma = 0 then multiplies the last successor that there was.
+TD, V-trace, tree backup, ABTD, emphatic TD and O2TD differ in two numbers per row: `decay` (lambda
+c_{t-1} gamma_t) and the emphasis `M`. Both are computed beforehand, vectorised, by the learner's
+own few lines; `gain` is alpha_t rho_t. The dense loops merge the update of one row with the dot
+products of the next, so each step passes over theta once; and they address rows by where they begin
+in the matrix laid out flat, because a slice per row costs a reference count per row. A row with
+gamma = 0 has no successor to read: gamma = 0 then multiplies the previous successor.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Experiment:
 class Wording:
     """A section's names for the two ways of choosing settings, and what it shows of them.
 
-    `short` stands in the tables' files for the settings shown; `settings` heads their column, which
+    `short` is the settings' name in the tables' files; `settings` heads their column, which
     has all settings with `every`. A crowded picture omits the methods in `leave_out`; without these
     it is split. Sensitivity is drawn for `parameters`, or for all that vary. With `best_first` the
     last errors are sorted and in view; else they are behind a heading, in the order of the spec.

@@ -143,7 +143,7 @@ class Table(Block):
 class Picture(Block):
     """An SVG or PNG image with its description, inside the page.
 
-    `files` are names beside the page that hold the same picture and its numbers.
+    `files` are names of files next to the page with the same picture and its numbers.
     """
 
     data: bytes

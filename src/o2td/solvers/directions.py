@@ -108,7 +108,7 @@ class Directions(Statistics):
         return joined
 
     def arrays(self) -> Arrays:
-        """All sums by name, multiplied by the table from here on: a saved solver goes on the same."""
+        """All sums by name; from here on they are multiplied by the table, as in a saved solver."""
         (self.system, self.noise), self.table = self._unfolded(), None
         return self.held()
 
