@@ -1,11 +1,12 @@
 """Do intervals of paired differences cover, and is the probability of being best what it says?
 
-    python -m benchmarks.compare_policies --sets 200 --purpose report
+    python -m benchmarks.compare_policies --sets 200 --purpose report --rows compare.ndjson
 
 Four problems with a table: a random one, and three of Gymnasium's, the last one deterministic. In
 each data set three target policies are drawn around the behaviour, the log is drawn, and all
 differences between the three and to the policy that made the log are asked for. Truths are exact.
-Seeds of `settle` and of `report` are different ones. `--keep` writes what was found to
+Seeds of `settle` and of `report` are different ones. `--rows` keeps every data set in a file, which
+another run goes on with, and `--seconds` ends a run early. `--keep` writes what was found to
 `docs/data/compare.json`.
 """
 
@@ -186,17 +187,31 @@ def one_set(table: Table, episodes: int, far: float, seed: int) -> dict[str, Any
     }
 
 
-def study(name: str, sets: int, first: int) -> dict[str, Any]:
-    """What `sets` data sets of one problem found."""
+def run(name: str, seeds: range, file: Path | None, until: float) -> list[dict[str, Any]]:
+    """The data sets of one problem, those read that the file holds already."""
     make, episodes, far = PROBLEMS[name]
     table = make()
-    found = [one_set(table, episodes, far, seed) for seed in range(first, first + sets)]
+    lines = file.read_text("utf-8").splitlines() if file is not None and file.exists() else []
+    kept = [json.loads(line) for line in lines]
+    found = {one["seed"]: one for one in kept if one["problem"] == name and one["seed"] in seeds}
+    for seed in seeds:
+        if seed in found or time.monotonic() > until:
+            continue
+        found[seed] = {"problem": name, "seed": seed, **one_set(table, episodes, far, seed)}
+        if file is not None:
+            with file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(found[seed], default=lambda one: one.item()) + "\n")
+    return [found[seed] for seed in seeds if seed in found]
+
+
+def summary(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the data sets of one problem found."""
     rows = [row for one in found for row in one["rows"]]
     plain = [row for row in rows if not row["logged"]]
     methods = sorted({one["method"] for one in found})
     return {
-        "sets": sets,
-        "episodes": episodes,
+        "sets": len(found),
+        "episodes": PROBLEMS[name][1],
         "covers": float(np.mean([row["covers"] for row in plain])),
         "covers_logged": float(np.mean([row["covers"] for row in rows if row["logged"]])),
         "widened": float(np.mean([row["widened"] for row in rows])),
@@ -237,12 +252,19 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--purpose", choices=sorted(FIRST), default="settle")
     parser.add_argument("--problem", choices=sorted(PROBLEMS))
+    parser.add_argument("--rows", type=Path)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
+    first = FIRST[given.purpose]
+    seeds, until = range(first, first + given.sets), time.monotonic() + given.seconds
     problems, best, above = {}, [], []
     for name in [given.problem] if given.problem else PROBLEMS:
         begun = time.process_time()
-        found = study(name, given.sets, FIRST[given.purpose])
+        sets = run(name, seeds, given.rows, until)
+        if not sets:
+            continue
+        found = summary(name, sets)
         best += found.pop("best")
         above += found.pop("above")
         problems[name] = found

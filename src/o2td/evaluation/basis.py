@@ -8,6 +8,7 @@ discounted prediction of what follows) and `first @ theta` (the value where an e
 | `States` | `phi(s)` | `gamma phi(s')` | `phi(s_0)` |
 | `Actions` | `phi(s, a)` | `gamma sum_a' pi(a', s') phi(s', a')` | `sum_a pi(a, s_0) phi(s_0, a)` |
 | `Cells` | one state of a table | its successor | the first state |
+| `Own` | V(s) or Q(s, a) of the user's | gamma V(s') | V(s_0) |
 """
 
 from __future__ import annotations
@@ -178,6 +179,30 @@ class Actions:
 def _weighted(chance: Floats, phi: Floats) -> Floats:
     """`pi(a, s) phi(s)` of all actions, side by side."""
     return (chance[:, :, None] * phi[:, None, :]).reshape(len(phi), -1)
+
+
+class Own:
+    """The values of a model of the user's, as one feature whose weight is 1."""
+
+    uses_ratios = True
+    name = "a value model of the user's"
+    features: Any = None
+
+    def first(self, lone: LoneStarts) -> Floats:
+        """`V(s_0)` of episodes of which only the start is known."""
+        assert lone.value is not None  # noqa: S101
+        return lone.value[:, None]
+
+    def rows(self, block: Episodes) -> FeatureRows:
+        """Rows of a block, as the log gives them."""
+        rows = block.rows
+        assert rows.value is not None  # noqa: S101
+        assert rows.next_value is not None  # noqa: S101
+        here = rows.value if rows.action_value is None else rows.action_value
+        on = np.flatnonzero(~rows.terminated)
+        ahead = (rows.next_value[on, None], on, rows.terminated, rows.discount)
+        first = rows.value[block.first[:-1], None]
+        return FeatureRows(here[:, None], first, *ahead, rows.reward)
 
 
 class Cells:

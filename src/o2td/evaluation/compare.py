@@ -78,7 +78,7 @@ def compare(
     baseline
         What the policies are compared with: "logged" (the policy that made the log) or one of them.
     features, methods, confidence, seed, trace, lanes, thresholds, horizon, progress, options
-        As for `evaluate`.
+        As for `evaluate`; `value_model` may also map policies' names to a model each.
 
     Examples
     --------

@@ -92,7 +92,8 @@ def evaluate(
     progress
         Called with the number of rows of each chunk that is read.
     options
-        Further options of `open_logs`: `columns`, `behavior`, `sort`, `densities`.
+        Further options of `open_logs`: `columns`, `behavior`, `sort`, `densities`, and `value_model`,
+        a V or Q of your own that `dr` and `wdr` correct instead of their own fit.
 
     Examples
     --------
@@ -170,7 +171,9 @@ def _answer(
         best.verdict,
         [*best.reasons, *study.choice.remarks],
         [_estimate(case) for case in ordered],
-        finite({**_diagnostics(study, best, agreed), "model": whose}),
+        finite(
+            {**_diagnostics(study, best, agreed), **_given_values(study, cases), "model": whose}
+        ),
         finite(study.choice.account),
         model,
         finite({**study.survey.series(), **_series(study, cases)}),
@@ -311,6 +314,27 @@ def _diagnostics(study: Study, best: Case, agreed: list[dict[str, Any]]) -> dict
         " the log's are a sample",
         "thresholds": study.settings.thresholds.as_dict(),
     }
+
+
+def _given_values(study: Study, cases: list[Case]) -> dict[str, Any]:
+    """What is known about a value model of the user's."""
+    if study.own is None:
+        return {}
+    name, by = str(study.source.own_values), [c for c in cases if c.estimator.kind == "hybrid"]
+    note = (
+        "It was given and not fitted to this log here: no cross-fitting is needed if the model never saw"
+        " these episodes, which cannot be checked; if it did, intervals may be too narrow."
+    )
+    said = f"The value model given ({name}) is corrected by none of the methods asked for."
+    if by:
+        made = " and ".join(f"{case.value:.4g} by {case.method}" for case in by)
+        said = (
+            f"The value model given ({name}) says {study.control.mean:.4g}; corrected by weighted"
+        )
+        said += f" histories, {made}."
+    value = study.control.mean if by else None
+    found = {"from": name, "value": value, "cross_fitted": False, "said": f"{said} {note}"}
+    return {"value_model": found}
 
 
 def _series(study: Study, cases: list[Case]) -> dict[str, Any]:

@@ -127,13 +127,15 @@ class HybridEstimator(HistoryEstimator):
     def collect(self, study: Study) -> Passes:
         """Fit what is to be corrected, then accumulate the influence of episodes."""
         study.fitting.want(study.corrected)
+        if study.own is not None:
+            study.fitting.want(study.own)
         yield [study.fitting]
         self.column = study.influences.want(self.make_column(study))
         yield [study.influences]
 
     def value(self, study: Study) -> float:
         """The corrected mean of the fit's values at the start."""
-        return study.baseline.mean + study.influences.spread(self.column).mean
+        return study.control.mean + study.influences.spread(self.column).mean
 
     def estimate(self, study: Study) -> Outcome:
         """The value, with the fit's approximation error where it continues truncated episodes.
@@ -142,17 +144,22 @@ class HybridEstimator(HistoryEstimator):
         """
         found = super().estimate(study)
         fitted = "V by LSTD" if study.corrected is study.choice.lead else "Q by LSTDQ"
+        about = f"{fitted} on the other folds: {study.corrected.label}"
         left, base = study.survey.left(), study.reference
         approximation: float | None = 0.0 if not left else None
         if left and base.approximation is not None:
             approximation = left * (base.approximation + base.half_width)
+        if study.own is not None:
+            about = f"{study.source.own_values}, given and not fitted here"
+            if approximation is not None:
+                approximation = max(approximation, left * abs(study.control.mean - base.value))
         return Outcome(
             found.value,
             found.influence,
             found.lanes,
             approximation=approximation,
             condition=base.outcome.condition if left else 1.0,
-            about=f"{self.title}, {fitted} on the other folds: {study.corrected.label}",
+            about=f"{self.title}, {about}",
         )
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
@@ -165,6 +172,9 @@ class HybridEstimator(HistoryEstimator):
         yield from fit_doubts(case, study)
         much = cut > bounds.approximation_none
         said = f"where episodes were cut off ({cut:.0%} of the discount), this continues with"
+        if study.own is not None:
+            yield CAUTION, f"{said} the value model that was given, which no reward corrects there"
+            return
         said += f" {base.method}'s values"
         if base.verdict == CANNOT:
             yield CANNOT if much else CAUTION, f"{said}, which are unknown"

@@ -19,6 +19,7 @@ import numpy as np
 from o2td.arguments import real, shown
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
+from o2td.evaluation.basis import Own
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes, Keys
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, across, lone_parts, parts_of
@@ -36,7 +37,8 @@ class Baseline:
     """A value function, fitted to all folds of episodes but one, for each of the folds.
 
     `system` computes with rows, `weights` (d, folds) were fitted without each fold, `mean` is the
-    mean of `V(s_0)` over start states, each by the weights of its own fold.
+    mean of `V(s_0)` over start states, each by the weights of its own fold. A value function that the
+    user gives has weight 1 in every fold.
     """
 
     system: AnySystem
@@ -49,7 +51,8 @@ class Baseline:
         if not isinstance(system, AnySystem):
             raise InputError(f"system must be one that a fit has filled, got {shown(system)}")
         real("opened", opened)
-        weights = across(system)
+        own = isinstance(system.basis, Own)
+        weights = np.ones((1, FOLDS)) if own else across(system)
         mean = float((system.fold_starts() * weights.T).sum() / max(opened, 1.0))
         return cls(system.light(), system.lift(weights), mean)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.basis import Actions, Cells
+from o2td.evaluation.basis import Actions, Cells, Own
 from o2td.evaluation.bootstrap import LANES, Interval, bca, rule_of_three, sandwich
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.contrasts import Contrasts
@@ -221,7 +221,7 @@ class Study:
 
     @property
     def corrected(self) -> AnySystem:
-        """What doubly robust estimates correct: action values where each state has its own, else V."""
+        """What histories correct: action values where each state has its own, else V."""
         found = self.action_values if self.choice.exact else None
         return self.choice.lead if found is None else found
 
@@ -229,6 +229,18 @@ class Study:
     def baseline(self) -> Baseline:
         """Values cross-fitted over folds of episodes, which histories correct."""
         return Baseline.of(self.corrected, self.weighed.totals.opened)
+
+    @cached_property
+    def own(self) -> System | None:
+        """The values of a model of the user's, where there is one."""
+        return None if self.source.own_values is None else System(Own())
+
+    @cached_property
+    def control(self) -> Baseline:
+        """The values that doubly robust estimates correct: the user's, else those fitted here."""
+        if self.own is None:
+            return self.baseline
+        return Baseline.of(self.own, self.weighed.totals.opened)
 
     @cached_property
     def influences(self) -> Influences:

@@ -16,7 +16,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
-from o2td.evaluation.basis import Actions, FeatureRows, States
+from o2td.evaluation.basis import Actions, FeatureRows, Own, States
 from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes
 from o2td.linear_algebra import Solution, conclude, solve
@@ -70,7 +70,7 @@ class System:
 
     def __init__(
         self,
-        basis: States | Actions,
+        basis: States | Actions | Own,
         trace: float = 0.0,
         emphatic: bool = False,
         lanes: int = 0,

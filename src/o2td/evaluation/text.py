@@ -81,7 +81,12 @@ def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> No
             console.print()
     verdict = str(answer["verdict"])
     console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {STYLES.get(verdict, '')}"))
-    said = [_conclusion(answer, confidence), *_logged(answer), *answer["reasons"]]
+    said = [
+        _conclusion(answer, confidence),
+        *_logged(answer),
+        *_own(answer),
+        *answer["reasons"],
+    ]
     show_sentences(console, said)
     show_diagnostics(console, answer["diagnostics"])
     console.print()
@@ -134,6 +139,12 @@ def lift_sentence(lift: Mapping[str, Any], method: str) -> str:
         said += f", and ±{_number(lift['approximation_error'], 2)} for the features' own error"
     own = lift["method"].partition(" ")[0]
     return f"{said}." if own == method else f"{said}, by {own}."
+
+
+def _own(answer: Mapping[str, Any]) -> list[str]:
+    """What a value model of the user's says by itself, and what histories make of it."""
+    found = answer["diagnostics"].get("value_model")
+    return [found["said"]] if found else []
 
 
 def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:

@@ -17,7 +17,7 @@ from o2td.report.logs_figures import (
     draw_horizon,
     draw_weights,
 )
-from o2td.report.logs_more import more_episodes, segments_section
+from o2td.report.logs_more import more_episodes, own_values_section, segments_section
 from o2td.report.page import (
     Badge,
     Block,
@@ -94,7 +94,8 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     best = answer["estimates"][0] if answer["estimates"] else None
     with styled():
         sections = [_verdict(answer), _estimates(answer), *evidence_sections(answer, series)]
-    sections[2:2] = [*segments_section(answer), *more_episodes(answer), *tests_section(answer)]
+    more = [*segments_section(answer), *own_values_section(answer), *more_episodes(answer)]
+    sections[2:2] = [*more, *tests_section(answer)]
     sections += [*_choice(series), log_section(answer, series), audit_section(answer)]
     said = "no estimate" if best is None else f"{_value(best)} by {estimate_name(best)}"
     return Page(

@@ -9,7 +9,7 @@ from typing import Any
 from o2td.report.page import Badge, Section, Table, Text
 from o2td.report.statistics import number
 
-__all__ = ["more_episodes", "segments_section"]
+__all__ = ["more_episodes", "own_values_section", "segments_section"]
 
 _TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 
@@ -35,6 +35,14 @@ def segments_section(answer: Mapping[str, Any]) -> list[Section]:
         for row in rows
     ]
     return [made.add(Table(columns, body, numbers=columns[1:5], stack=True, caption="Segments"))]
+
+
+def own_values_section(answer: Mapping[str, Any]) -> list[Section]:
+    """A value model that was given, by itself and corrected."""
+    found = answer["diagnostics"].get("value_model")
+    if not found:
+        return []
+    return [Section("value-model", "The value model given").add(Text(found["said"]))]
 
 
 def more_episodes(answer: Mapping[str, Any]) -> list[Section]:

@@ -85,9 +85,14 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         *("next_eval_prob_*", "next_pi_*"),
     ),
     "discount": ("discount", "gamma"),
+    # Values of the user's own are used only where they are named.
+    "v": (),
+    "q": (),
+    "next_v": (),
 }
 LISTS = (
     *("observation", "next_observation", "target_probs", "behavior_probs", "next_target_probs"),
+    *("q",),
 )
 OF_TARGET = ("rho", "target_prob", "target_logprob", "target_probs", "next_target_probs")
 FLAGS = ("terminated", "truncated")
@@ -101,7 +106,8 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `action`, where it has several components) are lists of columns, a pattern such as ``"x_*"`` for
     numbered ones, or a column of lists or structs.
     ``terminated=False`` (or ``"never"``) says that no episode of this log ever ends,
-    ``truncated=False`` that none is truncated. `discount` is used only if it is named here.
+    ``truncated=False`` that none is truncated. `discount`, `v`, `q` and `next_v` are used only if they
+    are named here.
 
     Parameters
     ----------
@@ -152,6 +158,12 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         The target's in the next state.
     discount : str
         gamma of each row.
+    v : str
+        The value of what the policy saw, by a model of yours.
+    q
+        The same for each action.
+    next_v : str
+        The value of what it saw afterwards; else the next row's.
 
     Examples
     --------
@@ -182,6 +194,9 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     behavior_probs: str | list[str] | None = None
     next_target_probs: str | list[str] | None = None
     discount: str | None = None
+    v: str | None = None
+    q: str | list[str] | None = None
+    next_v: str | None = None
 
     @classmethod
     def make(cls, value: Columns | Mapping[str, Any] | str | os.PathLike[str] | None) -> Columns:

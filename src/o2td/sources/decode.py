@@ -78,7 +78,7 @@ class Decoder:
         found["action"] = self._action(batch, where, bare)
         for role in (*_OF_A_STEP, "discount"):
             found[role] = self._optional(batch, role, where, bare)
-        found |= self._per_action(batch, where, bare)
+        found |= self._per_action(batch, where, bare) | self._values(batch, where, bare)
         return {role: values for role, values in found.items() if values is not None}
 
     # -- rows --------------------------------------------------------------------------------------
@@ -369,6 +369,20 @@ class Decoder:
         if names:
             sums = sum(as_floats(batch.column(name)) for name in names)
             found["next_target_probs"] = self._matrix(batch, names, where, ~np.isfinite(sums))
+        return found
+
+    def _values(self, batch: Any, where: Where, bare: Bools | None) -> Decoded:
+        """Values of the user's own; a final observation need not have any."""
+        found: Decoded = {}
+        for role in ("v", "next_v"):
+            name = self.mapped.one(role)
+            if name is not None:
+                found[role] = values = as_floats(batch.column(name))
+                skip = np.isnan(values) if role == "next_v" else bare
+                check_finite(values, name, where, skip)
+        names = self.mapped.many("q")
+        if names:
+            found["q"] = self._matrix(batch, names, where, bare)
         return found
 
 

@@ -79,7 +79,7 @@ class LogSource(Source):
     def _retargeted(self, target: Any, theirs: Roles | None = None) -> LogSource:
         """The same log for another target: a policy or, if None, columns by role."""
         old, mapped = self._ratio, about_target(self.mapped, theirs)
-        ratio = Ratio(mapped, target, old.behavior, old.densities, old.actions, old.log)
+        ratio = Ratio(mapped, target, old.behavior, old.densities, old.actions, old.log, old.values)
         return LogSource(self._parts, ratio, self.discount, self._sort, self._own)
 
     @property
@@ -230,6 +230,11 @@ class LogSource(Source):
             state = self.mapped.one("state")
             remarks.append(
                 f"values are of observations; for those of column {state} instead, name it as state"
+            )
+        if self.own_values is not None:
+            remarks.append(
+                f"{self.own_values} is corrected by dr and wdr; it needs no cross-fitting if the model"
+                " never saw this log, which cannot be checked here"
             )
         if self.mapped.bandit:
             remarks.append(

@@ -17,7 +17,7 @@ __all__ = ["Mapped", "about_target", "as_bandit", "called", "find_columns", "nam
 
 _SINGLE = (
     *("episode", "start", "step", "time", "reward", "terminated", "truncated", "done", "rho"),
-    *("behavior_logprob", "target_logprob", "discount", "user"),
+    *("behavior_logprob", "target_logprob", "discount", "user", "v", "next_v"),
 )
 
 Roles = Mapping[str, str | tuple[str, ...]]

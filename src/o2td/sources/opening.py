@@ -16,6 +16,7 @@ from o2td.sources.parts import Part, PathLike, parts_of
 from o2td.sources.policies import action_order
 from o2td.sources.ratio import Ratio
 from o2td.sources.schema import drop_unreadable, with_codings
+from o2td.sources.values import OwnValues
 
 __all__ = ["minari", "open_logs", "opened", "rollouts"]
 
@@ -30,6 +31,7 @@ def open_logs(
     sort: bool = False,
     densities: bool = False,
     actions: Sequence[Any] | None = None,
+    value_model: Any = None,
 ) -> LogSource:
     """Open a log as a stream of transitions; only the headers are read at first.
 
@@ -59,6 +61,10 @@ def open_logs(
     actions
         The log's names of the actions, in the order of the policy's probabilities. None means as in
         the policy's `classes_` or the columns of its probabilities, else in sorted order.
+    value_model
+        A value function of your own, for doubly robust estimates: a callable from a batch of
+        observations (or states) to V (n,) or Q (n, A), an object with `predict`, a PyTorch module, or
+        an array by state. Columns can give it instead, see `Columns.v` and `Columns.q`.
 
     Examples
     --------
@@ -75,7 +81,8 @@ def open_logs(
     """
     chosen = Columns.make(columns)
     parts = parts_of(logs, chosen)
-    return opened(parts, chosen, discount, target, behavior, sort, densities, actions)
+    more = {"actions": actions, "value_model": value_model}
+    return opened(parts, chosen, discount, target, behavior, sort, densities, **more)
 
 
 def opened(
@@ -88,6 +95,7 @@ def opened(
     densities: bool = False,
     actions: Sequence[Any] | None = None,
     only: Sequence[str] | None = None,
+    value_model: Any = None,
 ) -> LogSource:
     """Open parts; `only` lists the roles that may define the target, None means all found."""
     first, name = parts[0].schema(), parts[0].label
@@ -113,7 +121,8 @@ def opened(
     for part in parts:
         part.codings = codings
     names = codings[action].values if action in codings else None
-    ratio = Ratio(mapped, target, behavior, densities, names, name)
+    values = OwnValues.of(mapped, value_model)
+    ratio = Ratio(mapped, target, behavior, densities, names, name, values)
     return LogSource(parts, ratio, discount, sort)
 
 

@@ -34,11 +34,11 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
     module = hasattr(policy, "forward") and hasattr(policy, "parameters")
     if hasattr(policy, "predict_proba"):
         rows = inputs if inputs.ndim == 2 else inputs[:, None]
-        matrix = _numbers(policy.predict_proba(rows))
+        matrix = numbers(policy.predict_proba(rows))
     elif module:
-        matrix = _numbers(policy(next(iter(policy.parameters())).new_tensor(inputs)))
+        matrix = numbers(policy(next(iter(policy.parameters())).new_tensor(inputs)))
     elif callable(policy):
-        matrix = _numbers(policy(inputs))
+        matrix = numbers(policy(inputs))
     else:
         matrix = _of_states(policy, inputs, name)
     if matrix.ndim != 2 or len(matrix) != len(inputs):
@@ -77,7 +77,7 @@ def softmax(scores: Floats) -> Floats:
     return scores
 
 
-def _numbers(result: Any) -> Floats:
+def numbers(result: Any) -> Floats:
     """An array, a tensor or a distribution over actions as float64."""
     result = getattr(result, "probs", result)
     if hasattr(result, "detach"):

@@ -22,6 +22,7 @@ from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where, named
 from o2td.sources.policies import SUM_ROUNDING, probabilities_of
 from o2td.sources.rows import UNLIKE, inputs_of, successors_of
+from o2td.sources.values import OwnValues
 
 Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]
@@ -47,6 +48,7 @@ class Ratio:
     densities: bool = False
     actions: tuple[Any, ...] | None = None  # the log's names, if they are coded
     log: str = "logs"  # its name in messages
+    values: OwnValues | None = None  # a value function of the user's
 
     def __post_init__(self) -> None:
         has = self.mapped.roles.__contains__

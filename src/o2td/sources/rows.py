@@ -27,13 +27,15 @@ class LoneStarts:
 
     What follows is unknown, but where the episode started is known. `input` has observations or
     states, `key` identifies the episodes, `target_probs` is what the target would do there, if
-    known, and `before` is the row of the chunk before which each belongs.
+    known, `value` is V there by a model of the user's, and `before` is the row of the chunk before
+    which each belongs.
     """
 
     input: npt.NDArray[Any]
     key: Keys
     before: Ints
     target_probs: Floats | None = None
+    value: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -41,7 +43,8 @@ class LoneStarts:
     def take(self, which: Any) -> LoneStarts:
         """Some of them, by slice, mask or number."""
         probs = None if self.target_probs is None else self.target_probs[which]
-        return LoneStarts(self.input[which], self.key[which], self.before[which], probs)
+        value = None if self.value is None else self.value[which]
+        return LoneStarts(self.input[which], self.key[which], self.before[which], probs, value)
 
     def at(self, row: int) -> LoneStarts:
         """The same, all placed before one row."""
@@ -57,13 +60,16 @@ class LoneStarts:
         some = [part for part in parts if part is not None and len(part)]
         if len(some) < 2:
             return some[0] if some else None
-        probs = [part.target_probs for part in some if part.target_probs is not None]
-        known = np.concatenate(probs) if len(probs) == len(some) else None
+        probs, values = (
+            [one for part in some if (one := getattr(part, name)) is not None]
+            for name in ("target_probs", "value")
+        )
         return LoneStarts(
             np.concatenate([part.input for part in some]),
             np.concatenate([part.key for part in some]),
             np.concatenate([part.before for part in some]),
-            known,
+            np.concatenate(probs) if len(probs) == len(some) else None,
+            np.concatenate(values) if len(values) == len(some) else None,
         )
 
 
@@ -79,6 +85,8 @@ class LogRows:
     known; `observation` or `state` is what the policy saw, `target_probs` what the target would do.
 
     `next_target_probs` is NaN in the last row of a truncated episode if the log does not give it.
+    `value`, `next_value` (0 where it terminates) and `action_value` are V(s), V(s') and Q(s, a) by a
+    model of the user's, if there is one; a model of V gives no `action_value`.
 
     `episode` counts from 0 in the order of the log, `step` from 0 in each episode; `key` is a hash
     of the episode's name, or of its user's where the log has one. `drop` counts the rows left out
@@ -113,6 +121,9 @@ class LogRows:
     target_prob: Floats | None = None
     target_probs: Floats | None = None
     next_target_probs: Floats | None = None
+    value: Floats | None = None
+    action_value: Floats | None = None
+    next_value: Floats | None = None
     drop: Mapping[str, int] = field(default_factory=dict)
     lone: LoneStarts | None = None
 

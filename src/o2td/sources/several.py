@@ -37,6 +37,7 @@ def open_policies(
     sort: bool = False,
     densities: bool = False,
     actions: Sequence[Any] | None = None,
+    value_model: Any = None,
 ) -> list[LogSource]:
     """One source per policy, in their order; `logs` may be an open source.
 
@@ -49,6 +50,8 @@ def open_policies(
         `policy_columns`.
     columns, discount, behavior, sort, densities, actions
         As in `open_logs`.
+    value_model
+        As in `open_logs`, one for all policies, or a mapping of the policies' names to one each.
 
     Examples
     --------
@@ -63,6 +66,7 @@ def open_policies(
     if isinstance(logs, LogSource):
         return [_retargeted(logs, name, policy) for name, policy in policies.items()]
     chosen = Columns.make(columns)
+    models = _models(value_model, policies)
     parts = parts_of(logs, chosen)
     parts[0].schema()
     made = []
@@ -74,7 +78,8 @@ def open_policies(
             policy, order = None, actions or named
         for part in parts:
             part.codings = {}
-        source = opened(parts, given, discount, policy, behavior, sort, densities, order, only=only)
+        reading = (behavior, sort, densities, order, only, models[name])
+        source = opened(parts, given, discount, policy, *reading)
         made.append((source, dict(parts[0].codings)))
     codings = made[0][1]
     for name, (_, own) in zip(policies, made, strict=True):
@@ -88,6 +93,17 @@ def open_policies(
     for part in parts:
         part.codings = codings
     return [source for source, _ in made]
+
+
+def _models(given: Any, policies: Mapping[str, Any]) -> dict[str, Any]:
+    """The value model of each policy."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(policies, given)
+    for name in given:
+        if name not in policies:
+            known = ", ".join(policies)
+            raise InputError(f"value_model: {name!r} is no policy; there are {known}")
+    return {name: given.get(name) for name in policies}
 
 
 def _retargeted(source: LogSource, name: str, policy: Any) -> LogSource:

@@ -20,6 +20,7 @@ from o2td.sources.places import Where
 from o2td.sources.ratio import Ratio
 from o2td.sources.rows import LogRows
 from o2td.sources.stream import Stream, Tally
+from o2td.sources.values import OwnValues
 from o2td.transitions import Transitions
 
 ROWS = 65_536  # rows of a chunk
@@ -166,6 +167,11 @@ class Source:
             remarks=self._remarks(),
             codings=dict(self.codings),
         )
+
+    @property
+    def own_values(self) -> OwnValues | None:
+        """The value function of the user's, if a model or columns give one."""
+        return self._ratio.values
 
     @property
     def behavior_model(self) -> BehaviorModel | None:

@@ -123,7 +123,7 @@ class Stream:
         def chosen_place(row: int) -> tuple[Where, int]:
             return place(row if isinstance(chosen, slice) else int(chosen[row]))
 
-        yield self._finish(rows, chosen_place)
+        yield self._finish(rows, _own_values(columns, chosen, last[chosen]), chosen_place)
 
     def _keep_starts(self, columns: Decoded, which: Ints, keep: Bools, place: Place) -> None:
         """Keep the start states of episodes whose only row is dropped."""
@@ -139,9 +139,14 @@ class Stream:
         given = None if probs is None else probs.take(which, axis=0)
         chances = self.ratio.target_matrix(inputs, given, lambda row: place(int(which[row])))
         before = np.concatenate([[0], np.cumsum(keep)])[which]
-        self._lone.append(LoneStarts(inputs, columns["key"][which], before, chances))
+        lone = LoneStarts(inputs, columns["key"][which], before, chances)
+        if self.ratio.values is not None:
+            raw: Decoded = {name: columns[name][which] for name in ("v", "q") if name in columns}
+            at = self.ratio.values.at_starts(inputs, chances, raw, lambda k: place(int(which[k])))
+            lone = replace(lone, value=at)
+        self._lone.append(lone)
 
-    def _finish(self, rows: dict[str, Any], place: Place) -> LogRows:
+    def _finish(self, rows: dict[str, Any], raw: dict[str, Any], place: Place) -> LogRows:
         both = rows["terminated"] & rows["truncated"]
         _count(self.tally.notes, "terminated and truncated at once, read as terminated", both)
         self.ratio.apply(rows, place, self.tally.notes)
@@ -151,7 +156,8 @@ class Stream:
         self.tally.transitions += len(rows["reward"])
         self.tally.episodes = self._episode + 1
         lone, self._lone = LoneStarts.joined(self._lone), []
-        return LogRows(**rows, drop=drop, lone=lone)
+        made = LogRows(**rows, drop=drop, lone=lone)
+        return made if self.ratio.values is None else self.ratio.values.apply(made, raw, place)
 
     def account(self) -> None:
         """Count what was dropped after the last chunk."""
@@ -211,11 +217,7 @@ class Stream:
         self, probs: Floats, given: Floats | None, chosen: slice | Ints, last: Bools, ends: Bools
     ) -> Floats:
         """pi(.|s') as given, else from the next row; NaN if neither is known."""
-        known = np.zeros(len(last), dtype=np.bool_)
-        if given is not None:
-            known = np.isfinite(_take(given, chosen)).all(axis=1)
-        following: Floats = _successors(probs, given, known, chosen)
-        following[last & ~known] = np.nan
+        following = _following(probs, given, chosen, last)
         following[ends] = 0.0
         unknown = np.isnan(following).any(axis=1)
         _count(self.tally.notes, "next_target_prob unknown in the last row of an episode", unknown)
@@ -288,6 +290,31 @@ def _known(columns: Decoded, count: int) -> Bools:
 def _take(rows: Any, chosen: slice | Ints) -> Any:
     """The chosen rows: a view if they are consecutive, else a copy."""
     return rows[chosen] if isinstance(chosen, slice) else rows.take(chosen, axis=0)
+
+
+def _own_values(columns: Decoded, chosen: slice | Ints, last: Bools) -> dict[str, Any]:
+    """What columns say of the values of rows and of their successors, where there are such."""
+    found = {}
+    for name in ("v", "q"):
+        here = columns.get(name)
+        if here is not None:
+            given = columns.get("next_v") if name == "v" else None
+            found[name] = _take(here, chosen)
+            found[f"next_{name}"] = _following(here, given, chosen, last)
+    if "q" in columns and "next_v" in columns:
+        found["next_v"] = _take(columns["next_v"], chosen)
+    return found
+
+
+def _following(here: Floats, given: Floats | None, chosen: slice | Ints, last: Bools) -> Floats:
+    """What the log gives for the successor, else the row after; NaN where neither is known."""
+    known = np.zeros(len(last), dtype=np.bool_)
+    if given is not None:
+        fine = np.isfinite(_take(given, chosen))
+        known = fine if fine.ndim == 1 else fine.all(axis=1)
+    following: Floats = _successors(here, given, known, chosen)
+    following[last & ~known] = np.nan
+    return following
 
 
 def _successors(here: Any, given: Any, known: Bools, chosen: slice | Ints) -> Any:

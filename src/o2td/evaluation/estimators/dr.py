@@ -1,7 +1,7 @@
 """Doubly robust: `mean_e [V(s_0) + sum_t g_t w_t delta_t]` (Jiang and Li 2016).
 
-`V` is fitted on the other folds of episodes. A truncated episode is continued by `V` of the final
-observation.
+`V` is fitted on the other folds of episodes, unless the user gives one. A truncated episode is
+continued by `V` of the final observation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DoublyRobust(HybridEstimator):
 
     def make_column(self, study: Study) -> Column:
         """What each episode adds to the fit's mean."""
-        weighed, baseline = study.weighed, study.baseline
+        weighed, baseline = study.weighed, study.control
         number = study.influences.correct(baseline)
         start = weighed.units / max(weighed.totals.opened, 1.0)
         return Part(number, baseline.mean, start, weighed.units / weighed.count)
