@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ FOUND_BY = {
     "rewards one row early": "alignment",
     "actions one row late": "alignment",
     "next state of another row": "alignment",
+    "steps out of order": "memory",
     "ratios of another row's action": "alignment",
     "columns of probabilities swapped": "alignment",
     "last rows of failures not logged": "ends",
@@ -103,6 +105,26 @@ def test_support_follows_the_target_to_where_nothing_was_tried() -> None:
     assert failed(log, 0.99)["support"].figure > 0.2
     answer = evaluation.evaluate(log, discount=0.99, methods=["lstd", "lstdq"])
     assert answer.verdict != "trust"
+
+
+def test_support_does_not_count_what_the_targets_own_log_would_miss() -> None:
+    """Few rows a state: actions are untried by chance, in a log of the target's own as well."""
+    task = replace(gridworld(0.6, 0.4), horizon=None)
+    for seed in range(3):
+        log = marked(task.sample(64, np.random.default_rng([seed, 9])), "truncated")
+        view = seen(studied(log, 0.98))
+        tried = np.bincount(
+            view.state * 4 + np.asarray(view.rows.action), minlength=4 * view.states
+        )
+        assert (tried == 0).any()
+        assert "support" not in failed(log, 0.98)
+
+
+def test_rows_out_of_order_are_named() -> None:
+    log, discount, _ = DEFECTS["steps out of order"](np.random.default_rng([8, 1]))
+    found = failed(log, discount)["memory"]
+    assert "rows are out of order" in found.sentence
+    assert found.remedy.startswith("check the order of rows")
 
 
 def test_hidden_velocity_is_found_and_a_full_observation_is_not() -> None:

@@ -7,6 +7,7 @@ requested horizon, or the step at which a time limit ends the log's episodes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from o2td.evaluation.basis import Cells
@@ -25,9 +26,17 @@ _WIDE = 2048  # states: the influence of rows is a matrix of them
 
 
 def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
-    """Doubt whether the value up to a detected time limit is meant, if it matters."""
+    """Doubt whether the value up to a detected time limit is meant, if it matters.
+
+    If it hardly matters, the difference counts as an error of approximation.
+    """
     apart = abs(endless - case.value)
-    if study.settings.horizon is None and not apart < _SETTLED * case.half_width:
+    if study.settings.horizon is not None:
+        return
+    if apart < _SETTLED * case.half_width:
+        found = case.outcome
+        case.outcome = replace(found, approximation=max(found.approximation or 0.0, apart))
+    else:
         yield (
             CAUTION,
             f"a clock ends episodes at step {study.steps}, and this is the value up to then; had they"

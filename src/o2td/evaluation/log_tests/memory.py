@@ -1,7 +1,8 @@
 """Is the state Markov? Dependence on what came before, given state and action.
 
 States that recur: next state, reward and end are tested against the previous action, state and
-rewards and the step, within strata of state and action (`score`). Continuous observations: does the
+rewards and the step, within strata of state and action (`score`), and the next state against what
+usually follows the previous row, which shows rows out of order. Continuous observations: does the
 previous row improve a regression of the change and the reward on observation and action, on
 held-out episodes? The regression's own error must not count, so the gain has to be large.
 """
@@ -16,8 +17,8 @@ import numpy as np
 from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.clock import clock_step
-from o2td.evaluation.log_tests.score import Strongest, strongest
-from o2td.evaluation.log_tests.seen import Seen, marks, seen
+from o2td.evaluation.log_tests.score import NOTHING, Strongest, strongest, two_sided
+from o2td.evaluation.log_tests.seen import Seen, marks, seen, without_means
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 
@@ -28,7 +29,11 @@ __all__ = ["Memory"]
 
 _GAIN = 0.15  # share of the squared error that state and action leave
 _ROWS = 50  # with a row before them
+_STATES = 500  # most states for the comparison with the previous row
+_RARE = 1e-3  # share of rows: rarer next states get no more weight than this
+_SPREAD = 30.0  # rows that must share in a sum before it counts as normal
 _LEFT = 0.02  # of the variance: below this, the rest is the regression's own error
+_ORDER = "check the order of rows; if it is right, "
 _REMEDY = (
     "add the relevant past to the state (the previous observation and action), or rely on weighted"
     " histories"
@@ -56,13 +61,16 @@ class Memory(LogTest):
         found, causes, effects = own_dependence(view)
         if not found.alarming:
             return Finding(self.name, found.chance, TRUST, "the past adds nothing to the state")
+        mixed = found.x == len(causes) - 1
         return Finding(
             self.name,
             found.chance,
             CAUTION,
             f"given state and action, {effects[found.y]} depends on {causes[found.x]}"
-            f" ({abs(found.z):.1f} standard errors): the state does not determine what follows",
-            _REMEDY,
+            f" ({abs(found.z):.1f} standard errors): the state does not determine what follows"
+            + ", or rows are out of order"
+            * mixed,
+            _ORDER * mixed + _REMEDY,
             kinds=(),
             biased=BIASED,
         )
@@ -98,13 +106,48 @@ def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[st
     """
     x, causes, y, effects = _columns(view)
     here, (steps, _) = np.flatnonzero(view.follows), clock_step(view)
-    if steps is None:
-        return strongest(x, y, stratum[here]), causes, effects
-    inner = view.step[here] < steps - 1
-    reward = strongest(x, y[:, :1], stratum[here])
-    ahead = strongest(x[inner], y[inner], stratum[here[inner]])
-    found = min(reward, ahead, key=lambda one: one.chance)
-    return replace(found, chance=min(1.0, 2.0 * found.chance)), causes, effects
+    inner = np.ones(len(here), np.bool_) if steps is None else view.step[here] < steps - 1
+    tried = [
+        strongest(x[inner], y[inner], stratum[here[inner]]),
+        _follows_before(view, here[inner], stratum, len(causes)),
+    ]
+    if steps is not None:
+        tried.append(strongest(x, y[:, :1], stratum[here]))
+    found = min(tried, key=lambda one: one.chance)
+    causes.append("what usually follows the row before")
+    return replace(found, chance=min(1.0, len(tried) * found.chance)), causes, effects
+
+
+def _follows_before(view: Seen, here: Ints, stratum: Ints, place: int) -> Strongest:
+    """Whether the next state resembles what usually follows the row before.
+
+    `sum_j x~_j y~_j / p_j` over next states j is summed over rows: `x_j` is how often j follows the
+    row before's state and action in the other half of the episodes, `y_j` whether it comes now.
+    """
+    if len(here) < _ROWS:
+        return NOTHING
+    ahead = np.where(view.rows.terminated, view.states, view.ahead)
+    size, held = view.states + 1, view.unit % 2 == 1
+    if size > _STATES:
+        return NOTHING
+    usual = np.zeros((len(here), size))
+    for half in (held, ~held):
+        count = np.zeros((int(view.pair.max()) + 1, size))
+        np.add.at(count, (view.pair[half], ahead[half]), 1.0)
+        share = count.sum(axis=0) / max(count.sum(), 1.0)
+        chance = (count + share) / (count.sum(axis=1, keepdims=True) + 1.0)
+        mine = ~half[here]
+        usual[mine] = chance[view.pair[here[mine] - 1]]
+    comes = np.eye(size)[ahead[here]]
+    scale = 1.0 / np.sqrt(np.maximum(comes.mean(axis=0), _RARE))
+    group = stratum[here]
+    product = without_means(usual * scale, group) * without_means(comes * scale, group)
+    each = product.sum(axis=1)
+    own = float(np.square(each).sum())
+    if own <= 0.0 or own**2 < _SPREAD * float((each**4).sum()):
+        return NOTHING
+    z = float(each.sum() / np.sqrt(own))
+    return Strongest(place, 1, z, two_sided(z) / 2.0 if z > 0.0 else 1.0)
 
 
 def own_dependence(view: Seen) -> tuple[Strongest, list[str], list[str]]:

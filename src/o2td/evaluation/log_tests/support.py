@@ -3,8 +3,9 @@
 The target is followed through the transitions of the log, state by state. If it takes an action
 that was never tried there, nothing is known about what follows: the figure is the share of its
 visits there and afterwards. An action that the target itself might not have tried in so few rows
-counts less, by that probability. Without the target's probabilities of all actions, the probability
-of tried actions is the mean ratio in that state.
+counts less, by that probability, and what the target's own log of this size would miss on average is
+subtracted. Without the target's probabilities of all actions, the probability of tried actions is the
+mean ratio in that state.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class Support(LogTest):
 
 
 def _known(view: Seen) -> Floats | None:
-    """The target's probability, by state, of actions that were tried there."""
+    """The target's probability, by state, of actions that were tried there.
+
+    It may exceed 1: what a log of the target's own is expected to miss is added.
+    """
     rows, size = view.rows, view.states
     count = np.bincount(view.state, minlength=size)
     if rows.target_probs is not None and view.action is not None:
@@ -73,7 +77,8 @@ def _known(view: Seen) -> Floats | None:
         tried[view.state, action] = True
         # What the same number of the target's own rows would have missed is chance, not a gap.
         missed = (1.0 - np.clip(probs, 0.0, 1.0)) ** count[view.state][:, None]
-        inside = (probs * np.where(tried[view.state], 1.0, missed)).sum(axis=1)
+        inside = probs * (np.where(tried[view.state], 1.0, missed) + missed * (1.0 - missed))
+        inside = inside.sum(axis=1)
         return np.asarray(np.bincount(view.state, inside, minlength=size) / np.maximum(count, 1))
     mean = np.bincount(view.state, rows.rho, minlength=size) / np.maximum(count, 1)
     square = np.bincount(view.state, rows.rho**2, minlength=size) / np.maximum(count, 1)
@@ -86,7 +91,7 @@ def _lost(view: Seen, known: Floats, ahead: float) -> float:
     """Share of the target's discounted visits that lie beyond known actions."""
     rows, size = view.rows, view.states
     weight = np.bincount(view.state, rows.rho, minlength=size)
-    scale = known / np.where(weight > 0.0, weight, 1.0)
+    scale = np.minimum(known, 1.0) / np.where(weight > 0.0, weight, 1.0)
     flow = np.zeros((size, size))
     np.add.at(flow, (view.state, view.ahead), rows.rho * rows.discount)
     chain = NEARLY * flow * scale[:, None]
