@@ -76,7 +76,7 @@ def test_one_policy_has_a_lift_to_require(log: str) -> None:
         (["--target", "B=A", "--target", "B"], "there twice"),
         (["--against", "B"], "name the policies"),
         (["--target", "B", "--against", "C"], "no such policy"),
-        (["--target", "B", "--on-policy"], "no place beside --on-policy"),
+        (["--target", "B", "--on-policy"], "cannot be combined with --on-policy"),
         (["--target", "B", "--require", "C > 0"], "'C' is not known"),
         (["--target", "B", "--require", "B >"], "missing at its end"),
         (["--target", "logged=B"], "cannot be a policy's name"),

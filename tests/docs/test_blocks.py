@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs._tools import outputs
+from docs._tools import outputs, screens
 
 from . import blocks, shell
 
@@ -29,6 +29,15 @@ def test_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         shell.copy(tmp_path)
     with outputs.registered():
         blocks.run(path)
+    if path == screens.GUIDE:
+        assert screens.stale(screens.PAGE.read_text("utf-8")) is None
+
+
+def test_a_page_that_says_something_else_than_its_picture_is_noticed() -> None:
+    kept = screens.KEPT.read_text("utf-8")
+    assert len(kept.split()) > 100
+    assert screens.stale(f"<p>{kept}</p>") is None
+    assert screens.stale(f"<p>{kept.replace('policy', 'plan')}</p>")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(blocks.ROOT)))

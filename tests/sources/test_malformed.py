@@ -149,7 +149,7 @@ MISSING = {
     "episode": ("episode truncated", "no column for episode; add it"),
     "ratio": ("target_prob", "nothing says how likely the target's actions are; add a column rho"),
     "obs": ("obs_0 obs_1 obs_2", "no observations; add columns obs_0"),
-    "one obs": ("obs_1", "column obs_1 is missing beside obs_2"),
+    "one obs": ("obs_1", "column obs_1 is missing before obs_2"),
     "one next": ("next_obs_2", "3 columns of observations .* and 2 of next"),
     "action": ("action behavior_prob", "no column for action, which the ratio needs"),
 }

@@ -82,7 +82,7 @@ def command(
             "--require",
             metavar="TEXT",
             help='Such as "lift > 0", "value > 80" or "B - A > 0.1": exit with 0 where it holds, 3'
-            " where it does not, 4 where it cannot be told. May be repeated.",
+            " where it does not, 4 where the log cannot decide. May be repeated.",
         ),
     ] = None,
     segment: Annotated[
@@ -142,7 +142,7 @@ def command(
     actions). Usual other names are found; the mapping found is printed.
 
     Exit code 0: evaluated, whatever the verdict (with --check, 1 where it is "cannot answer"; with
-    --require, 3 where one does not hold, else 4 where one cannot be told); 2: the logs or the options
+    --require, 3 where one does not hold, else 4 where one is undecided); 2: the logs or the options
     cannot be used, and nothing was written; 130: interrupted.
     """
     from o2td.cli.logs_columns import parse_columns
@@ -197,7 +197,9 @@ def check_options(
 ) -> None:
     """Refuse what cannot be used, before anything is read."""
     if everything and methods is not None:
-        raise InputError(f"--all: has no place beside --methods {methods}; leave one of them out")
+        raise InputError(
+            f"--all: cannot be combined with --methods {methods}; leave one of them out"
+        )
     if seed < 0:
         raise InputError(f"--seed {seed}: a seed is a whole number from 0 up")
     if states is not None and out is None:

@@ -55,7 +55,9 @@ def parse_targets(
         beside = {"--on-policy": on_policy, "--dask": dask, "--states": states}
         for option, value in beside.items():
             if value:
-                raise InputError(f"--target: has no place beside {option}; leave one of them out")
+                raise InputError(
+                    f"--target: cannot be combined with {option}; leave one of them out"
+                )
     return found
 
 

@@ -48,7 +48,7 @@ def check_arguments(
         raise InputError(f"trace: {trace!r} is not in [0, 1]; pass one such as 0.9")
     if trace and isinstance(features, str) and features == "auto":
         raise InputError(
-            f'trace: {trace} has no place beside features="auto", which chooses traces itself; name'
+            f'trace: {trace} cannot be combined with features="auto", which chooses traces itself; name'
             ' features, such as "fourier:3", or leave it out'
         )
     if hasattr(features, "shape"):

@@ -157,7 +157,7 @@ class Comparison:
         if found.approximation_error:
             said += f", and ±{found.approximation_error:.2g} for the features' own error"
         undecided = ": these logs do not tell which of them is better"
-        return f"{said}{undecided if found.words == 'not told apart' else ''}."
+        return f"{said}{undecided if found.words == 'no clear difference' else ''}."
 
     def __getitem__(self, policy: str) -> Evaluation:
         text("policy", policy)

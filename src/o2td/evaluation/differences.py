@@ -65,7 +65,7 @@ class Difference:
     --------
     >>> found = Difference("B", "A", 0.3, 0.1, 0.5, 0.1, 0.99, 0.2, "caution")
     >>> found.words, found.covers(0.05), found.covers(0.05, widened=True)
-    ('not told apart', False, True)
+    ('no clear difference', False, True)
     """
 
     of: str
@@ -105,12 +105,12 @@ class Difference:
         """Which of the two is better, in a few words."""
         ends = self.ends()
         if self.verdict == CANNOT or ends is None:
-            return "cannot be told"
+            return "cannot answer"
         if ends[0] > 0.0:
             return f"{self.of} is better"
         if ends[1] < 0.0:
             return f"{self.over} is better"
-        return "not told apart"
+        return "no clear difference"
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ def parse(requirement: str) -> Parsed:
         elif kind == "sign":
             sign, wants = (sign if wants else 1) * (1 if word == "+" else -1), True
         elif not wants:
-            raise _refused(requirement, f"nothing joins {word!r} to what stands before it")
+            raise _refused(requirement, f"nothing joins {word!r} to what comes before it")
         else:
             if kind == "number":
                 bar -= side * sign * float(word)
@@ -168,7 +168,7 @@ def check(requirement: str, quantity: Callable[[Parsed], Quantity]) -> Requireme
     asked = parse(some_text("requirement", requirement))
     found = quantity(asked)
     holds = _holds(asked, found)
-    words = {True: "holds", False: "does not hold", None: "cannot be told"}[holds]
+    words = {True: "holds", False: "does not hold", None: "undecided"}[holds]
     said = f"{words}, {found}"
     if found.verdict == CANNOT:
         said = f"{words}: the log cannot answer"
@@ -202,7 +202,7 @@ def of_evaluation(answer: Evaluation, requirement: str) -> Requirement:
         if asked.minus is not None or asked.plus not in names:
             wrong = asked.plus if asked.plus not in names else asked.minus
             raise InputError(
-                f"requirement {requirement!r}: {wrong!r} has no place in it; an evaluation of one policy"
+                f"requirement {requirement!r}: {wrong!r} is not known here; an evaluation of one policy"
                 f" has {', '.join(names)}"
             )
         return names[asked.plus]

@@ -254,7 +254,7 @@ class Evaluation:
         >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
         ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
         >>> print(evaluation.evaluate(log, discount=0.9).require("value > 0.7"))
-        value > 0.7: cannot be told, value is 0.75 [0.6287, 0.8443]
+        value > 0.7: undecided, value is 0.75 [0.6287, 0.8443]
         """
         from o2td.evaluation.requirements import of_evaluation
 
@@ -289,7 +289,7 @@ class Evaluation:
         (True, True)
         """
         if self._returns is None:
-            raise InputError("returns: this answer was made without them; evaluate the log anew")
+            raise InputError("returns: this answer was made without them; evaluate the log again")
         levels = [_share("quantiles", one) for one in listed("quantiles", quantiles, "shares")]
         found = [self._returns.quantile(level) for level in levels]
         if cvar is None:

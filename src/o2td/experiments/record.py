@@ -102,7 +102,9 @@ def read_record(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(f"{path.parent}: no {path.name} there") from None
     except (*_DAMAGE, msgspec.MsgspecError):  # a ValueError from msgspec 0.20 on
-        raise FormatError(f"{path}: damaged; run the same command again to write it anew") from None
+        raise FormatError(
+            f"{path}: damaged; run the same command again to write it again"
+        ) from None
     return dict(record)
 
 

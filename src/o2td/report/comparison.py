@@ -55,7 +55,7 @@ def comparison_page(answer: Answer, series: Mapping[str, Any]) -> Page:
         f" The highest value: {named}.",
         sections,
         "Made by o2td evaluate. Intervals resample episodes, the same for both sides of a difference;"
-        " the approximation error is beside them and not inside.",
+        " they do not include the approximation error.",
     )
 
 

@@ -64,5 +64,7 @@ def more_episodes(answer: Mapping[str, Any]) -> list[Section]:
     said = "Intervals shrink with the root of the number of episodes. What features get wrong does not."
     made.add(Text(said))
     return [
-        made.add(Table(["to tell", "about so many more"], rows, numbers=["about so many more"]))
+        made.add(
+            Table(["to tell", "more episodes (about)"], rows, numbers=["more episodes (about)"])
+        )
     ]

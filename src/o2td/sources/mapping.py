@@ -281,7 +281,7 @@ def _numbered(
         gap = 0
     if gap is not None:
         raise InputError(
-            f"{where}: column {pattern[:-1]}{gap} is missing beside {hits[numbers[-1]]};"
+            f"{where}: column {pattern[:-1]}{gap} is missing before {hits[numbers[-1]]};"
             " add it, or list the columns to use"
         )
     return tuple(one for n in numbers for one in groups.get(hits[n], (hits[n],)))

@@ -132,7 +132,7 @@ class MagicEstimator(FitEstimator):
             base = study.reference
             if base.verdict == CANNOT:
                 verdict = CANNOT if left > bounds.approximation_none else CAUTION
-                yield verdict, f"{left:.0%} of it is {base.method}'s, which cannot be told"
+                yield verdict, f"{left:.0%} of it comes from {base.method}, which cannot answer"
         heard = np.flatnonzero(self.weights > _HEARD)
         size = study.weighed.horizon.effective_size
         length = self.lengths[int(heard[-1])] if len(heard) else 0

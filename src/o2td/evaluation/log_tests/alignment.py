@@ -50,7 +50,7 @@ class Alignment(LogTest):
             if found is not None:
                 figure, sentence, remedy = found
                 return Finding(self.name, figure, CAUTION, sentence, remedy)
-        return Finding(self.name, 0.0, TRUST, "what stands in a row belongs together")
+        return Finding(self.name, 0.0, TRUST, "the entries of a row belong together")
 
 
 Doubt = tuple[float, str, str] | None
