@@ -226,7 +226,7 @@ def file_path(name: str, value: object) -> Path:
 
 
 def _whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _real(value: object) -> TypeGuard[float]:

@@ -41,6 +41,7 @@ from o2td.transitions import Transitions
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]
 LARGEST_FEATURE = 1e150  # one step then stays finite, see HUGE in the kernels
 _MARKS = {False: 0, True: 1}  # NumPy's booleans too
+_NEVER = np.array([-1])
 BLOCK = 65_536  # rows prepared at a time: their row arrays stay in the cache
 
 
@@ -109,7 +110,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._carried: Floats = np.zeros(CARRIED)
         self._memory: Memory = {}
-        self._diverged = np.full(1 + self.replicates, -1, dtype=np.int64)
+        self._diverged = _NEVER.repeat(1 + self.replicates)
         self._step: Step | None = None
         return self
 

@@ -106,6 +106,9 @@ class ActionDependent(Cut):
         return nu * target_prob
 
 
+_RATIO = Ratio()
+
+
 def as_cut(value: Any, clip: float | None = None) -> Cut:
     """A `Cut`, its short name ("ratio", "target"), or the ratio clipped at `clip`."""
     if clip is not None:
@@ -115,7 +118,7 @@ def as_cut(value: Any, clip: float | None = None) -> Cut:
     if isinstance(value, Cut):
         return value
     if value is None or (isinstance(value, str) and value == "ratio"):
-        return Ratio()
+        return _RATIO
     if isinstance(value, str) and value == "target":
         return Target()
     raise InputError(

@@ -27,7 +27,6 @@ __all__ = ["Family", "Member", "Parts", "parts", "side_by_side", "streams", "str
 Arrays = dict[str, npt.NDArray[Any]]
 Driver = Callable[..., None]
 
-_FIRST = np.zeros(1, dtype=np.int64)
 TOGETHER = 12  # lanes from which a pass for sixteen takes less time than one for each of them
 
 
@@ -129,10 +128,10 @@ def streams(
     seen: Sequence[Transitions], names: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
     """Which stream each lane reads, and the named columns of every distinct one, (streams, n)."""
-    if len(seen) == 1:
-        return _FIRST, {name: getattr(seen[0], name)[None] for name in names}
+    source = np.zeros(len(seen), dtype=np.int64)
+    if all(own is seen[0] for own in seen):
+        return source, {name: getattr(seen[0], name)[None] for name in names}
     found: dict[tuple[int, ...], int] = {}
-    source = np.empty(len(seen), dtype=np.int64)
     for lane, own in enumerate(seen):
         key = tuple(id(getattr(own, name)) for name in names)
         source[lane] = found.setdefault(key, len(found))

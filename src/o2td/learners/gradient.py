@@ -140,9 +140,14 @@ class GradientLearner(TraceLearner):
         def measure() -> Measured:
             return self._measure(block, out["weight"], out["decay"], self._arrays["z"][0].copy())
 
-        share = 0.25 if self.mirror else 1.0
-        kappa = self.member().kappa
-        self._fill_gains(Gauge(self.steps, self._memory, measure, kappa, True, share), out)
+        sizes = self.step_size, self._second()
+        if isinstance(sizes[0], float) and isinstance(sizes[1], float):
+            out["gain"].fill(sizes[0])
+            out["second_gain"].fill(sizes[1])
+        else:
+            share = 0.25 if self.mirror else 1.0
+            kappa = self.member().kappa
+            self._fill_gains(Gauge(self.steps, self._memory, measure, kappa, True, share), out)
         if self.skip_zero_ratio:
             for name in ("gain", "second_gain"):
                 out[name][block.rho == 0.0] = 0.0

@@ -38,6 +38,8 @@ class Group:
         self.learners = list(learners)
         self.family = learners[0].family
         self.owners = [learner for learner in learners for _ in range(learner._width)]
+        self._own_lanes = list(_slices(learners))
+        self.firsts = [own.start for _, own in self._own_lanes]  # not the replicates
         self.stride = stride(len(self.owners))
         self._memory = _NONE
         self._rows = self.family.rows + (("alpha_t",) if learners[0]._settles else ())
@@ -49,22 +51,10 @@ class Group:
         names = learners[0]._arrays
         self.arrays = {k: np.concatenate([x._arrays[k] for x in learners]) for k in names}
         self.diverged = np.concatenate([x._diverged for x in learners])
-        for learner, own in self._own_lanes():
+        for learner, own in self._own_lanes:
             learner._arrays = {k: v[own] for k, v in self.arrays.items()}
             learner._diverged = self.diverged[own]
             learner._unbind()
-
-    @property
-    def firsts(self) -> list[int]:
-        """The lanes that are learners themselves, not replicates."""
-        return [own.start for _, own in self._own_lanes()]
-
-    def _own_lanes(self) -> Iterator[tuple[Member, slice]]:
-        """Each learner with its lanes."""
-        first = 0
-        for learner in self.learners:
-            yield learner, slice(first, first + learner._width)
-            first += learner._width
 
     def advance(
         self,
@@ -81,14 +71,17 @@ class Group:
         rows = self._row_arrays(block.n)
         # A ratio near the largest number overflows here; the kernel then reports divergence.
         with np.errstate(over="ignore", invalid="ignore"):
-            for (learner, own), stream in zip(self._own_lanes(), seen, strict=True):
-                before = int(learner._carried[STEPS])
-                learner._fill_rows(stream, {name: array[own.start] for name, array in rows.items()})
-                if learner._width > 1:
+            for (learner, own), stream in zip(self._own_lanes, seen, strict=True):
+                first_of = own.start
+                learner._fill_rows(stream, {name: array[first_of] for name, array in rows.items()})
+                if own.stop - first_of > 1:
+                    before = int(learner._carried[STEPS])
                     sizes = (*self.family.step_sizes, "alpha_t")
                     resample({k: v[own] for k, v in rows.items()}, sizes, stream, before, learner)
                 learner._carried[STEPS] += block.n
-        seen = [one for x, one in zip(self.learners, seen, strict=True) for _ in range(x._width)]
+        if len(self.owners) > len(seen):
+            widths = (own.stop - own.start for _, own in self._own_lanes)
+            seen = [one for one, width in zip(seen, widths, strict=True) for _ in range(width)]
         settle = self._settle(block, rows.pop("alpha_t", None))
         given = Parts(self.owners, block, seen, rows, self._settings, self.arrays)
         lanes = self.family.lanes(given)
@@ -138,3 +131,12 @@ class Group:
             self._memory = np.empty(len(names) * lanes * n)
         parts = self._memory[: len(names) * lanes * n].reshape(len(names), lanes, n)
         return dict(zip(names, parts, strict=True))
+
+
+def _slices(learners: Sequence[Member]) -> Iterator[tuple[Member, slice]]:
+    """Each learner with its lanes."""
+    first = 0
+    for learner in learners:
+        after = first + learner._width
+        yield learner, slice(first, after)
+        first = after

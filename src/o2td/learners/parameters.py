@@ -29,8 +29,9 @@ class Parameter:
         self._name = name
 
     def __set__(self, learner: Any, value: Any) -> None:
-        learner.__dict__[self._name] = value
-        learner._unbind()
+        own = learner.__dict__
+        own[self._name] = value
+        own["_step"] = None  # `learn_one` packs its numbers anew
 
 
 class Parameterized:

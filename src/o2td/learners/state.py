@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,9 +61,10 @@ class Lanes:
 
     def _allocate(self, d: int) -> None:
         """Allocate arrays for d features: zeros, except theta, which is `initial_theta`."""
-        theta, width = initial(self.initial_theta, d), self._width
+        width = self._width
         self._arrays = {name: np.zeros((width, d)) for name in self.vectors}
-        self._arrays["theta"][:] = theta
+        if self.initial_theta is not None:
+            self._arrays["theta"][:] = initial(self.initial_theta, d)
         self._arrays["bound"] = np.zeros((width, 1))  # on z, features of size one
         self._arrays["size"] = np.zeros((width, len(self._lists())), dtype=np.int64)
         if self._settles:
@@ -71,8 +73,9 @@ class Lanes:
 
     def _forget_sparse(self) -> None:
         """Empty the lists of `_allocate_sparse`: dense rows change traces without updating them."""
+        none = np.zeros((self._width, 0), dtype=np.int32)
         for name, _ in self._lists():
-            self._arrays[name] = np.zeros((self._width, 0), dtype=np.int32)
+            self._arrays[name] = none
 
     def _allocate_sparse(self) -> None:
         """Allocate lists of the indices at which each trace is not zero, for CSR rows."""
@@ -88,5 +91,10 @@ class Lanes:
     @classmethod
     def _lists(cls) -> list[tuple[str, str]]:
         """Names of the index lists, each with its trace; at least two, as in saved files."""
-        names = ("active", *(f"active_{letter}" for letter in "bcdefgh"))
-        return list(zip(names, (*cls.traces, "", "")[: max(2, len(cls.traces))], strict=False))
+        return _lists_of(cls.traces)
+
+
+@cache
+def _lists_of(traces: tuple[str, ...]) -> list[tuple[str, str]]:
+    names = ("active", *(f"active_{letter}" for letter in "bcdefgh"))
+    return list(zip(names, (*traces, "", "")[: max(2, len(traces))], strict=False))

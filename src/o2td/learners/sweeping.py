@@ -294,12 +294,8 @@ def _families(
     groups: dict[Any, list[int]] = {}
     for k, learner in enumerate(trained):
         learner._check(seen[k])
-        kind = (
-            learner.family,
-            learner._settles,
-            learner._width > 1,
-            learner.family.kind(learner, batch),
-        )
+        family = learner.family
+        kind = family, learner._settles, learner._width > 1, family.kind(learner, batch)
         groups.setdefault(kind, []).append(k)
     return [part for members in groups.values() for part in parts(members)]
 

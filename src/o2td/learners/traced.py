@@ -94,8 +94,9 @@ class TraceLearner(Learner):
         emphasis: Emphasis | str | None = None,
         **axes: Unpack[Axes],
     ) -> None:
-        for name, value in (("clip", clip), ("cut", cut), ("emphasis", emphasis)):
-            if value is not None and name in self.undefined:
+        given = {"clip": clip, "cut": cut, "emphasis": emphasis}
+        for name in self.undefined:
+            if given.get(name) is not None:
                 raise InputError(f"{type(self).__name__} is not defined with {name}: leave it out")
         self.step_size = as_step_size("step_size", step_size, self._by_feature)
         self.trace = as_trace(trace)
@@ -120,7 +121,8 @@ class TraceLearner(Learner):
     @property
     def _traced(self) -> bool:
         """Whether the trace reaches beyond the current row."""
-        return not self._by_number or self.trace > 0.0
+        trace = self.trace
+        return not isinstance(trace, float) or trace > 0.0
 
     @property
     def _by_number(self) -> bool:
@@ -147,10 +149,11 @@ class TraceLearner(Learner):
 
     def _check(self, batch: Transitions) -> bool:
         if isinstance(batch, Transitions):
-            for field in self._cut.needs:
+            cut = self._cut
+            for field in cut.needs:
                 if getattr(batch, field) is None:
                     raise InputError(
-                        f"{type(self).__name__} with {self._cut!r} needs {field} in the transitions"
+                        f"{type(self).__name__} with {cut!r} needs {field} in the transitions"
                     )
             self._lambda(batch)
         return super()._check(batch)

@@ -76,6 +76,8 @@ class WeightedLearner(TraceLearner):
     def _rule(self) -> Rule | None:
         """The step-size rule, if it has a step size per feature."""
         rule = self.step_size
+        if isinstance(rule, float):
+            return None
         return rule if isinstance(rule, Rule) and rule.vectors else None
 
     @property
