@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+import o2td
 from o2td import experiments
 from o2td.cli import main
 from o2td.errors import FormatError, InputError
@@ -17,6 +19,17 @@ from o2td.report.ranking import several
 from o2td.report.style import looks
 from tests.browser import WIDTHS, chromium, stumbles
 from tests.report.conftest import SPEC
+
+CAR = """
+name = "car"
+steps = 40
+runs = 1
+metrics = ["rmse"]
+domain.name = "mountain_car"
+features = { name = "tiles", parameters = { bins = 4, tilings = 2 } }
+truth = { states = 3, rollouts = 2 }
+algorithms = [{ name = "TD", parameters = { step_size = 0.01 } }]
+"""
 
 
 def test_the_frame_holds_every_value(folder: Path) -> None:
@@ -64,6 +77,26 @@ def test_figures_are_saved_where_asked(tuned: Path) -> None:
     assert "walk-tabular-iid-sensitivity.svg" in names
     assert 'href="figures/walk-tabular-iid.csv"' in page
     assert "Tuned settings, tabular form, rows shuffled" in page
+
+
+def test_the_page_says_how_it_was_made(folder: Path, tmp_path: Path) -> None:
+    page = experiments.load(folder).report(tmp_path / "page.html").read_text(encoding="utf-8")
+    made = page[page.index("How this was made") :]
+    assert "the domain's own" in made
+    assert o2td.__version__ in made
+    assert version("numpy") in made
+    spec = experiments.load_spec(CAR)
+    experiments.run(spec, tmp_path / "car", workers=1)
+    assert experiments.load(tmp_path / "car").about("car")["features"] == "tiles(bins=4, tilings=2)"
+    record = tmp_path / "car" / "experiments.json"
+    text = json.loads(record.read_text())
+    for name in ("features", "versions"):  # as earlier versions wrote it
+        del text["experiments"]["car"][name]
+    record.write_text(json.dumps(text))
+    old = experiments.load(tmp_path / "car").report(tmp_path / "old.html")
+    assert '<td data-label="features">–</td>' in old.read_text(encoding="utf-8")
+    record.unlink()
+    assert experiments.load(tmp_path / "car").about("car")["features"] == "tiles(bins=4, tilings=2)"
 
 
 @pytest.mark.browser

@@ -114,6 +114,16 @@ def plan(spec: Spec) -> list[Shard]:
     return [s for case in cases(spec) for s in shards(spec, case, settings, spec.name, spec.runs)]
 
 
+def labelled(part: dict[str, Any]) -> str:
+    """A domain or a feature map with its parameters, as readers see it.
+
+    >>> labelled({"name": "garnet", "parameters": {"states": 30, "features": 5}})
+    'garnet(features=5, states=30)'
+    """
+    inside = ", ".join(f"{name}={value}" for name, value in sorted(part["parameters"].items()))
+    return f"{part['name']}({inside})"
+
+
 def shards(
     spec: Spec,
     case: ProblemCase,

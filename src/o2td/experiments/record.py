@@ -1,33 +1,37 @@
 """Which experiment a store's files belong to: `experiments.json`, with one entry per experiment.
 
-An entry holds what a reader wants to know about an experiment (title, notes, runs, steps, seeds)
-and the ids of its files: `shown` (the settings of the spec), `tuned` (each algorithm at its best)
-and `sensitivity` (what tuning tried). Equal specs give equal bytes. A store without the file, such
-as one of an earlier version, is described from the keys of its files.
+An entry holds what a reader wants to know about an experiment (title, notes, features, runs, steps,
+seeds, versions) and the ids of its files: `shown` (the settings of the spec), `tuned` (each algorithm
+at its best) and `sensitivity` (what tuning tried). Equal specs and versions give equal bytes. A store
+without the file, such as one of an earlier version, is described from the keys of its files.
 """
 
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from o2td._version import __version__
 from o2td.atomic import folder_lock, write_bytes
 from o2td.errors import FormatError, InputError
-from o2td.experiments.planning import canonical, digest
+from o2td.experiments.planning import canonical, digest, labelled
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
 
-__all__ = ["RECORD", "describe", "keep", "read_record"]
+__all__ = ["RECORD", "describe", "keep", "read_record", "versions"]
 
 RECORD = "experiments.json"
 WAYS = ("shown", "tuned", "sensitivity")
 _FORMAT = 1
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _MAX_BYTES = 1 << 26
+_PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "joblib", "matplotlib")
 
 
 def describe(spec: Spec, **ids: Sequence[str]) -> dict[str, Any]:
@@ -35,6 +39,7 @@ def describe(spec: Spec, **ids: Sequence[str]) -> dict[str, Any]:
     return {
         "title": spec.title,
         "notes": {a.label or a.name: a.note for a in spec.algorithms if a.note},
+        "features": "" if spec.features is None else labelled(msgspec.to_builtins(spec.features)),
         "runs": spec.runs,
         "steps": spec.steps,
         "seed": spec.seed,
@@ -43,13 +48,24 @@ def describe(spec: Spec, **ids: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def versions() -> dict[str, str]:
+    """Versions of o2td, of Python, and of the packages that numbers and pictures depend on."""
+    found = {"o2td": __version__, "Python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
 def keep(store: Store, spec: Spec, **ids: Sequence[str]) -> None:
     """Write the entry of a spec to the store's record, without changing other experiments' entries.
 
     Ways that are not given are kept if the spec is still the same, so that running an experiment
     again does not forget that it was tuned.
     """
-    entry = {**describe(spec, **ids), "spec": _fingerprint(spec)}
+    entry = {**describe(spec, **ids), "spec": _fingerprint(spec), "versions": versions()}
     with folder_lock(store.path):
         try:
             experiments = read_record(store.path / RECORD)["experiments"]
@@ -69,7 +85,7 @@ def _fingerprint(spec: Spec) -> str:
 
 
 class _Entry(msgspec.Struct):
-    """What every entry must have."""
+    """What every entry must have, and what those of earlier versions lack."""
 
     title: str
     notes: dict[str, str]
@@ -80,6 +96,8 @@ class _Entry(msgspec.Struct):
     shown: list[str]
     tuned: list[str]
     sensitivity: list[str]
+    features: str = ""
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -135,7 +153,11 @@ def _add(forms: dict[str, dict[str, Any]], way: str, name: str, key: dict[str, A
     form = length + canonical(key.get("cells")) if way == "shown" else length
     match = form if way == "shown" else next((f for f in forms if f.startswith(length)), form)
     fresh = {"title": "", "notes": {}, "runs": 0, "steps": key.get("steps", 0), "seed": 0}
-    entry = forms.setdefault(match, {**fresh, "tuning_seed": None, **{w: [] for w in WAYS}})
+    made = {
+        "features": labelled(key["features"]) if key.get("features") else "",
+        "versions": {"o2td": str(key.get("version", ""))},
+    }
+    entry = forms.setdefault(match, {**fresh, **made, "tuning_seed": None, **{w: [] for w in WAYS}})
     entry[way].append(name)
     if way == "sensitivity":
         entry["tuning_seed"] = key.get("seed")

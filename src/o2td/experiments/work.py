@@ -21,7 +21,7 @@ from o2td import exact, metrics
 from o2td.arrays import Floats
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.files import Labels, encode, records_of
-from o2td.experiments.planning import canonical
+from o2td.experiments.planning import canonical, labelled
 from o2td.learners import PowerDecay, sweep
 from o2td.problem import Problem
 from o2td.registry import DOMAINS, FEATURES, LEARNERS, SOLVERS
@@ -188,7 +188,7 @@ def _columns(key: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
     diverged = repeated([recorded.diverged for _, _, recorded in parts], np.int64)
     columns = {
         "experiment": Labels(constant, [key["experiment"]]),
-        "domain": Labels(constant, [_domain_label(key["domain"])]),
+        "domain": Labels(constant, [labelled(key["domain"])]),
         "scheme": Labels(constant, [key["scheme"]]),
         "algorithm": _labels(cell, [entry["label"] for entry in cells], labels),
         "parameters": _labels(cell, texts, settings),
@@ -218,11 +218,6 @@ def _columns(key: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
 def _labels(cell: npt.NDArray[np.int32], texts: list[str], words: list[str]) -> Labels:
     place = np.asarray([words.index(text) for text in texts], dtype=np.int32)
     return Labels(place[cell], words)
-
-
-def _domain_label(domain: dict[str, Any]) -> str:
-    inside = ", ".join(f"{name}={value}" for name, value in sorted(domain["parameters"].items()))
-    return f"{domain['name']}({inside})"
 
 
 # -- problem and truth, built once in a worker and used for all its runs ---------------------------

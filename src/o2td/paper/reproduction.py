@@ -13,7 +13,6 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from o2td.arguments import listed, text, whole
 from o2td.atomic import write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.planning import Shard, cells, plan
-from o2td.experiments.record import describe
+from o2td.experiments.record import describe, versions
 from o2td.experiments.running import MAX_WORKERS, RunReport, check_algorithms, run_shards
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
@@ -37,7 +36,6 @@ __all__ = ["PROFILES", "RECORD", "Reproduction", "reproduce"]
 PROFILES = ("quick", "full")
 RECORD = "reproduction.json"
 RECORD_FORMAT = 1
-_PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "joblib", "matplotlib")
 
 
 @dataclass
@@ -182,7 +180,7 @@ def _write_record(
     record = {
         "format": RECORD_FORMAT,
         "profile": result.profile,
-        "versions": {"o2td": __version__, "Python": platform.python_version(), **_versions()},
+        "versions": versions(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "calls": [*before.get("calls", [])[-99:], call],
         "experiments": {name: experiments[name] for name in EXPERIMENTS if name in experiments},
@@ -204,13 +202,3 @@ def _before(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return {}
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

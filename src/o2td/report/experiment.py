@@ -345,18 +345,27 @@ def _sensitivities(
 
 
 def _made(experiments: Sequence[Experiment]) -> Section:
-    names = ["experiment", "domain", "runs", "steps", "seed", "seed of tuning"]
+    names = ["experiment", "domain", "features", "runs", "steps", "seed", "seed of tuning"]
     rows = []
     for one in experiments:
         domains = next(iter(one.curves.values()))["domain"].unique(maintain_order=True)
         seeds = [str(one.about["tuning_seed"]) if one.about["sensitivity"] else "–"]
         counts = (f"{one.about[key]:,}" for key in ("runs", "steps"))
-        rows.append([one.name, ", ".join(domains), *counts, str(one.about["seed"]), *seeds])
-    return Section("made", "How this was made").add(
+        features = one.about.get("features", "–") or "the domain's own"
+        row = [one.name, ", ".join(domains), features, *counts, str(one.about["seed"]), *seeds]
+        rows.append(row)
+    made = Section("made", "How this was made").add(
         Table(
-            names, rows, "Seeds: equal seeds and versions give equal bytes", names[2:], stack=True
+            names, rows, "Seeds: equal seeds and versions give equal bytes", names[3:], stack=True
         )
     )
+    known = [one.about.get("versions", {}) for one in experiments]
+    packages = dict.fromkeys(name for one in known for name in one)
+    versions = [
+        [name, ", ".join(dict.fromkeys(one[name] for one in known if name in one))]
+        for name in packages
+    ]
+    return made.add(Table(["package", "version"], versions, "Versions")) if versions else made
 
 
 def _anchor(name: str) -> str:
