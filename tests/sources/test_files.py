@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import subprocess
@@ -16,7 +17,8 @@ import pytest
 
 from o2td import sources
 from o2td.cli import main
-from o2td.errors import InputError, O2TDError
+from o2td.errors import FormatError, InputError, O2TDError
+from o2td.sources.formats import ndjson
 from tests.sources.log_files import (
     EPISODES,
     KINDS,
@@ -220,8 +222,6 @@ def test_decisions_without_a_context_are_made_in_one_state(tmp_path, capsys):
 GROW = """
 import pathlib, re, sys
 from o2td import sources
-from o2td.sources.formats import text
-text.TEXT_BLOCK = 1 << 18  # Arrow reads some thirty blocks of text ahead, however long the file
 source = sources.open_logs(sys.argv[1], discount=0.9, target="behavior")
 rows = sum(len(chunk) for chunk in source.chunks())
 status = pathlib.Path("/proc/self/status").read_text()  # getrusage would begin with the parent's
@@ -229,13 +229,14 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) // 1024)
 """
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".hdf5", ".parquet", ".ndjson"])
+@pytest.mark.parametrize("suffix", [".npz", ".hdf5", ".parquet", ".ndjson", ".ndjson.gz"])
 def test_memory_does_not_grow_with_the_file(suffix, tmp_path):
     """Arrays, lists and episodes of 1.2 million rows, 77 MB as numbers, and of a tenth of them."""
     used = []
     for count in (120_000, 1_200_000):
         file = tmp_path / f"{count}{suffix}"
-        _large(file, count if suffix != ".ndjson" else count // 4)
+        text = "ndjson" in suffix
+        _large(file, count // 4 if text else count)
         done = subprocess.run(
             [sys.executable, "-c", GROW, str(file)],
             capture_output=True,
@@ -244,7 +245,7 @@ def test_memory_does_not_grow_with_the_file(suffix, tmp_path):
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
         rows, peak = map(int, done.stdout.split())
-        assert rows == (count if suffix != ".ndjson" else count // 4)
+        assert rows == (count // 4 if text else count)
         used.append(peak)
     assert used[1] - used[0] < 70, used
 
@@ -272,4 +273,35 @@ def _large(file, count):
         if file.suffix == ".parquet":
             rows.write_parquet(file, row_group_size=500)
         else:
-            rows.write_ndjson(file)
+            rows.write_ndjson(file.with_suffix("") if file.suffix == ".gz" else file)
+            if file.suffix == ".gz":
+                file.write_bytes(gzip.compress(file.with_suffix("").read_bytes(), 1))
+
+
+def test_a_line_may_be_longer_than_what_is_read_at_once(tmp_path, joined):
+    """Episodes of 20, of 60,000 and of 20 steps as lines: that in the middle has over 5 MB."""
+    rng, file = np.random.default_rng(0), tmp_path / "log.ndjson"
+    rewards = [rng.normal(size=count) for count in (20, 60_000, 20)]
+    rows = [
+        {"observations": rng.normal(size=(len(r), 4)).tolist(), "rewards": r.tolist()}
+        for r in rewards
+    ]
+    text = "\n\n".join(json.dumps({**row, "terminated": True}) for row in rows)
+    assert max(map(len, text.splitlines())) > 5e6
+    file.write_text(f"\n{text}\n \n")
+    got = joined(sources.open_logs(str(file), discount=0.9, target="behavior"), 100_000)
+    np.testing.assert_array_equal(got["reward"], np.concatenate(rewards))
+    assert got["start"].sum() == 3
+    second = text.split("\n\n")[1]
+    file.write_text(text.replace(second, second.replace('"rewards": [', '"rewards": ["a", ', 1)))
+    with pytest.raises((InputError, FormatError), match=r"log.ndjson: .*row 2|rewards"):
+        joined(sources.open_logs(str(file), discount=0.9, target="behavior"), 100_000)
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(ndjson, "_LONGEST", 1 << 16)
+    monkeypatch.setattr(ndjson, "_AT_ONCE", 1 << 12)
+    file = tmp_path / "log.ndjson"
+    file.write_text(json.dumps([{"reward": 1.0, "state": 0, "terminated": True}] * 5000))
+    with pytest.raises(FormatError, match="a line is longer than 0 MB; write one object per line"):
+        sources.open_logs(str(file), discount=0.9, target="behavior")

@@ -1,4 +1,8 @@
-"""NDJSON files: one JSON object per line."""
+"""NDJSON files: one JSON object per line.
+
+Arrow's own stream reads some thirty blocks ahead and refuses a line that is longer than a block. Here
+the file is cut at line ends, and Arrow parses a few blocks' worth of lines at a time.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,14 @@ from typing import IO, Any
 
 import msgspec
 
-from o2td.errors import import_extra
+from o2td.errors import FormatError, import_extra
 from o2td.sources.arrow import pa
 from o2td.sources.formats.text import LARGE, POINT, Text, sentence
 from o2td.sources.places import ROWS
+
+_PARSED = 1 << 20  # bytes of text that one thread parses at a time, if no line is longer
+_AT_ONCE = 4 << 20  # bytes of text held at a time, if no line is longer
+_LONGEST = 1 << 28  # bytes of a line
 
 
 class NdJson(Text):
@@ -22,19 +30,9 @@ class NdJson(Text):
 
     @contextmanager
     def opened(self, types: dict[str, Any] | None, block: int) -> Iterator[Any]:
-        """Arrow's reader of JSON."""
-        json = import_extra("pyarrow.json", "logs")
-        parse = None
-        if types is not None:
-            parse = json.ParseOptions(
-                explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="ignore"
-            )
-        options = json.ReadOptions(block_size=block)
-        with (
-            pa.input_stream(str(self.place)) as source,
-            json.open_json(source, read_options=options, parse_options=parse) as reader,
-        ):
-            yield reader
+        """Record batches, parsed by Arrow from whole lines."""
+        with pa.input_stream(str(self.place)) as source:
+            yield Reader(_whole_lines(source, min(block, _AT_ONCE), self.label), types)
 
     def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
         """The first line that is not an object, or cell of the wrong kind."""
@@ -53,6 +51,53 @@ class NdJson(Text):
                 if why:
                     return sentence(name, number, value, why)
         return None
+
+
+class Reader:
+    """What Arrow parses from blocks of whole lines; without types it infers them from the first."""
+
+    def __init__(self, blocks: Iterator[bytes], types: dict[str, Any] | None) -> None:
+        json = import_extra("pyarrow.json", "logs")
+        self._json, self._blocks, self._parse = json, blocks, None
+        if types is not None:
+            self._parse = json.ParseOptions(
+                explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="ignore"
+            )
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the first block's columns."""
+        return self._table(next(self._blocks, b"")).schema
+
+    def __iter__(self) -> Iterator[Any]:
+        return (batch for block in self._blocks for batch in self._table(block).to_batches())
+
+    def _table(self, block: bytes) -> Any:
+        size = _PARSED
+        if len(block) > size and max(map(len, block.splitlines())) >= size:
+            size = len(block)
+        options = self._json.ReadOptions(block_size=size)
+        return self._json.read_json(pa.BufferReader(block), options, self._parse)
+
+
+def _whole_lines(source: Any, size: int, label: str) -> Iterator[bytes]:
+    """The text in blocks of about `size` bytes that end where a line does; empty ones are left out."""
+    begun: list[bytes] = []
+    while data := source.read(size):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            begun.append(data)
+            if len(begun) * size > _LONGEST:
+                raise FormatError(
+                    f"{label}: a line is longer than {_LONGEST >> 20} MB; write one object per line"
+                )
+            continue
+        block = b"".join([*begun, data[:cut]])
+        begun = [data[cut:]]
+        if block.strip():
+            yield block
+    if (block := b"".join(begun)).strip():
+        yield block
 
 
 def _misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> str | None:
