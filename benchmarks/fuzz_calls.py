@@ -29,7 +29,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,9 +37,11 @@ from typing import Any, NamedTuple
 from benchmarks.fuzz_targets import LONG, Target, targets
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 20.0  # seconds of the processor for one call
+PATIENCE = (
+    60.0  # seconds of the processor for one call, which may be the first to compile a learner
+)
 AT_WORK = 3.0  # seconds after which a call of a long function has begun to work
-WARM = 300.0  # for all that good calls compile
+START = 60.0  # for all that is imported
 MEMORY = 6 << 30  # bytes of addresses that a worker may use
 # -- one call --------------------------------------------------------------------------------------
 
@@ -208,7 +210,6 @@ def work(seed: int, first: int, seconds: float, only: str, note: int) -> None:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     found = [one for one in targets() if only in one.text]
-    warm(found)
     k, until = first, time.monotonic() + seconds
     while time.monotonic() < until:
         os.pwrite(note, k.to_bytes(8, "big"), 0)
@@ -221,20 +222,6 @@ def work(seed: int, first: int, seconds: float, only: str, note: int) -> None:
             )
         k += 1
     out.write(json.dumps({"done": k}) + "\n")
-
-
-def warm(found: list[Target]) -> None:
-    """Compile and import what good calls need, so that no call is blamed for it."""
-    import benchmarks.fuzz_values as v
-    from o2td.registry import LEARNERS
-
-    batches = [v.batch(), v.sparse_batch(), v.table_batch()]
-    makers: list[Callable[[], Any]] = [target.make for target in found]
-    makers += [lambda rows=rows, name=name: v.learner(name).partial_fit(rows)
-               for rows in batches for name in LEARNERS.names()]  # fmt: skip
-    for make in makers:
-        with contextlib.suppress(Exception):
-            make()
 
 
 def spent(process: int) -> float:
@@ -293,7 +280,7 @@ class Guard:
                 return None
             now = int.from_bytes(os.pread(note, 8, 0), "big")
             if now != at:
-                at, since = now, spent(process.pid) + WARM * (at < 0)
+                at, since = now, spent(process.pid) + START * (at < 0)
             elif spent(process.pid) - since > PATIENCE:
                 process.kill()
                 return f"no answer in {PATIENCE:.0f} s of the processor"

@@ -271,6 +271,16 @@ def behavior_model() -> Any:
     return sources.fit_behavior_model(log_source(), folds=2)
 
 
+@recipe
+def behavior_keys() -> Any:
+    return behavior_model().keys[:2]
+
+
+@recipe
+def finite_model() -> Any:
+    return o2td.exact.model(problem())
+
+
 def coin(x: Any) -> Any:
     """A policy of two actions."""
     return np.full((*np.shape(x)[:-1], 2), 0.5) if np.ndim(x) > 1 else np.array([0.5, 0.5])

@@ -10,24 +10,9 @@ from typing import Any, NamedTuple
 
 SKLEARN = ("X", "y", "sample_weight")
 
-# Algorithms, perhaps someone else's: users call these methods. The package calls the others with
-# arguments that it made and checked, and those of a plug-in are held by `o2td.checks`.
-FOR_USERS = {
-    "Learner": {
-        "clone", "fit", "get_params", "learn_one", "load", "partial_fit", "predict", "reset", "save",
-        "set_params",
-    },
-    "Solver": {
-        "clone", "features", "fit", "get_params", "load", "merge", "next_features", "predict", "reset",
-        "save", "set_params", "solve", "update",
-    },
-    # Asked by a source about rows that it has read.
-    "BehaviorModel": set(),
-}  # fmt: skip
-# Bases without an algorithm, abstract but for their name, and what `evaluate` and `compare` make.
-MADE = {"Comparison", "Evaluation", "Learner", "Transformer"}
-# Says by its name that nothing is checked; what it is given is.
-UNCHECKED = {"unchecked"}
+# What authors of learners write and only the package calls, with arrays that it made and checked:
+# `o2td.checks` holds those of a plug-in. `step` is compiled, and the other two stand in its inner loop.
+HOOKS = {"Learner": {"correction", "step", "trace_decay"}}
 # Work for minutes when nothing is wrong, so they get a few seconds, in which what is wrong is said.
 LONG = {"reproduce", "run_studies", "tune"}
 
@@ -99,11 +84,11 @@ def of_class(path: str, kind: Any) -> Iterator[Target]:
         return
     found = signature(kind)
     exempt = SKLEARN if "sklearn" in path else ()
-    if found is not None and kind.__name__ not in MADE:
+    if found is not None:
         yield Target(kind.__name__, "", path, lambda: kind, found)
-    tables = [FOR_USERS[base.__name__] for base in kind.__mro__ if base.__name__ in FOR_USERS]
+    hooks = {one for base in kind.__mro__ for one in HOOKS.get(base.__name__, ())}
     for name, method in inspect.getmembers(kind, callable):
-        if name.startswith("_") or name in UNCHECKED or (tables and name not in tables[0]):
+        if name.startswith("_") or name in hooks:
             continue
         if not getattr(method, "__module__", "o2td").startswith("o2td"):
             continue

@@ -48,7 +48,7 @@ GOOD: dict[str, list[Any]] = {
     "omega": ["sample", "state"], "decay": [0.5, None], "transitions": [batch, sparse_batch, table_batch],
     "path": ["saved.npz"], "learners": [[learner.written(), learner.written("TDC")]],
     "batch": [batch, table_batch], "every": [2, None], "workers": [1], "metrics": [None],
-    "problem": [problem, walk], "learner": [learner], "theta": [np.zeros(D)], "Phi": [np.eye(S, D)],
+    "problem": [problem, walk], "learner": [learner], "model": [finite_model], "theta": [np.zeros(D)], "Phi": [np.eye(S, D)],
     "traces": [(0.0, 0.5)], "form": ["target", "behavior", "sampled"], "other": [solved],
     "logs": [log_file, frame], "features": ["tabular", None], "methods": [None, "lstd"], "target": [None],
     "confidence": [0.95], "lanes": [20], "thresholds": [None], "columns": [None, {"reward": "reward"}],
@@ -65,7 +65,7 @@ GOOD: dict[str, list[Any]] = {
     "of": ["A"], "over": ["B", None], "requirement": ["B - A > 0.1", "value > 0"],
     "policies": [{"A": "target_prob"}], "passes": [1], "bins": [3], "order": [2], "degree": [2],
     "tilings": [2], "groups": [[0, 1, 1]], "alpha": [0.5], "c": [0.1], "p": [0.5], "data": [b"x"],
-    "shard_id": ["walk-0"], "experiment": [None], "where": [None], "max_rows": [1000], "folds": [2],
+    "inputs": [np.array([0, 1])], "key": [behavior_keys], "shard_id": ["walk-0"], "experiment": [None], "where": [None], "max_rows": [1000], "folds": [2],
 }  # fmt: skip
 
 # By "Owner.parameter", where the same name means something else there.

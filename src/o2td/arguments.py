@@ -17,6 +17,7 @@ from typing import Any, TypeGuard, TypeVar
 from o2td.errors import InputError
 
 __all__ = [
+    "all_of",
     "choice",
     "file_path",
     "function",
@@ -182,6 +183,21 @@ def listed(name: str, value: object, wanted: str) -> list[Any]:
                 return found
             wanted = f"at most {MAX_LISTED:,} {wanted}"
     raise InputError(f"{name} must be a list of {wanted}, got {shown(value)}")
+
+
+def all_of(name: str, value: object, kind: type[Kind], wanted: str, least: int = 0) -> list[Kind]:
+    """What `value` lists, at least so many, each of `kind`; `wanted` says in words what to pass.
+
+    >>> all_of("counts", (1, 2), int, "integers")
+    [1, 2]
+    """
+    found = listed(name, value, wanted)
+    if len(found) < least:
+        raise InputError(f"{name} must list at least {least} of {wanted}, got {shown(value)}")
+    for one in found:
+        if not isinstance(one, kind):
+            raise InputError(f"{name} must be a list of {wanted}, but it has {shown(one)}")
+    return found
 
 
 def function(name: str, value: object, wanted: str = "a function") -> Callable[..., Any]:

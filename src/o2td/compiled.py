@@ -17,7 +17,9 @@ from typing import Any
 
 import numba
 
-__all__ = ["NotKeptWarning", "njit"]
+from o2td.errors import InputError
+
+__all__ = ["NotKeptWarning", "njit", "refuse_uncompiled"]
 
 
 class NotKeptWarning(RuntimeWarning):
@@ -47,6 +49,17 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
         return numba.njit(*signatures, **options)(function)
 
     return decorate
+
+
+def refuse_uncompiled() -> None:
+    """Raise if compilation is off: what a learner's loop does is chosen by the types of its arrays.
+
+    >>> refuse_uncompiled()
+    """
+    if numba.config.DISABLE_JIT:
+        raise InputError(
+            "NUMBA_DISABLE_JIT is set, and learners exist as compiled code only; unset it"
+        )
 
 
 def _forgiving(dispatcher: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
+from o2td.arguments import instance
 from o2td.arrays import Floats, Ints
 
 
@@ -138,3 +139,8 @@ class Model:
             return self.ahead(weight[:, None] * self.table, coefficient)
 
         return np.asarray(self.once(("ahead", weight, coefficient), summed))
+
+
+def known_model(value: object) -> Model:
+    """`value`, which must be a model: what algorithms give on one is asked for by users, too."""
+    return instance("model", value, Model, "what exact.model(problem) returns")

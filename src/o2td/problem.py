@@ -28,7 +28,7 @@ from o2td.mdp import (
     terminal_mask,
     triples,
 )
-from o2td.transitions import Transitions
+from o2td.transitions import Transitions, unchecked
 
 Small = npt.NDArray[np.int32]
 
@@ -240,7 +240,7 @@ class Problem:
             columns["next_state_2"] = other.next_state
             columns["discount_2"] = self._column("discount", other)
             columns["rho_2"] = np.take(self._ratio, other.row)
-        return Transitions.unchecked(self.features, self._largest, **columns)
+        return unchecked(self.features, self._largest, **columns)
 
     @cached_property
     def _sampler(self) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from o2td.arguments import file_path, some_path, switch, text
+from o2td.arguments import all_of, file_path, some_path, switch, text
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import LOGGED, Difference
@@ -112,6 +112,14 @@ class Comparison:
     differences: list[Difference]
     answers: Mapping[str, Evaluation]
     logged: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        text("baseline", self.baseline)
+        all_of("policies", self.policies, Standing, "standings, as compare makes them", 1)
+        all_of("differences", self.differences, Difference, "differences, as compare makes them")
+        for name in ("answers", "logged"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InputError(f"{name} must be a mapping, as compare makes it")
 
     # -- what it says ------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from o2td.arguments import choice, file_path, listed, number, some_path, switch, text
+from o2td.arguments import all_of, choice, file_path, listed, number, some_path, switch, text
 from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
@@ -133,6 +133,9 @@ class Evaluation:
     lift: Difference | None = None
     segments: list[Segment] = field(default_factory=list)
     _returns: ReturnDistribution | None = None
+
+    def __post_init__(self) -> None:
+        all_of("estimates", self.estimates, Estimate, "estimates, as evaluate makes them", 1)
 
     @property
     def recommended(self) -> Estimate:

@@ -78,11 +78,17 @@ class Transformer:
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Learn from the rows of `X` whatever the parameters leave open."""
-        raise NotImplementedError
+        raise self._unwritten("fit")
 
     def transform(self, X: Any) -> Any:
         """Map the rows of `X` to features."""
-        raise NotImplementedError
+        raise self._unwritten("transform")
+
+    def _unwritten(self, method: str) -> InputError:
+        return InputError(
+            f"{type(self).__name__} does not say how to {method}; take a map such as Fourier, or"
+            f" define {method}"
+        )
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """`fit(X)`, then `transform(X)`."""

@@ -8,6 +8,7 @@ runs many through the driver of its family.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import os
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Floats, as_array, freeze, points
+from o2td.compiled import refuse_uncompiled
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
@@ -35,7 +37,7 @@ from o2td.learners.replicates import Prediction, as_replicates, bars
 from o2td.learners.state import Lanes
 from o2td.learners.status import Status
 from o2td.learners.threads import OneAtATime
-from o2td.model import Model
+from o2td.model import Model, known_model
 from o2td.transitions import Transitions
 
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]
@@ -53,6 +55,16 @@ class Axes(TypedDict, total=False):
     radius: float | None
     replicates: int
     initial_theta: npt.ArrayLike | None
+
+
+def _of_a_model(method: Callable[[Any, Model], Any]) -> Callable[[Any, Model], Any]:
+    """A learner's `mean_dynamics`, which refuses what is no model."""
+
+    @functools.wraps(method)
+    def checked(self: Any, model: Model) -> Any:
+        return method(self, known_model(model))
+
+    return checked
 
 
 class Learner(Parameterized, OneAtATime, Lanes):
@@ -84,6 +96,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def __init_subclass__(cls) -> None:
         cls.__signature__ = whole_signature(cls)
+        if "mean_dynamics" in vars(cls):
+            cls.mean_dynamics = _of_a_model(cls.mean_dynamics)  # type: ignore[method-assign,assignment]
         for name in cls.parameters():
             if not hasattr(cls, name):
                 setattr(cls, name, Parameter(name))
@@ -97,6 +111,11 @@ class Learner(Parameterized, OneAtATime, Lanes):
         replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
+        if not hasattr(self, "family"):
+            raise InputError(
+                f"{type(self).__name__} states no algorithm; take a learner such as TD, or derive"
+                " yours from WeightedLearner, GradientLearner or StepLearner"
+            )
         self.average, self.l1, self.radius = as_average(average), at_least_zero("l1", l1), radius
         if radius is not None:
             positive("radius", radius)
@@ -188,6 +207,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def _bind(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
+        refuse_uncompiled()
         known = self._arrays and self._diverged[0] < 0 and not self._settles and self._width == 1
         step = self._one_row() if known else None
         if step is None:
@@ -232,6 +252,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def _check(self, batch: Transitions) -> bool:
         """Reject invalid input before anything changes; returns False if there is nothing to do."""
+        refuse_uncompiled()
         if not isinstance(batch, Transitions):
             raise InputError(f"partial_fit takes Transitions, got {type(batch).__name__}")
         for field in self.needs:

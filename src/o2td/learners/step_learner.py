@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from o2td.arguments import choice
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
@@ -176,6 +177,7 @@ class StepLearner(TraceLearner):
         name : str
             One of `vectors`.
         """
+        name = choice("name", name, self.vectors)
         return np.array(self._arrays[name][0]) if self._arrays else np.empty(0)
 
     def scalar(self, name: str) -> float:
@@ -186,7 +188,8 @@ class StepLearner(TraceLearner):
         name : str
             One of `scalars`.
         """
-        place = (*CARRIED, *self.scalars).index(name)
+        known = (*CARRIED, *self.scalars)
+        place = known.index(choice("name", name, known))
         return float(self._arrays["scalars"][0, place]) if self._arrays else 0.0
 
     def _allocate(self, d: int) -> None:

@@ -22,7 +22,7 @@ from o2td import archive
 from o2td.arrays import Floats, points
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.linear_algebra import Solution, conclude
-from o2td.model import Model
+from o2td.model import Model, known_model
 from o2td.transitions import Transitions
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -134,7 +134,7 @@ class Solver(ABC):
 
         Raises `NoAnswerError` if an iterative search for it is abandoned.
         """
-        answer = self._limit(model)
+        answer = self._limit(known_model(model))
         if answer.status == "not converged":
             raise NoAnswerError(
                 f"the limit of {type(self).__name__} was not found within {answer.iterations}"

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import number, shown, whole
-from o2td.arrays import Floats, Ints
+from o2td.arrays import Floats, Ints, as_array, as_numbers, check_finite
 from o2td.errors import InputError
 from o2td.sources.places import Keys, mix
 from o2td.sources.policies import softmax
@@ -87,11 +87,18 @@ class BehaviorModel:
 
     def fold_of(self, key: Keys) -> Ints:
         """The fold of each row's episode; episodes of another log have fold 0."""
+        key = as_array("key", key)
+        if key.dtype != np.uint64 or key.ndim != 1:
+            raise InputError(
+                "key must be the hashes of the rows' episodes, such as the `keys` of this model, got"
+                f" {shown(key)}"
+            )
         return np.searchsorted(self.keys, key) % len(self.models)
 
     def probabilities(self, inputs: npt.NDArray[Any], key: Keys) -> Floats:
         """(n, A) probabilities of all actions."""
-        fold = self.fold_of(key)
+        inputs, fold = self._inputs(inputs), self.fold_of(key)
+        _check_length("key", fold, len(inputs))
         result = np.empty((len(inputs), self.n_actions))
         for k, model in enumerate(self.models):
             rows = fold == k
@@ -101,6 +108,12 @@ class BehaviorModel:
 
     def taken(self, inputs: npt.NDArray[Any], action: npt.NDArray[Any], key: Keys) -> Floats:
         """Probability of the action taken in each row, at least `floor`."""
+        action = as_array("action", action)
+        if action.ndim != 1 or action.dtype.kind not in "iu":
+            raise InputError(
+                f"action must list the number of each row's action, got {shown(action)}"
+            )
+        _check_length("action", action, len(self._inputs(inputs)))
         if len(action) and (action.min() < 0 or action.max() >= self.n_actions):
             raise InputError(
                 f"action: {action.max()} was not in the log that the behaviour model was fitted on"
@@ -108,6 +121,30 @@ class BehaviorModel:
             )
         matrix = self.probabilities(inputs, key)
         return np.maximum(matrix[np.arange(len(action)), action.astype(np.int64)], self.floor)
+
+    def _inputs(self, inputs: Any) -> npt.NDArray[Any]:
+        """Observations or states like those that it was fitted on."""
+        model = self.models[0]
+        if isinstance(model, _Frequencies):
+            states = as_array("inputs", inputs)
+            if states.ndim != 1 or states.dtype.kind not in "iu" or states.min(initial=0) < 0:
+                raise InputError(
+                    f"inputs must list the state of each row, from 0, got {shown(states)}"
+                )
+            return states
+        rows = as_numbers("inputs", inputs)
+        if rows.ndim != 2 or rows.shape[1] != len(model.mean):
+            raise InputError(
+                f"inputs must have {len(model.mean)} observation variables in each row, got shape"
+                f" {rows.shape}"
+            )
+        check_finite("inputs", rows)
+        return rows
+
+
+def _check_length(name: str, values: npt.NDArray[Any], rows: int) -> None:
+    if len(values) != rows:
+        raise InputError(f"{name} has {len(values)} rows, inputs has {rows}; pass the same rows")
 
 
 @dataclass(frozen=True)

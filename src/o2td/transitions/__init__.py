@@ -188,21 +188,6 @@ class Transitions:
         self.next_state_2 = states("next_state_2", next_state_2, n, self.discount_2, limit)
         return self
 
-    @classmethod
-    def unchecked(cls, table: Any, largest: float, **columns: Any) -> Transitions:
-        """Build from a table without validation, for samplers, whose columns are known to be right.
-
-        `largest` bounds the absolute values in the table; columns are named as in `from_table`.
-        """
-        self = cls.__new__(cls)
-        self.table, self.largest, self.layout, self.d = table, largest, "table", table.shape[1]
-        self._low, self._phi, self._next_phi, self._next_phi_2 = 0, None, None, None
-        for name in _VECTORS:
-            column = columns.get(name)
-            setattr(self, name, None if column is None else freeze(column))
-        self.n = len(self.reward)
-        return self
-
     # -- access ------------------------------------------------------------------------------------
 
     @property
@@ -397,3 +382,18 @@ class Transitions:
 def _bound(end: Any) -> int | None:
     """One end of a slice."""
     return None if end is None else whole("the slice's bound", end, None)
+
+
+def unchecked(table: Any, largest: float, **columns: Any) -> Transitions:
+    """Transitions of a table, for samplers, whose columns are known to be right.
+
+    `largest` bounds the absolute values in the table; columns are named as in `from_table`.
+    """
+    rows = Transitions.__new__(Transitions)
+    rows.table, rows.largest, rows.layout, rows.d = table, largest, "table", table.shape[1]
+    rows._low, rows._phi, rows._next_phi, rows._next_phi_2 = 0, None, None, None
+    for name in _VECTORS:
+        column = columns.get(name)
+        setattr(rows, name, None if column is None else freeze(column))
+    rows.n = len(rows.reward)
+    return rows
