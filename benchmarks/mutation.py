@@ -40,6 +40,7 @@ from benchmarks.mutation_tests import (
     chosen_tests,
     interpreted,
     noted,
+    noted_apart,
     passes,
     usable,
 )
@@ -69,6 +70,7 @@ class Group(NamedTuple):
     files: list[str]
     tests: list[str]
     plain: tuple[str, ...] = ()
+    threaded: bool = False  # tests start threads of libraries, which do not live on in a fork
 
 
 GROUPS = {
@@ -100,14 +102,18 @@ GROUPS = {
         ["evaluation/**/*.py"],
         ["tests/evaluation", "tests/cli/test_evaluate.py", "src/o2td/evaluation"],
         ("o2td.evaluation",),
+        threaded=True,
     ),
     "sources": Group(
         ["sources/**/*.py"],
         ["tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"],
         ("o2td.sources",),
+        threaded=True,
     ),
 }
 LEAST = 25  # mutants of each group, if it has so many
+WAIT = 8.0  # times the limit of processor time that a child may take by the clock
+TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 CONTROL = 10  # every so many mutants the same tests run without a change
 
 
@@ -115,13 +121,17 @@ CONTROL = 10  # every so many mutants the same tests run without a change
 
 
 def in_fork(work: Callable[[], int], seconds: float) -> str:
-    """The exit code of `work()` in a child, "crash", or "timeout" after so much processor time."""
+    """The exit code of `work()` in a child, "crash", or "timeout" after so much processor time.
+
+    A child that only waits, for a thread that no longer answers, uses none: it ends by the clock.
+    """
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         code = 70
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            signal.alarm(int(WAIT * seconds))
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             code = work()
@@ -131,7 +141,7 @@ def in_fork(work: Callable[[], int], seconds: float) -> str:
             os._exit(code)
     status = os.waitpid(pid, 0)[1]
     if os.WIFSIGNALED(status):
-        return "timeout" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else "crash"
+        return "timeout" if os.WTERMSIG(status) in TIMES else "crash"
     return str(os.WEXITSTATUS(status))
 
 
@@ -209,7 +219,9 @@ class Study:
     def pytest_runtestloop(self, session: Any) -> bool:
         kernels = "o2td.kernels" in GROUPS[self.group].plain  # nothing else compiles for long
         lines = {(one.file, one.at.line) for one in self.drawn}
-        tests = noted(session.items, 2.0 * SLOW if kernels else PATIENCE, lines)
+        patience = 2.0 * SLOW if kernels else PATIENCE
+        look = noted_apart if GROUPS[self.group].threaded else noted
+        tests = look(session.items, patience, lines)
         good = sum(usable(tests[item.nodeid]) for item in session.items)
         say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
         for number, one in enumerate(self.drawn):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import json
+import os
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,6 +23,17 @@ BUDGET = 6.0  # seconds of tests that a mutant meets at most
 PATIENCE = 20.0  # seconds after which that is clear; a first test may have to compile
 NOTING = 240.0  # seconds after which no more tests are looked at
 ENOUGH = 12  # tests that reach a line, of which those that fit into the budget are met
+LIBRARIES = (
+    "o2td",
+    "numpy",
+    "scipy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "msgspec",
+    "rich",
+)
 LINES = 1000  # of one call that are noted
 
 
@@ -59,6 +75,9 @@ def interpreted(plain: tuple[str, ...]) -> None:
 def passes(item: Any) -> bool:
     from _pytest.runner import runtestprotocol
 
+    if hasattr(item, "dtest"):  # an example, whose names are gone once it has run
+        item.names = getattr(item, "names", None) or dict(item.dtest.globs)
+        item.dtest.globs = dict(item.names)
     try:
         reports = runtestprotocol(item, log=False, nextitem=None)
     except Exception:  # it failed in a way that pytest cannot even tell
@@ -143,6 +162,33 @@ def noted(
         reached.update(near if usable(entry) else ())
         found[item.nodeid] = entry
     return found
+
+
+def noted_apart(
+    items: list[Any], limit: float, wanted: set[tuple[str, int]]
+) -> dict[str, dict[str, Any]]:
+    """The same notes, taken in a fork, so that this process has none of the threads that tests start.
+
+    What they import is imported here, too, so that no fork has to.
+    """
+    with tempfile.NamedTemporaryFile() as file:
+        pid = os.fork()
+        if pid == 0:
+            found = noted(items, limit, wanted)
+            for entry in found.values():
+                entry["lines"] = sorted(entry["lines"])
+            Path(file.name).write_text(json.dumps({"notes": found, "modules": list(sys.modules)}))
+            os._exit(0)
+        os.waitpid(pid, 0)
+        told = json.loads(Path(file.name).read_text())
+    for name in told["modules"]:
+        if name not in sys.modules and name.partition(".")[0] in LIBRARIES:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    for entry in told["notes"].values():
+        entry["lines"] = {(file, line) for file, line in entry["lines"]}
+    notes: dict[str, dict[str, Any]] = told["notes"]
+    return notes
 
 
 def usable(entry: dict[str, Any]) -> bool:

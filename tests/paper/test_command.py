@@ -44,7 +44,7 @@ def test_people_get_a_table_and_the_path(
     ("arguments", "sentence"),
     [
         (["fig-bard"], "did you mean 'fig-baird'"),
-        (["fig-baird", "--profile", "huge"], "choose from quick, full"),
+        (["fig-baird", "--profile", "huge"], "profile must be one of 'quick', 'full'"),
         (["fig-baird", "--workers", "0"], "workers must be a whole number from 1 to 10000, got 0"),
     ],
 )

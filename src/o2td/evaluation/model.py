@@ -129,6 +129,11 @@ class ValueModel:
         """
         inputs = _points(rows)
         each = inputs[:, None] if inputs.ndim == 1 else inputs
+        if each.shape[1] != len(self.inputs):
+            raise InputError(
+                f"rows: {each.shape[1]} columns, the model takes {len(self.inputs)}:"
+                f" {', '.join(self.inputs)}"
+            )
         found: dict[str, Any] = {name: each[:, j] for j, name in enumerate(self.inputs)}
         name = "value"
         while any(one == name or one.startswith(f"{name}_") for one in self.inputs):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import instance
 from o2td.evaluation.basis import Actions, Cells, Own
 from o2td.evaluation.bootstrap import LANES, Interval, bca, rule_of_three, sandwich
 from o2td.evaluation.cells import CellSystem
@@ -68,7 +69,11 @@ class Study:
     reference: Case  # LSTD's estimate, which is always computed: others are compared with it
 
     def __init__(self, log: Log, settings: Settings, leader: Study | None = None) -> None:
-        self.log, self.settings, self.leader = log, settings, leader
+        self.log = instance("log", log, Log, "a log of episodes, as evaluate makes it")
+        self.settings = instance("settings", settings, Settings, "the settings that evaluate makes")
+        if leader is not None:
+            instance("leader", leader, Study, "a study of the same log")
+        self.leader = leader
         self.survey = Survey(weighed=Weighed(self.users))
         self.contrasts = Contrasts()
         self.followers: list[Study] = []  # of the same log under other targets

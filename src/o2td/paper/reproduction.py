@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from o2td._version import __version__
-from o2td.arguments import listed, text, whole
+from o2td.arguments import choice, listed, text, whole
 from o2td.atomic import write_bytes
 from o2td.errors import InputError, O2TDError, import_extra
 from o2td.experiments.planning import Shard, cells, plan
@@ -87,8 +87,7 @@ def reproduce(
     """
     began = time.perf_counter()
     wanted = _wanted(figures)
-    if profile not in PROFILES:
-        raise InputError(f"profile: {profile!r}, {suggestion(profile, PROFILES)}")
+    choice("profile", profile, PROFILES)
     needed = list(dict.fromkeys(part for name in wanted for part in FIGURES[name]))
     specs = {name: spec(name, profile) for name in needed if name in EXPERIMENTS}
     studies = {name: study for name, study in STUDIES.items() if name in needed}

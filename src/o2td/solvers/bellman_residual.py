@@ -70,7 +70,7 @@ class BellmanResidual(Solver):
             raise InputError(
                 f'weighted=False needs states: pass sampling="aggregated", not {sampling!r}'
             )
-        self.sampling, self.weighted = sampling, bool(weighted)
+        self.sampling, self.weighted = sampling, switch("weighted", weighted)
         self.weighting, self.ridge = weighting, float(ridge)
 
     @staticmethod

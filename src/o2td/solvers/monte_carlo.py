@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from o2td import chain
-from o2td.arguments import choice, number
+from o2td.arguments import choice, number, switch
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.linear_algebra import Solution, conclude, solve
@@ -180,7 +180,7 @@ class MonteCarlo(Solver):
         choice("ratios", ratios, ("per-decision", "trajectory"))
         choice("truncated", truncated, ("keep", "drop"))
         number("ridge", ridge, low=0.0)
-        self.ratios, self.weighted = ratios, bool(weighted)
+        self.ratios, self.weighted = ratios, switch("weighted", weighted)
         self.truncated, self.ridge = truncated, float(ridge)
 
     def _collect(self, batch: Transitions) -> Returns:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import shown
+from o2td.arguments import all_of, shown
 from o2td.arrays import Bools, Floats, Ints, as_array
 from o2td.errors import InputError
 from o2td.sources.places import Keys
@@ -147,6 +147,7 @@ class LogRows:
     @staticmethod
     def joined(parts: Sequence[LogRows]) -> LogRows:
         """Several as one; an array that one of them lacks is left out."""
+        parts = all_of("parts", parts, LogRows, "log rows", 1)
         arrays: dict[str, Any] = {}
         for name in ARRAYS:
             found = [getattr(part, name) for part in parts]
