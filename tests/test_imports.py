@@ -23,17 +23,12 @@ ALLOWED = {
     "docs/test_prose.py": "o2td.report.style",
     "docs/test_ray.py": "o2td.experiments.pool",
     "evaluation/golden.py": "o2td.evaluation.episodes",
-    "evaluation/logs.py": "o2td.evaluation.episodes",
+    "evaluation/logs.py": "o2td.evaluation.episodes o2td.evaluation.survey",
     "evaluation/test_bootstrap.py": "o2td.evaluation.moments",
     "evaluation/test_compare.py": (
         "o2td.evaluation.requirements o2td.evaluation.shared o2td.sources.several"
     ),
-    "evaluation/test_doubts.py": (
-        "o2td.evaluation.basis "
-        "o2td.evaluation.coverage "
-        "o2td.evaluation.episodes "
-        "o2td.evaluation.survey"
-    ),
+    "evaluation/test_coverage.py": "o2td.evaluation.basis",
     "evaluation/test_drift.py": "o2td.evaluation.log_tests.seen o2td.evaluation.log_tests.support",
     "evaluation/test_evaluate.py": (
         "o2td.evaluation.basis o2td.evaluation.estimators.etd o2td.evaluation.replicated"
@@ -41,7 +36,6 @@ ALLOWED = {
     "evaluation/test_log_tests.py": (
         "o2td.evaluation.episodes "
         "o2td.evaluation.log_tests.clock "
-        "o2td.evaluation.log_tests.score "
         "o2td.evaluation.log_tests.seen "
         "o2td.evaluation.plan "
         "o2td.evaluation.study"
@@ -50,10 +44,8 @@ ALLOWED = {
     "evaluation/test_moments.py": "o2td.evaluation.bootstrap",
     "evaluation/test_more.py": (
         "o2td.evaluation.bootstrap "
-        "o2td.evaluation.estimator "
         "o2td.evaluation.estimators.lstd "
         "o2td.evaluation.families "
-        "o2td.evaluation.thresholds "
         "o2td.evaluation.verdicts"
     ),
     "evaluation/test_passes.py": (
@@ -62,8 +54,7 @@ ALLOWED = {
         "o2td.evaluation.estimators.lstd "
         "o2td.evaluation.estimators.wdr "
         "o2td.evaluation.histories "
-        "o2td.evaluation.study "
-        "o2td.evaluation.survey"
+        "o2td.evaluation.study"
     ),
     "evaluation/test_systems.py": (
         "o2td.evaluation.basis "
@@ -72,6 +63,7 @@ ALLOWED = {
         "o2td.evaluation.survey"
     ),
     "evaluation/test_users.py": "o2td.evaluation.moments",
+    "evaluation/test_value_model.py": "o2td.evaluation.episodes",
     "experiments/files.py": "o2td.experiments.planning",
     "experiments/killing.py": "o2td.experiments.work",
     "experiments/test_dask.py": "o2td.experiments.pool",
@@ -98,7 +90,7 @@ ALLOWED = {
     "reliability/test_writes.py": "o2td.evaluation.output",
     "reliability/writing.py": "o2td.evaluation.output",
     "report/test_curves.py": "o2td.report.cases o2td.report.drawing",
-    "report/test_experiment.py": "o2td.report.cases o2td.report.ranking o2td.report.style",
+    "report/test_experiment.py": "o2td.report.cases o2td.report.ranking",
     "solvers/test_choice.py": "o2td.solvers.directions",
     "sources/test_behavior.py": "o2td.sources.places",
     "sources/test_refusals.py": "o2td.sources.formats.frames",

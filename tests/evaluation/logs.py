@@ -9,9 +9,10 @@ import pandas as pd
 from benchmarks.coverage_common import log_of
 from o2td.evaluation import Episodes
 from o2td.evaluation.episodes import Log, joined, whole_episodes
+from o2td.evaluation.survey import Survey
 from o2td.sources import open_logs
 
-__all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of"]
+__all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of", "surveyed"]
 
 
 ENDS = 0.05  # chance of a step of the line to be the last
@@ -50,6 +51,13 @@ def line_value(discount: float) -> float:
 
 def block_of(log: pd.DataFrame, discount: float = 0.9) -> Episodes:
     return joined(list(whole_episodes(open_logs(log, discount=discount).chunks())))
+
+
+def surveyed(log: pd.DataFrame, discount: float = 0.9) -> Survey:
+    """What the first pass finds."""
+    found = Survey()
+    found.add(block_of(log, discount))
+    return found
 
 
 class SmallChunks(Log):

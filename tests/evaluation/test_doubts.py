@@ -10,13 +10,8 @@ import pandas as pd
 import pytest
 
 from o2td import evaluation
-from o2td.evaluation.basis import States
-from o2td.evaluation.coverage import unlogged_regions
-from o2td.evaluation.episodes import Log
-from o2td.evaluation.survey import Survey
-from o2td.features import Polynomial
 
-from .logs import SmallChunks, block_of, line_log
+from .logs import SmallChunks, line_log, surveyed
 
 TRUSTED = "trust"
 
@@ -99,13 +94,6 @@ def test_a_drift_out_of_what_was_seen_is_noticed():
     assert set(words(answer).values()) == {"cannot answer"}
 
 
-def test_cut_episodes_that_end_among_rows_are_no_doubt():
-    block = block_of(line_log(150, 7))
-    assert not block.rows.terminated[block.first[1:] - 1].all()
-    basis = States(Polynomial(1, bounds=[(-4, 4)]).fit())
-    assert unlogged_regions(block, basis, 7.0) < 0.02
-
-
 # -- what doubly robust estimates go on with -------------------------------------------------------
 
 
@@ -122,7 +110,7 @@ def test_doubly_robust_estimates_are_no_better_than_the_fit_that_they_go_on_with
 def test_the_error_of_a_fit_counts_by_the_discount_that_is_left():
     log = line_log(200, 3, steps=4).assign(reward=lambda rows: np.abs(rows.obs_0))
     answer = evaluation.evaluate(log, 0.9, "fourier:0", methods="lstd,dr,wdr", lanes=50)
-    lstd, left = answer["lstd"], Log.of(log, 0.9, None).collect(Survey()).left()
+    lstd, left = answer["lstd"], surveyed(log).left()
     assert 0.5 < left < 0.9**4
     error = left * (lstd.approximation_error + (lstd.high - lstd.low) / 2.0)
     for method in ("dr", "wdr"):
@@ -188,7 +176,7 @@ def test_dropping_last_rows_that_go_on_makes_episodes_seem_to_end_early(steps, w
     answer = evaluation.evaluate(log, discount=0.9, methods="lstd,dr,sotd,o2td")
     lstd = answer["lstd"]
     assert lstd.high < truth
-    short = Log.of(log, 0.9, None).collect(Survey()).hastened(answer.diagnostics["dropped"])
+    short = surveyed(log).hastened(answer.diagnostics["dropped"])
     assert lstd.value * (1.0 + short) == pytest.approx(truth, rel=0.05)  # as much as it says
     assert f"values may be {short:.1%} too small" in lstd.reason
     assert words(answer)["dr"] != TRUSTED

@@ -24,7 +24,6 @@ from o2td import evaluation
 from o2td.evaluation import Study
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.log_tests.clock import clock_step
-from o2td.evaluation.log_tests.score import poisson_chance, strongest
 from o2td.evaluation.log_tests.seen import Seen, seen
 from o2td.evaluation.plan import run_passes
 from o2td.evaluation.study import Settings
@@ -172,18 +171,6 @@ def test_a_policy_that_changes_while_it_logs_is_no_defect_and_a_shifted_column_i
     answer = evaluation.evaluate(log, methods=["lstd", "wis"])
     assert answer.verdict == "caution"
     assert any("belong to other actions" in reason for reason in answer.recommended.reasons)
-
-
-def test_what_single_rows_carry_is_no_evidence() -> None:
-    x = np.zeros((500, 1))
-    x[0] = 1.0
-    y = x.copy() + 1e-3 * np.random.default_rng(0).normal(size=x.shape)
-    assert not strongest(x, y).alarming
-
-
-def test_many_expected_copies_are_no_alarm() -> None:
-    assert poisson_chance(60, 55.0) > 0.2
-    assert poisson_chance(120, 55.0) < 1e-6
 
 
 def test_a_long_log_is_looked_at_from_its_beginning_to_its_end() -> None:

@@ -165,11 +165,10 @@ def test_values_by_horizon_end_at_the_per_decision_estimate():
 def test_a_shorter_interval_alone_never_makes_a_word_worse():
     from types import SimpleNamespace
 
+    from o2td.evaluation import Outcome, Thresholds
     from o2td.evaluation.bootstrap import Interval
-    from o2td.evaluation.estimator import Outcome
     from o2td.evaluation.estimators.lstd import LSTDEstimator
     from o2td.evaluation.families import fit_doubts
-    from o2td.evaluation.thresholds import Thresholds
     from o2td.evaluation.verdicts import Case
 
     study = SimpleNamespace(grounds=SimpleNamespace(thresholds=Thresholds(), spread=2.0))

@@ -7,9 +7,8 @@ from o2td.evaluation import Histories, Study, histories
 from o2td.evaluation.episodes import Log, joined, whole_episodes
 from o2td.evaluation.estimators import dr, make, wdr
 from o2td.evaluation.estimators.lstd import Correction
-from o2td.evaluation.histories import HORIZON, Horizon
+from o2td.evaluation.histories import HORIZON
 from o2td.evaluation.study import Settings
-from o2td.evaluation.survey import FEWEST, Sample, Survey
 from o2td.sources import open_logs
 
 from .logs import block_of, line_log
@@ -75,23 +74,6 @@ def test_importance_sampling_family_against_plain_loops(log):
     np.testing.assert_allclose(weighed.horizon.effective_size, sizes)
 
 
-def test_influence_of_the_weighted_sum_is_its_derivative(log):
-    block = block_of(log)
-    weight, gone, step = histories(block)
-    number = weight * gone * block.rows.reward
-    horizon = Horizon()
-    horizon.add(block, weight, step, number)
-    influence = horizon.centered(block, weight, step, number)
-    e, small = 5, 1e-5
-    ends = []
-    for sign in (1.0, -1.0):
-        scale = np.where(block.unit() == e, 1.0 + sign * small, 1.0)
-        moved = Horizon()
-        moved.add(block, weight * scale, step, number * scale)
-        ends.append(moved.weighted().sum())
-    assert (ends[0] - ends[1]) / (2 * small) == pytest.approx(influence[e], rel=1e-4)
-
-
 def traced(log) -> tuple[Study, Histories]:
     """A study after its first pass, and its histories with rewards as a baseline's errors."""
     study = Study(Log(open_logs(log, discount=0.9)), Settings())
@@ -127,33 +109,6 @@ def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
     assert reached.mean() == pytest.approx(weighed.horizon.weighted()[:3].sum())
 
 
-def test_a_sample_is_bounded_and_the_same_in_any_order(log):
-    block = block_of(line_log(200, 4))
-    one, two = Sample(limit=1500), Sample(limit=1500)
-    order = np.random.default_rng(0).permutation(block.count)
-    one.add(block)
-    for e in order:
-        two.add(block.pick(np.arange(block.count) == e))
-    assert one.rows <= 1500
-    assert set(one.joined().key) == set(two.joined().key)
-
-
-def test_a_sample_of_few_long_episodes_is_bounded_too():
-    log = line_log(60, 5).assign(episode=lambda rows: np.arange(len(rows)) // 150)
-    log = log.assign(terminated=False, truncated=False)
-    block = block_of(log)
-    whole, part = Sample(len(block.rows)), Sample(len(block.rows) // 4)
-    for sample in (whole, part):
-        for e in range(block.count):
-            sample.add(block.pick(np.arange(block.count) == e))
-    assert block.count <= FEWEST
-    assert whole.rows == len(block.rows)
-    assert part.joined().key.tolist() == block.key.tolist()
-    assert np.diff(part.joined().first).max() == part.limit // 10
-    again = part.joined().rows.reward[: part.limit // 10]
-    np.testing.assert_array_equal(again, block.rows.reward[: part.limit // 10])
-
-
 def test_parts_of_a_block_cut_only_episodes_that_are_too_long(log):
     block = block_of(log)
     limit = int(np.median(np.diff(block.first)))
@@ -165,13 +120,3 @@ def test_parts_of_a_block_cut_only_episodes_that_are_too_long(log):
     assert sum(part.count - part.within for part in parts) == block.count
     assert any(part.within for part in parts)
     assert [p.count for p in block.parts(len(rows))] == [block.count]
-
-
-def test_support_falls_with_every_step_that_the_log_cannot_follow(log):
-    half = log.drop(columns=[c for c in log if "prob" in c]).assign(rho=1.0)
-    assert Log(open_logs(half, discount=0.9)).collect(Survey()).support() == pytest.approx(1.0)
-    rng = np.random.default_rng(0)
-    lost = half.assign(rho=rng.choice([0.0, 1.5], len(half), p=[0.5, 0.5]))
-    assert Log(open_logs(lost, discount=0.9)).collect(Survey()).support() < 0.7
-    none = half.assign(rho=0.0)
-    assert Log(open_logs(none, discount=0.9)).collect(Survey()).support() == 0.0

@@ -16,7 +16,6 @@ from o2td.errors import FormatError, InputError
 from o2td.report.cases import cases_of
 from o2td.report.experiment import Experiment, Wording, _panels
 from o2td.report.ranking import several
-from o2td.report.style import looks
 from tests.browser import WIDTHS, chromium, stumbles
 from tests.report.conftest import SPEC
 
@@ -166,7 +165,6 @@ def test_a_crowded_picture_is_split(folder: Path) -> None:
     assert [len(panel.lines()) for panel in panels] == [7, 6]
     assert panels[1].title.endswith("methods 8 to 13 by error")
     assert not several(many)
-    assert len(set(looks(f"m{k}" for k in range(13)).values())) == 13
 
 
 def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from o2td.registry import LEARNERS, SOLVERS
 from o2td.report import style
-from o2td.report.style import look
+from o2td.report.style import look, looks
 
 READINGS = [f"O2TD {reading}" for reading in ("printed", "sample", "state", "moments")]
 
@@ -31,3 +31,7 @@ def test_a_trace_changes_the_dashes_alone() -> None:
         plain, traced = look(name), look(f"{name} lambda 0.9")
         assert (plain.colour, plain.marker) == (traced.colour, traced.marker)
         assert traced.dash == "--"
+
+
+def test_newcomers_in_one_figure_differ() -> None:
+    assert len(set(looks(f"m{k}" for k in range(13)).values())) == 13

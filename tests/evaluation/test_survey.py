@@ -1,0 +1,48 @@
+"""The first pass: a bounded sample, and the support of the target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td.evaluation.survey import FEWEST, Sample
+
+from .logs import block_of, line_log, surveyed
+
+
+def test_a_sample_is_bounded_and_the_same_in_any_order():
+    block = block_of(line_log(200, 4))
+    one, two = Sample(limit=1500), Sample(limit=1500)
+    order = np.random.default_rng(0).permutation(block.count)
+    one.add(block)
+    for e in order:
+        two.add(block.pick(np.arange(block.count) == e))
+    assert one.rows <= 1500
+    assert set(one.joined().key) == set(two.joined().key)
+
+
+def test_a_sample_of_few_long_episodes_is_bounded_too():
+    log = line_log(60, 5).assign(episode=lambda rows: np.arange(len(rows)) // 150)
+    log = log.assign(terminated=False, truncated=False)
+    block = block_of(log)
+    whole, part = Sample(len(block.rows)), Sample(len(block.rows) // 4)
+    for sample in (whole, part):
+        for e in range(block.count):
+            sample.add(block.pick(np.arange(block.count) == e))
+    assert block.count <= FEWEST
+    assert whole.rows == len(block.rows)
+    assert part.joined().key.tolist() == block.key.tolist()
+    assert np.diff(part.joined().first).max() == part.limit // 10
+    again = part.joined().rows.reward[: part.limit // 10]
+    np.testing.assert_array_equal(again, block.rows.reward[: part.limit // 10])
+
+
+def test_support_falls_with_every_step_that_the_log_cannot_follow():
+    log = line_log(60, 0)
+    half = log.drop(columns=[c for c in log if "prob" in c]).assign(rho=1.0)
+    assert surveyed(half).support() == pytest.approx(1.0)
+    rng = np.random.default_rng(0)
+    lost = half.assign(rho=rng.choice([0.0, 1.5], len(half), p=[0.5, 0.5]))
+    assert surveyed(lost).support() < 0.7
+    none = half.assign(rho=0.0)
+    assert surveyed(none).support() == 0.0
