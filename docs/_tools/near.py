@@ -31,7 +31,7 @@ def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
     """The study's lines by short name, with families; those of fresh families by themselves."""
     import polars as pl
 
-    from o2td.paper.near import standings, there
+    from o2td.paper.near import foresight, standings, there
     from o2td.paper.studies.near_optimal import RECORDS
 
     table = pl.DataFrame(measured)
@@ -40,7 +40,13 @@ def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
     for row in within.values():
         row[0], row[2] = _rounded(row[0]), _rounded(row[2])
     found = {"problems": problems, "records": list(RECORDS), **settled, "fresh": fresh}
-    return {**found, "there": within, "ratios": _ratios(settled, fresh, within)}
+    ratios = _ratios(settled, fresh, within)
+    for name, part, which in (("", settled, False), ("_fresh", fresh, True)):
+        chosen = [float(e) for e in foresight(table, which)[1:]]
+        ratios[f"learner_foresight{name}"] = _rounded(
+            _mean(part["arctd"]["error"][1:]) / _mean(chosen)
+        )
+    return {**found, "there": within, "ratios": ratios}
 
 
 def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from o2td.sources import open_logs
 FILE = Path(__file__).with_name("golden.json")
 EVERY: Any = "all"  # methods= for all that fit the log
 DIGITS = 12
-LEARNERS = ("o2td", "etd", "tdrc")
+LEARNERS = ("arctd", "o2td", "etd", "tdrc")
 SKIPPED = ("agreement", "overlap", "thresholds", "unverified_files", "notes", "passes")
 SKIPPED += ("largest_weights", "population")
 
@@ -503,7 +503,8 @@ def account(name: str) -> dict[str, Any]:
     kept = {
         "verdict": answer.verdict,
         "reasons": answer.reasons,
-        "estimates": [_row(one) for one in answer.estimates],
+        # ARCTD came later, and of a learner only the name would be kept.
+        "estimates": [_row(one) for one in answer.estimates if one.method != "arctd"],
         "diagnostics": _without(found, *SKIPPED),
         "agreement": [row for row in found["agreement"] if row["method"] not in LEARNERS],
         "features": _without(answer.features, "candidates"),

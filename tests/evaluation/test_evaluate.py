@@ -94,7 +94,7 @@ def test_continuous_observations_choose_features_and_cover():
     assert answer["lstd"].covers(line_value(DISCOUNT), widened=True)
     assert {"lstdq", "sotd", "o2td", "dr"} <= {row["method"] for row in found["estimates"]}
     assert answer.values(np.array([[0.0], [1.0]])).shape == (2,)
-    assert set(answer.series["curves"]) == {"o2td", "etd", "tdrc"}
+    assert set(answer.series["curves"]) == {"arctd", "o2td", "etd", "tdrc"}
 
 
 def test_poor_features_are_told_by_their_approximation_error():
@@ -188,6 +188,7 @@ def test_a_learner_that_has_not_arrived_is_no_doubt_about_a_solver(walk):
     gap = abs(answer["tdrc"].value - answer["lstd"].value)
     assert gap > answer["lstd"].standard_error  # it has not: one pass from zero
     assert answer["tdrc"].approximation_error == pytest.approx(gap)
+    assert abs(answer["arctd"].value - answer["lstd"].value) < 0.5 * gap  # it is faster
     assert answer["tdrc"].verdict != "trust"
     assert not any("tdrc" in reason for reason in answer.reasons)
     assert {"tdrc", "o2td"} <= {row["method"] for row in answer.diagnostics["agreement"]}

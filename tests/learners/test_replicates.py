@@ -133,6 +133,25 @@ def test_intervals_are_as_wide_as_errors_are_large():
     assert np.sqrt(np.mean(np.square(off))) * 1.96 == pytest.approx(np.mean(said), rel=0.2)
 
 
+def test_half_of_the_bias_of_dependent_rows_is_taken_off():
+    """Episodes of two rows, the second as long as the first's noise says: the bias is known.
+
+    From theta to `(1 - alpha (1 + c e)) ((1 - alpha) theta + alpha e)`, so its mean ends at
+    `-alpha c / (2 - alpha)` and not at the limit, 0.
+    """
+    alpha, c, n = 0.1, 0.8, 40_000
+    noise = np.random.default_rng(7).choice([-1.0, 1.0], n // 2)
+    phi, reward, start = np.ones(n), np.zeros(n), np.arange(n) % 2 == 0
+    reward[::2], phi[1::2] = noise, np.sqrt(1.0 + c * noise)
+    batch = Transitions(phi[:, None], reward, phi[:, None], discount=0.0, start=start)
+    found = o2td.TD(alpha, average=True, replicates=64).fit(batch).predict([[1.0]], interval=0.95)
+    bias = -alpha * c / (2.0 - alpha)
+    assert found.value[0] == pytest.approx(bias, rel=0.5)
+    middle = (found.low + found.high)[0] / 2.0
+    assert found.value[0] - middle == pytest.approx(bias / 2.0, rel=0.25)
+    assert found.low < middle < found.value + abs(bias) < found.high
+
+
 def test_one_vector_gives_numbers_and_levels_nest():
     learner = o2td.ARCTD(replicates=16).partial_fit(domains.garnet(seed=1).sample(500, seed=0))
     phi = np.ones(8)

@@ -19,7 +19,7 @@ from o2td.report.statistics import number
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Standing", "There", "near_optimal", "standings", "there"]
+__all__ = ["Standing", "There", "foresight", "near_optimal", "standings", "there"]
 
 OURS, CHOSEN = "ARCTD", "LSTD auto"
 FIXED = ("LSTD 0.0", "LSTD 0.5", "LSTD 0.9")
@@ -102,14 +102,37 @@ def there(table: pl.DataFrame) -> dict[str, There]:
     return made
 
 
-def _errors(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
-    """Mean logarithm over a family's problems at each number of rows."""
+def foresight(table: pl.DataFrame, fresh: bool = False) -> Floats:
+    """The best method and step size for each n, chosen on a family's other problems: its errors.
+
+    Hindsight takes the least of some four hundred noisy errors, and so part of it is luck; what is
+    chosen on other problems is what somebody could have chosen.
+    """
+    by_family: dict[str, list[Floats]] = {}
+    for (family, _, quantity), logs in _logs(table).items():
+        if quantity.startswith("step") and (family in FRESH) == fresh:
+            by_family.setdefault(family, []).append(logs)
+    found = []
+    for lanes in map(np.array, by_family.values()):  # (lanes, problems, numbers of rows)
+        others = lanes.sum(axis=1, keepdims=True) - lanes
+        pick = np.argmin(others, axis=0)[None]
+        found.append(np.take_along_axis(lanes, pick, axis=0)[0].mean(axis=0))
+    return np.asarray(np.exp(np.mean(found, axis=0)))
+
+
+def _logs(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
+    """Logarithms of errors, (problems, numbers of rows)."""
     found: dict[tuple[str, str, str], dict[float, list[float]]] = {}
     columns = (table[name].to_list() for name in ("domain", "method", "quantity", "x", "value"))
     for family, method, quantity, n, value in zip(*columns, strict=True):
         at = found.setdefault((str(family), str(method), str(quantity)), {})
         at.setdefault(float(n), []).append(np.log(min(value, WORST)))
-    return {key: np.array([np.mean(at[n]) for n in RECORDS]) for key, at in found.items()}
+    return {key: np.array([at[n] for n in RECORDS]).T for key, at in found.items()}
+
+
+def _errors(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
+    """Mean logarithm over a family's problems at each number of rows."""
+    return {key: logs.mean(axis=0) for key, logs in _logs(table).items()}
 
 
 def _exp(logs: dict[str, Floats]) -> dict[str, Floats]:

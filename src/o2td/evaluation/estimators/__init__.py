@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from o2td.evaluation.estimator import Estimator
+from o2td.evaluation.estimators.arctd import ARCTDEstimator
 from o2td.evaluation.estimators.dr import DoublyRobust
 from o2td.evaluation.estimators.etd import ETDEstimator
 from o2td.evaluation.estimators.is_ import TrajectoryIS
@@ -41,6 +42,7 @@ _OWN: tuple[type[Estimator], ...] = (
     MagicEstimator,
     LSETDEstimator,
     SOTDEstimator,
+    ARCTDEstimator,
     O2TDEstimator,
     ETDEstimator,
     TDRCEstimator,
