@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.select import Choice, _reject, panel
+from o2td.evaluation.moments import Spread
+from o2td.evaluation.select import CARRYING, Choice, _reject, panel
 
 
 def fit(value: float, trace: float) -> Any:
@@ -33,6 +34,15 @@ def test_returns_leave_a_basis_out_only_where_they_count():
         far.returns[::2] *= 1.01  # a spread that a standard error can be taken of
         _reject([near, far], by_returns)
         assert ("returns" in far.verdict) == by_returns
+
+
+def test_returns_of_a_few_episodes_leave_no_basis_out():
+    near, far = choice(10, 0.0, 1.0), choice(20, 0.0, 9.0)
+    far.returns[:] = near.returns
+    far.returns[:10] *= np.linspace(9.0, 11.0, 10)
+    assert Spread.of(far.returns - near.returns).carrying < CARRYING
+    _reject([near, far], by_returns=True)
+    assert not far.verdict
 
 
 def test_the_richest_are_kept_and_the_others_are_told_why():

@@ -15,7 +15,7 @@ from o2td.arrays import Floats, Ints
 from o2td.features import Fourier, Polynomial, Radial
 
 TRACES = (0.0, 0.8)
-RIDGES = (1e-8, 1e-5)
+RIDGES = (1e-8, 1e-5, 1e-3)
 _QUANTILE = 0.01
 _CENTERS = 200
 _CENTERED = 3  # variables up to which this many centres are close to each other

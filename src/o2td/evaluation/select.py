@@ -3,11 +3,12 @@
 Every candidate is fitted on four fifths of the episodes and judged on the rest, five times, by the
 kernel Bellman loss and by the error against weighted per-decision returns. A basis is rejected if
 one of its losses exceeds the best by more than `REJECT` standard errors. Returns can reject one
-only if their weights keep at least `ENOUGH` of the episodes effective, because a few heavy episodes
-favour whatever is smooth. The losses cannot decide among the rest, whose answers still differ, so
-the richest are kept as a panel, each without and with a long trace. The estimate is two thirds of
-the midmean without a trace plus one third of the midmean with one, and the spread of all of them
-shows how much the choice of features changes the answer.
+only if their weights keep at least `ENOUGH` of the episodes effective and the difference rests on
+at least `CARRYING` episodes, because a few heavy ones favour whatever happens to suit them. The
+losses cannot decide among the rest, whose answers still differ, so the richest are kept as a panel,
+each without and with a long trace. The estimate is two thirds of the midmean without a trace plus
+one third of the midmean with one, and the spread of all of them shows how much the choice of
+features changes the answer.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from o2td.sources import LogRows
 
 REJECT = 3.0
 ENOUGH = 0.5  # share of the episodes
+CARRYING = 30.0  # episodes that must share in a difference of errors against returns
 UNSTABLE = 10.0  # multiple of the kernel loss's median noise: the fit is unstable across folds
 PANEL = 12  # bases
 _FEW = 8  # fewer values than this have no middle half
@@ -170,8 +172,13 @@ def _reject(choices: list[Choice], by_returns: bool) -> None:
             choice.verdict = "left out: unstable from fold to fold"
         elif excess > REJECT * np.hypot(choice.bellman_noise, least.bellman_noise):
             choice.verdict = "left out: its kernel Bellman loss is above the best's"
-        elif by_returns and worse.mean() > REJECT * Spread.of(worse).error:
+        elif by_returns and _clearly(Spread.of(worse)):
             choice.verdict = "left out: its error against returns is above the best's"
+
+
+def _clearly(worse: Spread) -> bool:
+    """Whether a mean is above zero beyond chance, and not because of a few episodes."""
+    return worse.carrying >= CARRYING and worse.mean > REJECT * worse.error
 
 
 def panel(choices: list[Choice]) -> list[Choice]:
