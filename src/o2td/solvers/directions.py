@@ -25,11 +25,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from o2td.arrays import Floats, freeze
+from o2td.arrays import Floats, Ints
 from o2td.solvers import row_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
 from o2td.solvers.system import dense_rows, refuse_wide
-from o2td.transitions import DenseRows, Transitions
+from o2td.transitions import Transitions
 
 _MANY = 100  # features
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
@@ -216,21 +216,12 @@ def _add(sums: Directions, part: Transitions, off: Floats) -> None:
     left, noise = np.empty((n, d + 1)), np.empty((n, d + 1))
     for k in range(len(TRACES)):
         noisy = uneven and k in ADJUSTED
-        _fill(sums, k, part, rows, left, noise[: n * noisy])
+        vectors = (part.rho, part.discount, part.start)
+        carried = (sums.carry[k], sums.through[k : k + 1])
+        row_loops.directions(*rows, *vectors, *TRACES[k], *carried, left, noise[: n * noisy])
         _by_group(left, right, sums.system[:, k])
         if noisy:
             _by_group(noise, phi, sums.noise[:, ADJUSTED.index(k)])
-
-
-def _fill(
-    sums: Directions, k: int, part: Transitions, rows: DenseRows, left: Floats, noise: Floats
-) -> None:
-    """Rows `rho e` and `(rho - 1) e` of direction k."""
-    vectors, carried = (
-        (part.rho, part.discount, part.start),
-        (sums.carry[k], sums.through[k : k + 1]),
-    )
-    row_loops.directions(*rows, *vectors, *TRACES[k], *carried, left, noise)
 
 
 def _by_group(left: Floats, right: Floats, out: Floats) -> None:
@@ -243,31 +234,54 @@ def _by_group(left: Floats, right: Floats, out: Floats) -> None:
 def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     """For a table whose states recur often: sum the trace rows by state first."""
     table, d = batch.table, batch.d
-    S, state = len(table), np.asarray(batch.state)
+    S, state, rho = len(table), np.asarray(batch.state), np.asarray(batch.rho)
     visits, squares = (np.bincount(state, w, minlength=S) for w in (np.ones(batch.n), off**2))
     sums.gram += (visits[:, None] * table).T @ table
-    ahead = np.zeros((S, d + 1))
-    vectors = (batch.state, freeze(off * batch.rho), batch.discount)
-    row_loops.aggregate(*batch.rows("phi"), *batch.rows("next_phi"), *vectors, ahead[:, :d])
-    ahead[:, d] = np.bincount(state, off * batch.rho * batch.reward, minlength=S)
     sums.spread[:, :d] += (squares[:, None] * table).T @ table
-    sums.spread[:, d:] += table.T @ ahead
-    count, some = len(sums.system), len(ADJUSTED)
+    weight = off * rho
+    own, earned = (np.bincount(state, w, minlength=S) for w in (weight, weight * batch.reward))
+    ahead = _moved(weight * batch.discount, state, np.asarray(batch.next_state), S, table)
+    sums.spread[:, d:] += table.T @ np.column_stack([own[:, None] * table - ahead, earned])
+    count = len(sums.system)
     systems = np.zeros((len(TRACES), count, S + 1, d + 1))
-    noises = np.zeros((some, count, S, d + 1))
+    noises = np.zeros((len(ADJUSTED), count, S, d + 1))
     sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
     sums.table = table
-    size = count * max(16, (1 << 16) // (count * (d + 1)))
-    left, other = np.empty((size, d + 1)), np.empty((size, d + 1))
-    for k in range(len(TRACES)):
-        noisy = k in ADJUSTED and bool(off.any())
-        rewards, noise = np.zeros((count, d + 1)), noises[ADJUSTED.index(k) if noisy else 0]
-        for low in range(0, batch.n, size):
-            part = batch[low : low + size]
-            n = part.n
-            _fill(sums, k, part, dense_rows(part, "phi"), left[:n], other[: n * noisy])
-            ends = (part.reward, part.discount, part.state, part.next_state)
-            row_loops.scatter_groups(left[:n], *ends, systems[k], rewards)
-            if noisy:
-                row_loops.scatter_noise(other[:n], part.state, noise)
-        systems[k, :, -1] = rewards
+    uneven = bool(off.any())
+    for k, (trace, clip) in enumerate(TRACES):
+        some = batch if trace > 0.0 else batch[:1]
+        ends = (some.state, some.next_state)
+        vectors = (some.rho, some.discount, some.start, some.reward)
+        carried = (sums.carry[k], sums.through[k : k + 1])
+        noise = noises[ADJUSTED.index(k)] if uneven and k in ADJUSTED else noises[0, :0]
+        out = (systems[k], noise)
+        row_loops.directions_by_state(table, *ends, *vectors, trace, clip, *carried, *out)
+        if trace == 0.0:
+            _add_without_trace(batch, off, *out)
+
+
+def _add_without_trace(batch: Transitions, off: Floats, system: Floats, noise: Floats) -> None:
+    """Rows after the first where lambda = 0: `e = phi`, so weights by pair of states suffice."""
+    table, rho, count = batch.table, batch.rho[1:], len(system)
+    S, d = table.shape
+    place = np.arange(1, batch.n) % count * S
+    state, later = (np.asarray(x)[1:] for x in (batch.state, batch.next_state))
+
+    def weighed(weight: Floats) -> Floats:
+        found = np.bincount(place + state, weight, minlength=count * S).reshape(count, S)
+        return np.asarray(found, dtype=np.float64)
+
+    ahead = _moved(rho * batch.discount[1:], place + later, state, count * S, table)
+    system[:, :S, :d] += weighed(rho)[..., None] * table - ahead.reshape(count, S, d)
+    system[:, S, :d] += weighed(rho * batch.reward[1:]) @ table
+    if len(noise):
+        noise[..., :d] += weighed(off[1:])[..., None] * table
+
+
+def _moved(weight: Floats, place: Ints, state: Ints, places: int, table: Floats) -> Floats:
+    """`sum_t weight_t phi(state_t)` by place; rows of weight 0 are not read."""
+    from scipy.sparse import csr_array
+
+    some = weight != 0.0
+    pairs = (weight[some], (place[some], state[some]))
+    return np.asarray(csr_array(pairs, shape=(places, len(table))) @ table)

@@ -6,6 +6,8 @@ share each loop. Rows of the successor with discount 0 are never read: they may 
 
 from __future__ import annotations
 
+import numpy as np
+
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 
@@ -173,39 +175,61 @@ def directions(
 
 
 @njit(**_OPTIONS)
-def scatter_groups(
-    rows: Floats,
-    reward: Floats,
-    discount: Floats,
+def directions_by_state(
+    table: Floats,
     index: Ints,
     later_index: Ints,
+    rho: Floats,
+    discount: Floats,
+    start: Bools,
+    reward: Floats,
+    trace: float,
+    clip: float,
+    carry: Floats,
+    through: Floats,
     system: Floats,
-    rewards: Floats,
+    noise: Floats,
 ) -> None:
-    """As `scatter`, cycling through the groups; and `rewards_group += r_t z_t`."""
-    groups, p, group = system.shape[0], rows.shape[1], 0
+    """The sums of one direction by group and state, rows cycling through the groups.
+
+    With `x = (e_t, slope)` as in `directions`, `system[group]` gains `rho x` at s_t, `-rho gamma x` at
+    s'_t and `rho r x` in its last row; `noise[group]`, if it has any groups, `(rho - 1) x` at s_t.
+    """
+    groups, p, group = system.shape[0], system.shape[2], 0
+    d, noisy, slope = p - 1, len(noise) > 0, through[0]
+    x = np.empty(p)
     for t in range(len(index)):
-        row, g, c = rows[t], discount[t], reward[t]
-        here, earned = system[group, index[t]], rewards[group]
-        for j in range(p):
-            here[j] += row[j]
-            earned[j] += c * row[j]
-        if g != 0.0:
-            there = system[group, later_index[t]]
+        if start[t]:
+            carry[:] = 0.0
+            slope = 0.0
+        phi, a = table[index[t]], rho[t]
+        keep = trace * discount[t] * min(a, clip)
+        for j in range(d):
+            x[j] = carry[j] + phi[j]
+            carry[j] = keep * x[j]
+        x[d] = slope
+        slope = keep * slope
+        if abs(slope) < 1e-290:
+            slope = 0.0
+        if a != 0.0:
+            here, b = system[group, index[t]], a * reward[t]
             for j in range(p):
-                there[j] -= g * row[j]
+                here[j] += a * x[j]
+            if b != 0.0:
+                earned = system[group, -1]
+                for j in range(p):
+                    earned[j] += b * x[j]
+            b = a * discount[t]
+            if b != 0.0:
+                there = system[group, later_index[t]]
+                for j in range(p):
+                    there[j] -= b * x[j]
+        if noisy and a != 1.0:
+            off, here = a - 1.0, noise[group, index[t]]
+            for j in range(p):
+                here[j] += off * x[j]
         group = group + 1 if group + 1 < groups else 0
-
-
-@njit(**_OPTIONS)
-def scatter_noise(rows: Floats, index: Ints, out: Floats) -> None:
-    """`out[group, s_t] += rows_t`, cycling through the groups."""
-    groups, p, group = out.shape[0], rows.shape[1], 0
-    for t in range(len(index)):
-        row, here = rows[t], out[group, index[t]]
-        for j in range(p):
-            here[j] += row[j]
-        group = group + 1 if group + 1 < groups else 0
+    through[0] = slope
 
 
 @njit(**_OPTIONS)
