@@ -64,16 +64,39 @@ STEPPING = [
 ]  # others take too long without compilation
 
 
+LOOPS = tuple(f"evaluation/{name}.py" for name in ("basis", "bootstrap", "histories", "systems"))
+
+
+OWN = ("against_reference", "arctd", "golden", "mean_dynamics", "small_parts", "tidbd")
+STEPS = tuple(
+    f"learners/{name}.py"
+    for name in (
+        "arctd", "atd", "differential_td", "gem_etd", "per_etd", "proximal_gtd2mp", "step_sizes/tidbd",
+        "true_online_gtd", "true_online_htd", "true_online_td", "truncated_etd", "variance_td",
+        "wis_gtd", "wis_td",
+    )
+)  # fmt: skip
+
+
 class Group(NamedTuple):
     """Files to mutate, tests that should notice, and modules that must not be compiled."""
 
     files: list[str]
     tests: list[str]
     plain: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()  # files that another group has
     threaded: bool = False  # tests start threads of libraries, which do not live on in a fork
 
 
 GROUPS = {
+    "steps of learners": Group(
+        [*STEPS],
+        [
+            *STEPPING,
+            *(f"tests/learners/test_{name}.py" for name in OWN),
+        ],
+        ("o2td.kernels", "o2td.learners"),
+    ),
     "learners": Group(
         ["learners/**/*.py", "emphasis.py"],
         [
@@ -83,6 +106,7 @@ GROUPS = {
             "src/o2td/learners",
             "src/o2td/emphasis.py",
         ],
+        besides=STEPS,
     ),
     "solvers": Group(
         ["solvers/*.py", "linear_algebra/*.py"],
@@ -101,13 +125,25 @@ GROUPS = {
     "evaluation": Group(
         ["evaluation/**/*.py"],
         ["tests/evaluation", "tests/cli/test_evaluate.py", "src/o2td/evaluation"],
+        threaded=True,
+        besides=LOOPS,
+    ),
+    "evaluation's loops": Group(
+        [*LOOPS],
+        [
+            *(f"tests/evaluation/test_{name}.py" for name in ("bootstrap", "fitting", "systems")),
+            *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),
+            "tests/evaluation/test_evaluate.py",
+        ],
         ("o2td.evaluation",),
         threaded=True,
     ),
     "sources": Group(
         ["sources/**/*.py"],
-        ["tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"],
-        ("o2td.sources",),
+        [
+            *("tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"),
+            *("tests/evaluation/test_users.py", "tests/evaluation/test_golden.py"),
+        ],
         threaded=True,
     ),
 }
@@ -186,6 +222,7 @@ def everything() -> list[Mutant]:
         for group, about in GROUPS.items()
         for pattern in about.files
         for path in sorted(SOURCE.glob(pattern))
+        if path.relative_to(SOURCE).as_posix() not in about.besides
         for k, place in enumerate(places(path))
         if place.first
     ]

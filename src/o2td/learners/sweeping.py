@@ -142,6 +142,8 @@ def sweep(
     if not isinstance(workers, (int, np.integer)) or workers < 1:
         raise InputError(f"workers must be a whole number from 1, got {workers!r}")
     measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
+    if not all(one is None or isinstance(one, Mapping) for one in measured):
+        raise InputError(f"metrics must be a mapping of names to metrics, got {shown(metrics)}")
     if not batch or len(measured) != len(batch) or len({(len(b), b.d) for b in batch}) != 1:
         raise InputError(
             f"sweep takes streams of one length and one mapping of metrics each; got {len(batch)}"

@@ -92,7 +92,12 @@ def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, 
 
     The rank is that of R with its columns divided by `unit`.
     """
-    U, size, Vt = np.linalg.svd(R / unit)
+    try:
+        U, size, Vt = np.linalg.svd(R / unit)
+    except np.linalg.LinAlgError:
+        raise NoAnswerError(
+            "the features are too large or too unequal to be decomposed; rescale them"
+        ) from None
     kept = np.arange(len(size)) < count(size, (longest,))
     vectors = Vt.T / unit[:, None]
     return U[:, kept], size[kept], vectors[:, kept], vectors[:, ~kept]
