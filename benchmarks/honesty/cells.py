@@ -26,7 +26,8 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 
-PURPOSES = ("settle", "report", "again")  # the last was drawn after a report had been looked at
+# The last two were drawn after what came before them had been looked at.
+PURPOSES = ("settle", "report", "again", "final")
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"
