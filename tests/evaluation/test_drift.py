@@ -43,11 +43,15 @@ def test_without_a_trend_the_chance_is_as_chance_has_it():
 
 
 def test_what_the_target_itself_would_have_missed_counts_less():
-    """State 0 has two rows and state 1 has many; action 1 was tried in neither."""
+    """State 0 has two rows and state 1 has many; action 1 was tried in neither.
+
+    What two rows of the target's own are expected to miss is added.
+    """
     state = np.array([0, 0, *[1] * 50])
     log = pd.DataFrame({"episode": np.arange(52), "state": state, "next_state": state, "action": 0})
     log = log.assign(reward=0.0, terminated=False, truncated=True, behavior_prob=0.5)
     log = log.assign(target_prob_0=0.7, target_prob_1=0.3)
     known = _known(Seen(block_of(log)))
     assert known is not None
-    assert np.allclose(known, [0.7 + 0.3 * 0.7**2, 0.7 + 0.3 * 0.7**50])
+    expected = 0.7 * 0.3**2 * (1.0 - 0.3**2) + 0.3 * 0.7**2 * (1.0 - 0.7**2)
+    assert np.allclose(known, [0.7 + 0.3 * 0.7**2 + expected, 0.7 + 0.3 * 2.0 * 0.7**50])

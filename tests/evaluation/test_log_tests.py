@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.coverage_common import mountain_car
 from benchmarks.honesty import continuous
 from benchmarks.honesty.cells import CELLS
 from benchmarks.honesty.defects import DEFECTS
@@ -187,3 +188,20 @@ def test_every_cell_has_logs_of_its_own_for_each_purpose() -> None:
     one, two = cell.log("settle", 0)[0], cell.log("report", 0)[0]
     assert len(one) != len(two) or not one.equals(two)
     assert one.equals(cell.log("settle", 0)[0])
+
+
+def test_a_clock_of_observations_is_told_from_ends_that_happen_to_coincide() -> None:
+    """Episodes of mountain car end at the goal, and the longest two may be equally long."""
+    log = mountain_car(60, [3, 54])
+    step = log.groupby("episode").cumcount()
+    length = step.groupby(log.episode).max()
+    second = length.drop(length.idxmax()).idxmax()
+    late = length.max() - length[second]
+    begin = np.flatnonzero(log.episode == second)[0]
+    tied = pd.concat([log.iloc[:begin], log.iloc[[begin] * late], log.iloc[begin:]])
+    steps, chance = clock_step(seen(studied(tied, 0.99)))
+    assert steps is None
+    assert chance > 0.1
+    cut = log[step < 150].copy()
+    cut["terminated"] |= ~cut.duplicated("episode", keep="last")
+    assert clock_step(seen(studied(cut, 0.99)))[0] == 150

@@ -2,9 +2,9 @@
 
 If the state determines when an episode ends, the probability of an end given state and action does
 not depend on the step. Two signs that it does: all episodes that reach the last step end there
-although the same states and actions hardly ever end earlier (the product of these probabilities
-except the largest, since some step is the last in any log); and a trend of ends over steps, given
-state and action.
+although the same states and actions, or the nearest observations, hardly ever end earlier (the
+product of these probabilities except the largest, since some step is the last in any log); and a
+trend of ends over steps, given state and action.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.score import ALARM, strongest
 from o2td.evaluation.log_tests.seen import Seen, seen
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "clock_step"]
 
 _LEAST = 2  # episodes that end together
+_NEAR = 20  # rows whose observations are nearest
+_LOOKED = 50  # last rows whose neighbours are looked at
 
 
 def clock_step(view: Seen) -> tuple[int | None, float]:
     """The number of steps after which a clock ends episodes, if one does, and its p-value."""
+    if "clock" not in view.kept:
+        view.kept["clock"] = _clock_step(view)
+    found: tuple[int | None, float] = view.kept["clock"]
+    return found
+
+
+def _clock_step(view: Seen) -> tuple[int | None, float]:
     rows = view.rows
     longest = int(view.length.max())
     if not view.whole or longest < 2:
@@ -38,13 +48,32 @@ def clock_step(view: Seen) -> tuple[int | None, float]:
     if len(at) < _LEAST or not ended.all():
         return None, 1.0
     before = view.step < longest - 1
-    group = view.pair if view.exact else np.zeros(len(rows), dtype=np.int64)
-    size = int(group.max()) + 1
-    tried = np.bincount(group[before], minlength=size)
-    ends = np.bincount(group[before], rows.terminated[before], minlength=size)
-    chance = np.sort(((ends + 1.0) / (tried + 1.0))[group[at]])
+    chance = np.sort(_recurring(view, at, before) if view.exact else _nearby(view, at, before))
     found = float(np.exp(np.log(chance[:-1]).sum()))
     return (longest if found < ALARM else None), found
+
+
+def _recurring(view: Seen, at: Ints, before: Bools) -> Floats:
+    """How often the same state and action ended an episode earlier."""
+    size = int(view.pair.max()) + 1
+    tried = np.bincount(view.pair[before], minlength=size)
+    ends = np.bincount(view.pair[before], view.rows.terminated[before], minlength=size)
+    return np.asarray(((ends + 1.0) / (tried + 1.0))[view.pair[at]])
+
+
+def _nearby(view: Seen, at: Ints, before: Bools) -> Floats:
+    """How often the nearest observations with the same action ended an episode earlier."""
+    x = np.asarray(view.rows.input, dtype=np.float64).reshape(len(view.rows), -1)
+    spread = x.std(axis=0)
+    x = x / np.where(spread > 0.0, spread, 1.0)
+    found = []
+    for row in at[:_LOOKED]:
+        alike = before if view.action is None else before & (view.action == view.action[row])
+        others = np.flatnonzero(alike if alike.any() else before)
+        apart = np.square(x[others] - x[row]).sum(axis=1)
+        near = others[np.argpartition(apart, min(_NEAR, len(others)) - 1)[:_NEAR]]
+        found.append((view.rows.terminated[near].sum() + 1.0) / (len(near) + 1.0))
+    return np.array(found)
 
 
 class Clock(LogTest):
