@@ -147,7 +147,7 @@ GROUPS = {
         threaded=True,
     ),
 }
-LEAST = 25  # mutants of each group, if it has so many
+LEAST = 16  # mutants of each group, if it has so many
 WAIT = 8.0  # times the limit of processor time that a child may take by the clock
 TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 CONTROL = 10  # every so many mutants the same tests run without a change

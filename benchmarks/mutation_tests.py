@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 2.0  # seconds beyond which a test is left out
 BUDGET = 6.0  # seconds of tests that a mutant meets at most
 PATIENCE = 20.0  # seconds after which that is clear; a first test may have to compile
-NOTING = 240.0  # seconds after which no more tests are looked at
+NOTING = 120.0  # seconds after which no more tests are looked at
 ENOUGH = 12  # tests that reach a line, of which those that fit into the budget are met
 LIBRARIES = (
     "o2td",
@@ -37,16 +37,28 @@ LIBRARIES = (
 LINES = 1000  # of one call that are noted
 
 
+class Kind:
+    """What a choice by type asks of a value's type: fields, class and types of a tuple."""
+
+    def __init__(self, value: Any) -> None:
+        if isinstance(value, tuple):
+            self.types = [Kind(one) for one in value]
+        if hasattr(value, "_fields"):
+            self.fields, self.instance_class = value._fields, type(value)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def __bool__(self) -> bool:
+        return True
+
+
 def interpreted(plain: tuple[str, ...]) -> None:
     """Leave these modules uncompiled; what the compiler would choose by type is chosen by value."""
     import numba
     import numba.extending
 
     compiled = numba.njit
-
-    class Kind:
-        def __init__(self, value: Any) -> None:
-            self.fields, self.instance_class = getattr(value, "_fields", ()), type(value)
 
     def njit(*given: Any, **options: Any) -> Any:
         def decorate(function: Any) -> Any:
@@ -58,9 +70,16 @@ def interpreted(plain: tuple[str, ...]) -> None:
 
     def overload(generic: Any, **_: Any) -> Any:
         def decorate(choose: Any) -> Any:
-            def dispatch(*arguments: Any) -> Any:
-                return choose(*map(Kind, arguments))(*arguments)
+            if hasattr(generic, "choosers"):  # another has been given for other types
+                generic.choosers.append(choose)
+                return choose
 
+            def dispatch(*arguments: Any) -> Any:
+                kinds = [Kind(one) for one in arguments]
+                found = next(filter(None, (one(*kinds) for one in dispatch.choosers)))  # type: ignore[attr-defined]
+                return found(*arguments)
+
+            dispatch.choosers = [choose]  # type: ignore[attr-defined]
             sys.modules[generic.__module__].__dict__[generic.__name__] = dispatch
             return choose
 

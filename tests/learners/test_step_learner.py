@@ -54,6 +54,18 @@ def test_a_step_of_ones_own_is_td(kind, layout, setting):
     np.testing.assert_allclose(kind(0.03, **setting).partial_fit(batch).theta, expected, atol=1e-14)
 
 
+def test_a_step_in_python_reads_a_parameter_that_is_called_like_a_method_of_arrays():
+    seen = []
+
+    class Curious(PlainTD):
+        @staticmethod
+        def step(row, p, s, theta, z):
+            seen.append(p.trace)
+
+    Curious(0.03, trace=0.8).partial_fit(golden.rows("dense")[:2])
+    assert seen == [0.8] * 2
+
+
 @pytest.mark.parametrize("kind", BOTH)
 def test_conformance(kind):
     report = check_learner(kind(trace=0.7))

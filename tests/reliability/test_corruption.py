@@ -34,6 +34,12 @@ def learner(path: Path) -> None:
     o2td.O2TD(step_size=0.01, trace=0.5).partial_fit(domains.baird().sample(50)).save(path)
 
 
+def replicated(path: Path) -> None:
+    """With the replicates that `predict(interval=)` rests on."""
+    kind = o2td.TD(step_size=0.01, average=True, replicates=4)
+    kind.partial_fit(domains.baird().sample(50)).save(path)
+
+
 def solver(path: Path) -> None:
     o2td.LSTD(trace=0.5).fit(domains.baird().sample(50)).save(path)
 
@@ -45,6 +51,7 @@ def value_function(path: Path) -> None:
 
 MODELS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
     "learner": (learner, Learner.load),
+    "learner with replicates": (replicated, Learner.load),
     "solver": (solver, o2td.LSTD.load),
     "value function": (value_function, load_model),
 }

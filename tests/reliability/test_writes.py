@@ -42,10 +42,11 @@ def writing(*arguments: Any) -> list[str]:
 def test_killed_at_every_call_of_every_write(tmp_path: Path) -> None:
     """Before, within and after each write, fsync and rename, of files that are new and replaced."""
     said = writing(tmp_path, "points")
-    assert len(said) == 2 * 6
+    assert len(said) == 2 * 7
     kills = {line.partition(":")[0]: int(line.split()[-2]) for line in said}
     assert min(kills.values()) >= 6
-    assert min(kills["evaluation new"], kills["evaluation replaced"]) >= 20
+    assert min(kills[f"evaluation {how}"] for how in ("new", "replaced")) >= 20
+    assert min(kills[f"comparison {how}"] for how in ("new", "replaced")) >= 12
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])

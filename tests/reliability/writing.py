@@ -80,20 +80,27 @@ def logs(workplace: Path) -> tuple[Path, list[list[Any]]]:
     return file, [chunks[:2], chunks]
 
 
-def evaluated(workplace: Path, file: Path) -> list[dict[str, Any]]:
+def evaluated(workplace: Path, file: Path, *options: str) -> list[dict[str, Any]]:
     """What the command writes, caught on its way to the disk, for two methods."""
     caught: list[dict[str, Any]] = []
     real, output.write_folder = output.write_folder, lambda _, files: caught.append(files)
     try:
         for methods in ("lstd", "lstd,dr"):
             arguments = ["evaluate", str(file), "--discount", "0.9", "--features", "tabular"]
-            arguments += ["--methods", methods, "--json", "--out", str(workplace / "nowhere")]
+            arguments += [
+                *options,
+                "--methods",
+                methods,
+                "--json",
+                "--out",
+                str(workplace / "nowhere"),
+            ]
             with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
                 if command(arguments):
                     raise SystemExit("evaluate failed")
     finally:
         output.write_folder = real
-    if {"report.html", "values.parquet", "model.npz"} - set(caught[0]):
+    if not options and {"report.html", "values.parquet", "model.npz"} - set(caught[0]):
         raise SystemExit(f"evaluate writes other files: {sorted(caught[0])}")
     return caught
 
@@ -101,12 +108,17 @@ def evaluated(workplace: Path, file: Path) -> list[dict[str, Any]]:
 def kinds(workplace: Path) -> dict[str, Kind]:
     file, versions = logs(workplace)
     answers = evaluated(workplace, file)
+    policies = [f"--target={name}=target_prob" for name in ("A", "B")]
+    compared = evaluated(workplace, file, *policies)
 
     def save_log(folder: Path, version: int) -> None:
         sources.write_logs(versions[version - 1], folder / "log.parquet")
 
     def save_evaluation(folder: Path, version: int) -> None:
         output.write_folder(folder / "answer", answers[version - 1])
+
+    def save_comparison(folder: Path, version: int) -> None:
+        output.write_folder(folder / "answer", compared[version - 1])
 
     def save_beside(folder: Path, version: int) -> None:
         """A file of the user's is there first, and stays."""
@@ -120,6 +132,7 @@ def kinds(workplace: Path) -> dict[str, Kind]:
         "bytes": Kind(save_bytes),
         "log": Kind(save_log, streamed=True),
         "evaluation": Kind(save_evaluation, single=False, at_once=swaps(workplace)),
+        "comparison": Kind(save_comparison, single=False, at_once=swaps(workplace)),
         "evaluation among others": Kind(save_beside, single=False, at_once=False),
     }
 
@@ -128,7 +141,7 @@ def swaps(workplace: Path) -> bool:
     """Whether two folders can swap their names in one step on this file system."""
     pair = [workplace / name for name in ("one", "other")]
     for folder in pair:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
     return exchange(*pair)
 
 

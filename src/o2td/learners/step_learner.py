@@ -236,7 +236,15 @@ def _same(streams: int, n: int, number: float) -> Floats:
     return column
 
 
+class Fields(np.record):  # type: ignore[misc]
+    """A record of which a field called like a method, such as `trace`, is the field."""
+
+    def __getattribute__(self, name: str) -> Any:
+        fields = super().__getattribute__("dtype").names
+        return self[name] if name in fields else super().__getattribute__(name)
+
+
 def records(table: Floats, names: tuple[str, ...]) -> Any:
     """View the rows of a table as records with these names."""
-    kind = np.dtype((np.record, [(name, np.float64) for name in names]))
+    kind = np.dtype((Fields, [(name, np.float64) for name in names]))
     return np.ascontiguousarray(table).view(kind).reshape(len(table))
