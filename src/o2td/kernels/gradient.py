@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from numba.extending import register_jitable
 
 from o2td.compiled import njit
+from o2td.kernels.lanes import Flag
 from o2td.kernels.memory import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.weighted import FASTMATH, HUGE
 
@@ -145,8 +146,8 @@ def dense_lane(
     decay: Any,
     decay_b: Any,
     member: Any,
-    traced: bool,
-    mirror: bool,
+    traced: Flag,
+    mirror: Flag,
     theta: Any,
     w: Any,
     z: Any,
@@ -164,8 +165,9 @@ def dense_lane(
         member[5], member[6], member[7], member[8], member[9],
     )  # fmt: skip
     gains = (gain, second_gain, weight)
-    if traced:
-        done: int = _traced(
+    done = lo
+    if traced is not None:
+        done = _traced(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
             theta, w, z, zb, bound,
         )  # fmt: skip
@@ -185,7 +187,7 @@ def _plain(
     discount: Any,
     gains: Any,
     member: Any,
-    mirror: bool,
+    mirror: Flag,
     theta: Any,
     w: Any,
 ) -> int:
@@ -227,7 +229,7 @@ def _plain(
                 wphi += y * phi
         m, delta = weight[t], reward[t] - v
         alpha, second = gain[t], second_gain[t]
-        if mirror:
+        if mirror is not None:
             first = directions(member, delta, gamma, wphi, m * wphi, wphi)
             gram = gram_dense(here, up, there, k, w, m, False)
             step = mirrored(
@@ -267,7 +269,7 @@ def _traced(
     decay: Any,
     decay_b: Any,
     member: Any,
-    mirror: bool,
+    mirror: Flag,
     theta: Any,
     w: Any,
     z: Any,
@@ -309,7 +311,7 @@ def _traced(
                 wb += get_w(w, j) * entry
         alpha, second, delta = gain[t], second_gain[t], reward[t] - v
         step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
-        if mirror:
+        if mirror is not None:
             gram = gram_dense(here, up, there, k, z, m, True)
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
         most = abs(e) * most + abs(m)

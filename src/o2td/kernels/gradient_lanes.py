@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import overload
 
-from o2td.arrays import Bools, Floats, Ints
+from o2td.arrays import Floats, Ints
 from o2td.kernels.gradient import dense_lane
 from o2td.kernels.gradient_sparse import sparse_lane
-from o2td.kernels.lanes import advance
+from o2td.kernels.lanes import Flag, advance
 
 __all__ = ["GradientLanes"]
 
@@ -28,8 +28,8 @@ class GradientLanes(NamedTuple):
     decay: Floats
     decay_b: Floats
     member: Floats
-    traced: Bools
-    mirror: Bools
+    traced: Flag
+    mirror: Flag
     theta: Floats
     w: Floats
     z: Floats
@@ -51,7 +51,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
             return dense_lane(
                 rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
                 lanes.second_gain[lane], lanes.weight[lane], lanes.decay[lane],
-                lanes.decay_b[lane], lanes.member[lane], lanes.traced[lane], lanes.mirror[lane],
+                lanes.decay_b[lane], lanes.member[lane], lanes.traced, lanes.mirror,
                 lanes.theta[lane], lanes.w[lane], lanes.z[lane], lanes.zb[lane],
                 lanes.bound[lane],
             )  # fmt: skip
@@ -63,7 +63,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
         return sparse_lane(
             rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
             lanes.second_gain[lane], lanes.weight[lane], lanes.decay[lane],
-            lanes.decay_b[lane], lanes.member[lane], lanes.traced[lane], lanes.mirror[lane],
+            lanes.decay_b[lane], lanes.member[lane], lanes.traced, lanes.mirror,
             lanes.theta[lane], lanes.w[lane], lanes.z[lane], lanes.zb[lane],
             lanes.active[lane], lanes.active_b[lane], lanes.size[lane], lanes.bound[lane],
         )  # fmt: skip

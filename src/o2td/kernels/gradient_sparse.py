@@ -8,6 +8,7 @@ from numba.extending import register_jitable
 
 from o2td.compiled import njit
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
+from o2td.kernels.lanes import Flag
 from o2td.kernels.memory import get_row
 from o2td.kernels.weighted import FASTMATH, HUGE
 from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse
@@ -97,8 +98,8 @@ def sparse_lane(
     decay: Any,
     decay_b: Any,
     member: Any,
-    traced: bool,
-    mirror: bool,
+    traced: Flag,
+    mirror: Flag,
     theta: Any,
     w: Any,
     z: Any,
@@ -109,15 +110,17 @@ def sparse_lane(
     bound: Any,
 ) -> int:
     """As the dense lane; w is held as scale * w inside, so that -kappa w costs O(1)."""
-    if not (traced or mirror):
-        gains = (gain, second_gain, weight)
-        numbers = (
-            member[0], member[1], member[2], member[3], member[4],
-            member[5], member[6], member[7], member[8], member[9],
-        )  # fmt: skip
-        applied: int = _plain(rows, following, lo, hi, reward, discount, gains, numbers, theta, w)
-        return applied
-    hybrid = traced and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
+    if traced is None:  # noqa: SIM102  (one by one they are known when this is compiled)
+        if mirror is None:
+            gains = (gain, second_gain, weight)
+            numbers = (
+                member[0], member[1], member[2], member[3], member[4],
+                member[5], member[6], member[7], member[8], member[9],
+            )  # fmt: skip
+            done: int = _plain(rows, following, lo, hi, reward, discount, gains, numbers, theta, w)
+            return done
+    traces, twice = traced is not None, mirror is not None
+    hybrid = traces and (member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0)
     scale = 1.0
     done = hi
     most = bound[0]
@@ -129,18 +132,18 @@ def sparse_lane(
             delta += gamma * dot_sparse(following, k, theta)
         wphi = scale * dot_sparse(rows, i, w)
         wz, wb = m * wphi, wphi
-        if traced:
+        if traces:
             size[0] = trace_sparse(rows, i, m, decay[t], z, active, size[0])
             wz = scale * dot_active(z, active, size[0], w)
         if hybrid:
             size[1] = trace_sparse(rows, i, 1.0, decay_b[t], zb, active_b, size[1])
             wb = scale * dot_active(zb, active_b, size[1], w)
         step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
-        if mirror:
-            gram = gram_sparse(rows, i, following, k, gamma, z, m, traced, active, size[0])
+        if twice:
+            gram = gram_sparse(rows, i, following, k, gamma, z, m, traces, active, size[0])
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
-        most = abs(decay[t]) * most + abs(m) if traced else abs(m)
-        if not size_of(step, delta, most) < HUGE or (traced and not most < HUGE):
+        most = abs(decay[t]) * most + abs(m) if traces else abs(m)
+        if not size_of(step, delta, most) < HUGE or (traces and not most < HUGE):
             done = t
             break
         a1, a2, a3, c1, c2, c3, keep = step
@@ -149,7 +152,7 @@ def sparse_lane(
             for j in range(len(w)):
                 w[j] *= scale
             scale = 1.0
-        if traced:
+        if traces:
             for e in range(size[0]):
                 theta[active[e]] += a1 * z[active[e]]
                 w[active[e]] += c1 / scale * z[active[e]]
@@ -161,7 +164,7 @@ def sparse_lane(
         if gamma != 0.0:
             add_sparse(following, k, a3, theta)
             add_sparse(following, k, c3 / scale, w)
-    if traced and done == hi:
+    if traces and done == hi:
         bound[0] = most
     if scale != 1.0:
         for j in range(len(w)):

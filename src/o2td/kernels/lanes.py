@@ -9,13 +9,14 @@ A family brings a NamedTuple of its lanes' arrays, and `@overload(advance)` for 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from o2td.compiled import njit
 from o2td.kernels.ring_buffer import append
 
-__all__ = ["CACHED_ROWS", "advance", "block_end", "drive"]
+__all__ = ["CACHED_ROWS", "Flag", "advance", "block_end", "drive"]
 
+Flag = Literal[True] | None  # as None it is part of the type, and what it rules out is not compiled
 CACHED_ROWS = 64  # rows that every lane passes over before the next ones are read
 
 

@@ -35,9 +35,15 @@ def drive_side(
     A record in the ring is then a multiple of sixteen rows, which hold groups as they are here.
     """
     d, groups = lanes.theta.shape[1], -(-len(diverged) // WIDTH)
+    m = lanes.member.T
+    members = np.zeros((10, groups * WIDTH))
+    members[:, : len(diverged)] = m
+    straight = ((m[0] == 0.0) & (m[1] + m[4] == m[5]) & (m[2] == m[3])).all()
+    steady = ((m[8] == 0.0) & (m[9] == 0.0)).all()
     _drive(
         rows, following, lanes, diverged, n, first, every, ring, aligned(groups, d),
-        aligned(groups, d), room_for(len(diverged), n, d),
+        aligned(groups, d), members.reshape(10, groups, WIDTH).swapaxes(0, 1).copy(),
+        (bool(straight), bool(steady)), room_for(len(diverged), n, d),
     )  # fmt: skip
 
 
@@ -136,15 +142,10 @@ def _drive(
     ring: Any,
     theta: Any,
     w: Any,
+    members: Any,
+    lean: Any,
     room: Any,
 ) -> None:
-    members = np.zeros((len(theta), 10, WIDTH))
-    straight = steady = True
-    for lane in range(len(diverged)):
-        m = lanes.member[lane]
-        members[lane // WIDTH, :, lane % WIDTH] = m
-        straight = straight and m[0] == 0.0 and m[1] + m[4] == m[5] and m[2] == m[3]
-        steady = steady and m[8] == 0.0 and m[9] == 0.0
     pack(lanes.theta, diverged, theta)
     pack(lanes.w, diverged, w)
     lo = min(0, n)  # a literal 0 would have all that follows compiled twice
@@ -154,7 +155,7 @@ def _drive(
         for group in range(len(theta)):
             _gradient(
                 rows, lanes, diverged, group * WIDTH, lo, hi, first, theta[group], w[group],
-                members[group], (straight, steady), room,
+                members[group], lean, room,
             )  # fmt: skip
         if every > 0 and (first + hi) % every == 0:
             append(theta, True, ring)

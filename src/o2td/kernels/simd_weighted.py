@@ -37,7 +37,7 @@ def drive_side(
     d, groups = lanes.theta.shape[1], -(-len(diverged) // WIDTH)
     _drive(
         rows, following, lanes, diverged, n, first, every, ring, aligned(groups, d),
-        aligned(groups if lanes.traced[0] else 1, d), room_for(len(diverged), n, d),
+        None if lanes.traced is None else aligned(groups, d), room_for(len(diverged), n, d),
     )  # fmt: skip
 
 
@@ -151,10 +151,9 @@ def _drive(
     z: Any,
     room: Any,
 ) -> None:
-    traced = lanes.traced[0]
     bound = np.zeros((len(theta), WIDTH))
     pack(lanes.theta, diverged, theta)
-    if traced:
+    if z is not None:
         pack(lanes.z, diverged, z)
         for lane in range(len(diverged)):
             if diverged[lane] < 0:
@@ -165,7 +164,7 @@ def _drive(
         differences(rows, following, lanes.discount[0], lo, hi, room)
         for group in range(len(theta)):
             low = group * WIDTH
-            if traced:
+            if z is not None:
                 _traced(
                     rows, lanes, diverged, low, lo, hi, first, theta[group], z[group],
                     bound[group], room,
@@ -176,7 +175,7 @@ def _drive(
             append(theta, True, ring)
         lo = hi
     unpack(theta, diverged, lanes.theta)
-    if traced:
+    if z is not None:
         unpack(z, diverged, lanes.z)
         for lane in range(len(diverged)):
             if diverged[lane] < 0:

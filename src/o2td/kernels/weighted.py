@@ -17,6 +17,7 @@ from typing import Any
 from numba.extending import register_jitable
 
 from o2td.compiled import njit
+from o2td.kernels.lanes import Flag
 from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
@@ -53,7 +54,7 @@ def dense_lane(
     weight: Any,
     inner: bool,
     decay: Any,
-    traced: bool,
+    traced: Flag,
     theta: Any,
     z: Any,
     bound: Any,
@@ -64,22 +65,10 @@ def dense_lane(
         first += 1
     then = following if first < hi else rows
     k = then.at[first if first < hi else lo]
-    if traced:
-        done: int = _traced(
-            rows,
-            then,
-            k,
-            lo,
-            hi,
-            reward,
-            discount,
-            gain,
-            weight,
-            inner,
-            decay,
-            theta,
-            z,
-            bound,
+    done = lo
+    if traced is not None:
+        done = _traced(
+            rows, then, k, lo, hi, reward, discount, gain, weight, inner, decay, theta, z, bound
         )
     elif inner:
         done = _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)

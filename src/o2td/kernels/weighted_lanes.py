@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numba.extending import overload
 
 from o2td.arrays import Bools, Floats, Ints
-from o2td.kernels.lanes import advance
+from o2td.kernels.lanes import Flag, advance
 from o2td.kernels.weighted import dense_lane
 from o2td.kernels.weighted_sparse import sparse_lane
 
@@ -26,7 +26,7 @@ class WeightedLanes(NamedTuple):
     weight: Floats
     decay: Floats
     inner: Bools
-    traced: Bools
+    traced: Flag
     theta: Floats
     z: Floats
     bound: Floats
@@ -44,7 +44,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
             k = lanes.source[lane]
             return dense_lane(
                 rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
-                lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced[lane],
+                lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced,
                 lanes.theta[lane], lanes.z[lane], lanes.bound[lane],
             )  # fmt: skip
 
@@ -54,7 +54,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
         k = lanes.source[lane]
         return sparse_lane(
             rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
-            lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced[lane],
+            lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced,
             lanes.theta[lane], lanes.z[lane], lanes.active[lane], lanes.size[lane],
             lanes.bound[lane],
         )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from o2td.compiled import njit
+from o2td.kernels.lanes import Flag
 from o2td.kernels.memory import get_row, get_theta, put_theta, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
@@ -117,7 +118,7 @@ def sparse_lane(
     weight: Any,
     inner: bool,
     decay: Any,
-    traced: bool,
+    traced: Flag,
     theta: Any,
     z: Any,
     active: Any,
@@ -125,7 +126,7 @@ def sparse_lane(
     bound: Any,
 ) -> int:
     """One lane over CSR rows lo:hi, in time linear in the entries of the row and of the trace."""
-    if not traced:
+    if traced is None:
         if inner:
             done: int = _omega(rows, following, lo, hi, reward, discount, gain, weight, theta, z)
         else:

@@ -65,10 +65,10 @@ class Parts:
     block: Transitions
     seen: Sequence[Transitions]
     rows: dict[str, Floats]
-    settings: Arrays
+    settings: dict[str, Any]
     state: Arrays
 
-    def common(self) -> dict[str, npt.NDArray[Any]]:
+    def common(self) -> dict[str, Any]:
         """Reward, discount, source, row arrays and settings: what most families pass on."""
         source, columns = streams(self.seen, ("reward", "discount"))
         return {"source": source, **columns, **self.rows, **self.settings}
@@ -85,8 +85,8 @@ class Family(ABC):
         """Lanes of this family whose kinds are equal may run together."""
         return ()
 
-    def settings(self, learners: Sequence[Any]) -> Arrays:
-        """What distinguishes lanes from their first row on, one entry per lane."""
+    def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
+        """What distinguishes lanes from their first row on, or what a kind has in common."""
         return {}
 
     @abstractmethod

@@ -28,7 +28,7 @@ from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, LAMBDA, MEMBER, MIRROR,
 from o2td.kernels.settle import Settle
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
-from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
+from o2td.learners.family import Driver, Family, Parts, side_by_side
 from o2td.learners.step_sizes import (
     Auto,
     Gauge,
@@ -53,12 +53,12 @@ class GradientFamily(Family):
         """Whether there are traces, and one step or two."""
         return bool(learner._traced), bool(learner.mirror)
 
-    def settings(self, learners: Sequence[Any]) -> Arrays:
+    def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
         """The members' coefficients, whether there are traces, and mirror-prox."""
         return {
             "member": np.array([x.member() for x in learners], dtype=np.float64),
-            "traced": np.array([x._traced for x in learners]),
-            "mirror": np.array([x.mirror for x in learners]),
+            "traced": learners[0]._traced or None,
+            "mirror": learners[0].mirror or None,
         }
 
     def lanes(self, parts: Parts) -> GradientLanes:
@@ -68,7 +68,7 @@ class GradientFamily(Family):
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """Sixteen lanes side by side if they share dense rows and have no traces."""
-        alone = settle.active or lanes.traced.any() or lanes.mirror.any()
+        alone = settle.active or lanes.traced or lanes.mirror
         if alone or not side_by_side(lanes, block):
             return super().driver(lanes, block, settle)
         from o2td.kernels.simd_gradient import drive_side

@@ -23,7 +23,7 @@ from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted_lanes import WeightedLanes
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
-from o2td.learners.family import Arrays, Driver, Family, Parts, side_by_side
+from o2td.learners.family import Driver, Family, Parts, side_by_side
 from o2td.learners.step_learner import StepFamily
 from o2td.learners.step_sizes import TIDBD, Gauge, Measured, Rule, rule_of
 from o2td.learners.traced import TraceLearner
@@ -40,11 +40,11 @@ class WeightedFamily(Family):
         """Whether the trace reaches beyond the current row."""
         return bool(learner._traced)
 
-    def settings(self, learners: Sequence[Any]) -> Arrays:
+    def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
         """Whether the kernel computes omega, and whether there are traces."""
         return {
             "inner": np.array([x._weighting.inner for x in learners]),
-            "traced": np.array([x._traced for x in learners]),
+            "traced": learners[0]._traced or None,
         }
 
     def lanes(self, parts: Parts) -> WeightedLanes:
