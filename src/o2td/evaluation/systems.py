@@ -19,6 +19,7 @@ from o2td.compiled import njit
 from o2td.evaluation.basis import Actions, FeatureRows, Own, States
 from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes
+from o2td.kernels.emphatic import emphasis
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.rows import LoneStarts
 
@@ -48,18 +49,18 @@ def _traces(
     for e in range(len(first) - 1):
         follow = held[d] if e == 0 else 0.0
         for t in range(first[e], first[e + 1]):
-            emphasis = 1.0
+            followed = weight = 1.0
             if emphatic:
-                follow += 1.0
-                emphasis = trace + (1.0 - trace) * follow
+                followed, weight = emphasis(1.0, trace, follow)
             keep = 0.0 if t == first[e] else trace * discount[t - 1]
             for j in range(d):
                 before = keep * out[t - 1, j] if keep != 0.0 else 0.0
-                out[t, j] = rho[t] * (before + emphasis * here[t, j])
+                out[t, j] = rho[t] * (before + weight * here[t, j])
             if t == 0:
                 for j in range(d):
                     out[t, j] += rho[t] * held[j]
-            follow *= rho[t] * discount[t]
+            if emphatic:
+                follow = followed * (rho[t] * discount[t])
         held[d] = follow
     for j in range(d):
         held[j] = trace * discount[-1] * out[-1, j]

@@ -7,6 +7,7 @@ from typing import Any
 from numba.extending import overload
 
 from o2td.compiled import njit
+from o2td.kernels.emphatic import decay_of, emphasis
 from o2td.kernels.weighted import FASTMATH, moments_dense, quotient
 from o2td.kernels.weighted_sparse import moments_sparse
 
@@ -70,10 +71,8 @@ def follow_on(
     """
     carried, gamma = memory[0], memory[1]
     for t in range(len(rho)):
-        if start[t] or gamma == 0.0:
-            carried = 0.0
-        followed = interest[t] + (gamma if beta < 0.0 else beta) * carried
-        out[t] = trace * interest[t] + (1.0 - trace) * followed
+        arrived = 0.0 if start[t] or gamma == 0.0 else decay_of(gamma, beta) * carried
+        followed, out[t] = emphasis(interest[t], trace, arrived)
         carried = rho[t] * followed
         gamma = discount[t]
     memory[0], memory[1] = carried, gamma

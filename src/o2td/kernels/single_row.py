@@ -14,6 +14,7 @@ from numba import float64, int64
 from numba.extending import register_jitable
 
 from o2td.compiled import njit
+from o2td.kernels.emphatic import decay_of, emphasis
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.packing import (
     ALPHA,
@@ -65,10 +66,10 @@ def one_weighted(
     follows = packed[FOLLOWS] != 0.0
     followed = 1.0
     if follows:
-        gamma = packed[FOLLOWED + 1]
+        gamma, arrived = packed[FOLLOWED + 1], 0.0
         if not start and gamma != 0.0:
-            followed += (gamma if packed[BETA] < 0.0 else packed[BETA]) * packed[FOLLOWED]
-        m = packed[LAMBDA] + (1.0 - packed[LAMBDA]) * followed
+            arrived = decay_of(gamma, packed[BETA]) * packed[FOLLOWED]
+        followed, m = emphasis(1.0, packed[LAMBDA], arrived)
     delta = reward + discount * next_v - v
     a = packed[ALPHA] * rho * delta
     traced, decay, bound = packed[LAMBDA] != 0.0, 0.0 if start else packed[DECAY], abs(m)

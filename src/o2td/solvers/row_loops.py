@@ -10,6 +10,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
+from o2td.kernels.emphatic import decay_of, emphasis
 
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
 
@@ -98,12 +99,12 @@ def traces(
             slope[:] = 0.0
             through = follow = grow = 0.0
         phi, row = matrix[index[t]], out[t]
-        emphasis = 1.0
+        followed = weight = 1.0
         if emphatic:
-            emphasis = trace * interest[t] + (1.0 - trace) * (interest[t] + follow)
+            followed, weight = emphasis(interest[t], trace, follow)
         keep = trace * discount[t]
         for j in range(d):
-            z = rho[t] * (carry[j] + emphasis * phi[j])
+            z = rho[t] * (carry[j] + weight * phi[j])
             row[j] = z
             carry[j] = keep * z
         row[d] = rho[t] * through
@@ -114,11 +115,8 @@ def traces(
                 z = rho[t] * (slope[j] + gain * phi[j])
                 row[d + 1 + j] = z
                 slope[j] = keep * z
-            factor = rho[t] * discount[t]
-            if decay >= 0.0 and discount[t] > 0.0:
-                factor = rho[t] * decay
-            follow = factor * (interest[t] + follow)
-            grow = factor * grow
+            factor = rho[t] * decay_of(discount[t], decay)
+            follow, grow = factor * followed, factor * grow
         # Far below the last digit of anything it is added to; subnormal numbers are slow.
         if abs(through) < 1e-290:
             through = 0.0
