@@ -165,7 +165,7 @@ def dense_lane(
         member[5], member[6], member[7], member[8], member[9],
     )  # fmt: skip
     gains = (gain, second_gain, weight)
-    done = lo
+    done: int = lo
     if traced is not None:
         done = _traced(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,

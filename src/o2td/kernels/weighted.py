@@ -65,7 +65,7 @@ def dense_lane(
         first += 1
     then = following if first < hi else rows
     k = then.at[first if first < hi else lo]
-    done = lo
+    done: int = lo
     if traced is not None:
         done = _traced(
             rows, then, k, lo, hi, reward, discount, gain, weight, inner, decay, theta, z, bound

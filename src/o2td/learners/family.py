@@ -73,6 +73,10 @@ class Parts:
         source, columns = streams(self.seen, ("reward", "discount"))
         return {"source": source, **columns, **self.rows, **self.settings}
 
+    def named(self, *names: str) -> dict[str, Any]:
+        """These arrays of the state."""
+        return {name: self.state[name] for name in names}
+
 
 class Family(ABC):
     """Base class of families; `rows` names the row arrays that members fill, each (lanes, n)."""

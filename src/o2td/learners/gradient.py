@@ -29,6 +29,7 @@ from o2td.kernels.settle import Settle
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Driver, Family, Parts, side_by_side
+from o2td.learners.row_mask import learned, skip_rows
 from o2td.learners.step_sizes import (
     Auto,
     Gauge,
@@ -64,7 +65,7 @@ class GradientFamily(Family):
     def lanes(self, parts: Parts) -> GradientLanes:
         """Theta and w, both traces, and their lists of indices."""
         names = ("theta", "w", "z", "zb", "bound", "active", "active_b", "size")
-        return GradientLanes(**parts.common(), **{k: parts.state[k] for k in names})
+        return GradientLanes(**parts.common(), **parts.named(*names))
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """Sixteen lanes side by side if they share dense rows and have no traces."""
@@ -148,9 +149,7 @@ class GradientLearner(TraceLearner):
             share = 0.25 if self.mirror else 1.0
             kappa = self.member().kappa
             self._fill_gains(Gauge(self.steps, self._memory, measure, kappa, True, share), out)
-        if self.skip_zero_ratio:
-            for name in ("gain", "second_gain"):
-                out[name][block.rho == 0.0] = 0.0
+        skip_rows(self, block, out)
         if "alpha_t" in out:
             out["alpha_t"][:] = out["gain"]
 
@@ -209,8 +208,7 @@ class GradientLearner(TraceLearner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """The joint system of theta and w, with w's rows scaled by alpha_w / alpha."""
-        learned = np.sign(model.rho) if self.skip_zero_ratio else None
-        return self._gradient_dynamics(model, self.member(), self._eta(), learned)
+        return self._gradient_dynamics(model, self.member(), self._eta(), learned(self, model))
 
     def _sizes(self) -> tuple[float, float]:
         """Both step sizes at the first step, if known."""

@@ -20,9 +20,9 @@ from o2td.compiled import njit
 from o2td.emphasis import Emphasis
 from o2td.kernels.gradient import Member
 from o2td.learners.dynamics import MeanDynamics
+from o2td.learners.row_mask import MaskedStepLearner, learned
 from o2td.learners.step_learner import (
     Row,
-    StepLearner,
     add,
     count,
     dot,
@@ -75,7 +75,7 @@ def step(row: Row, p, s, theta, w, mid, z):  # type: ignore[no-untyped-def]
     add(w, -row.alpha_w * middle_wphi, row.phi)
 
 
-class ProximalGTD2MP(StepLearner):
+class ProximalGTD2MP(MaskedStepLearner):
     """l1-proximal GTD2 by mirror-prox, with averaged output.
 
     Parameters
@@ -88,6 +88,8 @@ class ProximalGTD2MP(StepLearner):
         Number of online bootstrap replicates, for `predict(phi, interval=0.95)`.
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
+    skip_zero_ratio : bool
+        Whether rows with ratio 0 leave theta and w unchanged.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class ProximalGTD2MP(StepLearner):
         l1: float = 0.01,
         average: bool | float = True,
         second_step_size: StepSize | None = None,
+        skip_zero_ratio: bool = False,
         trace: Trace = 0.0,
         emphasis: Emphasis | str | None = None,
         radius: float | None = None,
@@ -120,6 +123,7 @@ class ProximalGTD2MP(StepLearner):
         super().__init__(
             step_size,
             second_step_size=second_step_size,
+            skip_zero_ratio=skip_zero_ratio,
             trace=trace,
             emphasis=emphasis,
             average=average,
@@ -136,4 +140,4 @@ class ProximalGTD2MP(StepLearner):
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """GTD2's, up to terms of order alpha, without l1."""
         member = Member(theta_z_phi=1.0, theta_z_next=1.0, w_w_phi=-1.0)
-        return self._gradient_dynamics(model, member)
+        return self._gradient_dynamics(model, member, learned=learned(self, model))

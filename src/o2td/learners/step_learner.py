@@ -60,6 +60,7 @@ NOT_NUMBERS = (
     "radius",
     "clip",
     "replicates",
+    "skip_zero_ratio",
 )
 OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
 

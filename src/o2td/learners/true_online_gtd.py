@@ -18,7 +18,8 @@ from typing import ClassVar
 from o2td.compiled import njit
 from o2td.kernels.gradient import Member
 from o2td.learners.dynamics import MeanDynamics
-from o2td.learners.step_learner import Row, StepLearner, add, dot, follow
+from o2td.learners.row_mask import MaskedStepLearner, learned
+from o2td.learners.step_learner import Row, add, dot, follow
 from o2td.model import Model
 
 __all__ = ["TrueOnlineGTD"]
@@ -44,7 +45,7 @@ def step(row: Row, p, s, theta, w, e, z, ew):  # type: ignore[no-untyped-def]
     s.value = next_v
 
 
-class TrueOnlineGTD(StepLearner):
+class TrueOnlineGTD(MaskedStepLearner):
     """True-online GTD(lambda).
 
     Examples
@@ -67,4 +68,4 @@ class TrueOnlineGTD(StepLearner):
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """TDC(lambda)'s, up to terms of order alpha."""
         member = Member(theta_delta_z=1.0, theta_z_next=1.0 - self._one_lambda(), w_w_phi=-1.0)
-        return self._gradient_dynamics(model, member)
+        return self._gradient_dynamics(model, member, learned=learned(self, model))

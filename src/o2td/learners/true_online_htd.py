@@ -16,7 +16,8 @@ from typing import ClassVar
 from o2td.compiled import njit
 from o2td.kernels.gradient import Member
 from o2td.learners.dynamics import MeanDynamics
-from o2td.learners.step_learner import Row, StepLearner, add, dot, follow
+from o2td.learners.row_mask import MaskedStepLearner, learned
+from o2td.learners.step_learner import Row, add, dot, follow
 from o2td.model import Model
 
 __all__ = ["TrueOnlineHTD"]
@@ -44,7 +45,7 @@ def step(row: Row, p, s, theta, w, e, z, zb, ew):  # type: ignore[no-untyped-def
     s.value = next_v
 
 
-class TrueOnlineHTD(StepLearner):
+class TrueOnlineHTD(MaskedStepLearner):
     """True-online HTD(lambda).
 
     Examples
@@ -67,4 +68,5 @@ class TrueOnlineHTD(StepLearner):
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """HTD(lambda)'s, up to terms of order alpha."""
         both = {"theta_z_phi": 1.0, "theta_z_next": 1.0, "theta_b_phi": -1.0, "theta_b_next": -1.0}
-        return self._gradient_dynamics(model, Member(theta_delta_z=1.0, w_b_dphi=-1.0, **both))
+        member = Member(theta_delta_z=1.0, w_b_dphi=-1.0, **both)
+        return self._gradient_dynamics(model, member, learned=learned(self, model))

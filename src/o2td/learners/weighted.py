@@ -50,7 +50,7 @@ class WeightedFamily(Family):
     def lanes(self, parts: Parts) -> WeightedLanes:
         """Theta, the trace with a bound on it, and its list of indices."""
         names = ("theta", "z", "bound", "active", "size")
-        return WeightedLanes(**parts.common(), **{k: parts.state[k] for k in names})
+        return WeightedLanes(**parts.common(), **parts.named(*names))
 
     def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
         """Sixteen lanes side by side if they share dense rows."""

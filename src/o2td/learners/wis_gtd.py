@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
+from o2td.arguments import switch
+from o2td.arrays import Floats
 from o2td.compiled import njit
+from o2td.learners.row_mask import skip_rows
 from o2td.learners.step_learner import Row, add, count, dot, follow, index, td_error, value
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import LambdaAxes
 from o2td.learners.wis_td import LEAST, WISTD, use
+from o2td.transitions import Transitions
 
 __all__ = ["WISGTD"]
 
@@ -55,6 +59,8 @@ class WISGTD(WISTD):
         u before the first row.
     recency : float
         eta, from 0 to 1: how fast old rows are forgotten.
+    skip_zero_ratio : bool
+        Whether rows with ratio 0 leave theta and w unchanged; they count as use of features.
 
     Examples
     --------
@@ -79,8 +85,18 @@ class WISGTD(WISTD):
         second_step_size: StepSize | None = "auto",
         usage: float = 10.0,
         recency: float = 0.0,
+        skip_zero_ratio: bool = False,
         **axes: Unpack[LambdaAxes],
     ) -> None:
+        self.skip_zero_ratio = switch("skip_zero_ratio", skip_zero_ratio)
         super().__init__(
-            step_size, second_step_size=second_step_size, usage=usage, recency=recency, **axes
+            step_size,
+            second_step_size=second_step_size,
+            usage=usage,
+            recency=recency,
+            **axes,
         )
+
+    def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
+        super()._fill_rows(block, out)
+        skip_rows(self, block, out)
