@@ -24,11 +24,13 @@ from docs._tools.values import number
 
 SNIPPETS = ROOT / "docs" / "methods"
 WORDS = ROOT / "docs" / "reference"
+INNER = ("o2td.learners.step_sizes",)  # modules with a page of their own that `o2td` does not list
 TITLES = {
     "transitions": "Transitions",
     "problem": "Problems",
     "learners": "Learners and sweeps",
     "solvers": "Solvers",
+    "step_sizes": "Step sizes",
     "sklearn": "scikit-learn",
 }
 
@@ -284,7 +286,7 @@ def homes() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, module in o2td._HOMES.items():
         found.setdefault(module, []).append(name)
-    for module in o2td._MODULES.values():
+    for module in (*o2td._MODULES.values(), *INNER):
         if _exists(module):
             found.setdefault(module, list(getattr(import_module(module), "__all__", ())))
     return found

@@ -7,6 +7,9 @@
 | `"auto"`               | from the sizes of rows and traces so far (`step_sizes.auto`)       |
 | `AlphaBound()`         | the largest that has not overshot yet                              |
 | `SwiftBound(size, eta)`| at most a share eta of each row's own error                        |
+| `TIDBD(initial, rate)` | one per feature, learned (weighted learners only)                  |
+
+A rule of your own derives from `Rule` and implements `fill`.
 """
 
 from __future__ import annotations
