@@ -63,7 +63,6 @@ ALLOWED = {
         "o2td.evaluation.survey"
     ),
     "evaluation/test_users.py": "o2td.evaluation.moments",
-    "evaluation/test_value_model.py": "o2td.evaluation.episodes",
     "experiments/files.py": "o2td.experiments.planning",
     "experiments/killing.py": "o2td.experiments.work",
     "experiments/test_dask.py": "o2td.experiments.pool",
@@ -93,6 +92,7 @@ ALLOWED = {
     "report/test_experiment.py": "o2td.report.cases o2td.report.ranking",
     "solvers/test_choice.py": "o2td.solvers.directions",
     "sources/test_behavior.py": "o2td.sources.places",
+    "sources/test_files.py": "o2td.sources.formats.ndjson",
     "sources/test_refusals.py": "o2td.sources.formats.frames",
 }
 

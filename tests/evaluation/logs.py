@@ -64,7 +64,8 @@ class SmallChunks(Log):
     """A log that is read again for every pass, so many rows at a time."""
 
     def __init__(self, logs: Any, discount: float, rows: int, longest: int = 10**9) -> None:
-        super().__init__(open_logs(logs, discount=discount))
+        opened = hasattr(logs, "chunks")
+        super().__init__(logs if opened else open_logs(logs, discount=discount))
         self.rows, self.longest = rows, longest
 
     def blocks(self) -> Iterator[Episodes]:

@@ -10,7 +10,6 @@ import pytest
 from o2td import evaluation
 from o2td.cli import main
 from o2td.errors import InputError
-from o2td.evaluation.episodes import Log
 from o2td.sources import open_logs
 
 from .logs import SmallChunks
@@ -113,14 +112,8 @@ def test_the_size_of_chunks_and_holding_the_log_change_nothing(log, tmp_path):
     log = log.assign(mine_0=WRONG_Q[log.state, 0], mine_1=WRONG_Q[log.state, 1])
     log["target_prob_0"], log["target_prob_1"] = TARGET[log.state].T
     source = open_logs(log, discount=GAMMA, columns={"q": "mine_*"})
-    whole = evaluation.evaluate(Log(source), methods=METHODS)
-
-    class Small(SmallChunks):
-        def __init__(self, source):
-            Log.__init__(self, source)
-            self.rows, self.longest = 7, 10**9
-
-    parts = evaluation.evaluate(Small(source), methods=METHODS)
+    whole = evaluation.evaluate(source, methods=METHODS)
+    parts = evaluation.evaluate(SmallChunks(source, GAMMA, 7), methods=METHODS)
     for method in METHODS:
         assert parts[method].value == pytest.approx(whole[method].value, rel=1e-12)
         assert parts[method].low == pytest.approx(whole[method].low, rel=1e-9)
