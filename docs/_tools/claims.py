@@ -56,22 +56,32 @@ def by_id() -> dict[str, Any]:
         **{str(claim["id"]): claim for claim in found["claims"]},
         "sotd": found["sotd"],
         "profile": found["profile"],
+        "told": told(counts),
         "count": {"all": len(found["claims"]), **{words[v]: counts[v] for v in words}},
     }
+
+
+def told(counts: Counter[str]) -> str:
+    """How many claims have each verdict, in words.
+
+    >>> told(Counter({"reproduced": 3, "undecided": 1}))
+    '3 are reproduced, and 1 is undecided'
+    """
+    parts = [
+        f"{counts[verdict]} {words if counts[verdict] != 1 else words.replace('are', 'is')}"
+        for verdict, words in _WORDS.items()
+        if counts[verdict]
+    ]
+    return ", ".join([*parts[:-1], f"and {parts[-1]}"])
 
 
 def shown() -> str:
     """The claims as a list, one item per claim: what was said, the verdict, why, what was measured."""
     found = kept()
     counts = Counter(claim["verdict"] for claim in found["claims"])
-    told = ", ".join(
-        f"{counts[verdict]} {words if counts[verdict] != 1 else words.replace('are', 'is')}"
-        for verdict, words in _WORDS.items()
-        if counts[verdict]
-    )
     runs = Counter(found["runs"].values()).most_common(1)[0][0]
     lead = (
-        f"Of {len(found['claims'])} claims, {told}, in a stored run of"
+        f"Of {len(found['claims'])} claims, {told(counts)}, in a stored run of"
         f" `o2td reproduce --profile {found['profile']}` ({runs} runs per experiment), with 95 %"
         " intervals. A claim is *undecided* if the runs do not settle a reading that could change the"
         " answer."
