@@ -100,8 +100,10 @@ def test_influence_of_the_family_is_what_plain_loops_say(log):
 def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
     study, found = traced(log)
     weighed = study.weighed
-    robust = dr.Part(0, 0.0, 1.0, 1.0).of(found)
-    weighted = wdr.Part(0, 0.0, 1.0, weighed.units, weighed.horizon.inverse).of(found)
+    robust = dr.DoublyRobustColumn(0, 0.0, 1.0, 1.0).of(found)
+    weighted = wdr.WeightedDoublyRobustColumn(
+        0, 0.0, 1.0, weighed.units, weighed.horizon.inverse
+    ).of(found)
     assert robust.mean() == pytest.approx(weighed.spread("pdis").mean)
     assert weighted.mean() == pytest.approx(weighed.horizon.weighted().sum())
     np.testing.assert_allclose(Correction(weighed, 0, HORIZON).of(found), weighted)

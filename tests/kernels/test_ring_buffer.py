@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from o2td.kernels.errors import errors
+from o2td.kernels.metric_values import metric_values
 from o2td.kernels.ring_buffer import RingBuffer, append
 from o2td.kernels.vectors import WIDTH
 
@@ -44,7 +44,7 @@ def test_errors_of_the_last_records_that_fit(d, lanes, turned):
         (total - kept, 5),
         (5, total + 1),
     ]:  # the one after the last is not written yet
-        errors(ring, low, high, which, R.ravel(), center, constant, 1, values)
+        metric_values(ring, low, high, which, R.ravel(), center, constant, 1, values)
     right = expected(theta, R, center, constant)[total - kept :]
     np.testing.assert_allclose(values[which, 1, total - kept : total], right.T, rtol=1e-12)
     values[which, 1, total - kept : total] = -1.0
@@ -60,7 +60,7 @@ def test_rows_and_columns_give_the_same_bits():
     columns = theta.reshape(2, WIDTH, 9).transpose(0, 2, 1)
     append(np.ascontiguousarray(columns.reshape(2, -1)), True, ring)
     values = np.zeros((2 * WIDTH, 1, 2))
-    errors(ring, 0, 2, np.arange(2 * WIDTH), R, center, 0.0, 0, values)
+    metric_values(ring, 0, 2, np.arange(2 * WIDTH), R, center, 0.0, 0, values)
     np.testing.assert_array_equal(values[:, 0, 0], values[:, 0, 1])
     assert (values > 0.0).all()
 
@@ -69,7 +69,7 @@ def test_a_constant_that_rounding_made_too_small_gives_zero():
     ring = RingBuffer.room(1, 1, 2)
     append(np.ones((1, 2)), False, ring)
     values = np.full((1, 1, 1), -1.0)
-    errors(ring, 0, 1, np.array([0]), np.eye(2).ravel(), np.zeros(2), -1e9, 0, values)
+    metric_values(ring, 0, 1, np.array([0]), np.eye(2).ravel(), np.zeros(2), -1e9, 0, values)
     assert values[0, 0, 0] == 0.0
 
 
@@ -90,7 +90,7 @@ def test_what_another_thread_reads_is_what_was_noted_before():
         at = 0
         while at < records and not done.is_set():
             high = int(ring.written[0])
-            errors(ring, at, high, np.array([0]), R, center, 0.0, 0, values)
+            metric_values(ring, at, high, np.array([0]), R, center, 0.0, 0, values)
             at = high
 
     reader = threading.Thread(target=read)

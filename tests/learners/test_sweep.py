@@ -11,7 +11,7 @@ from o2td import Lane, Transitions, metrics, sweep
 from o2td.domains import garnet
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
-from o2td.kernels.errors import errors
+from o2td.kernels.metric_values import metric_values
 from o2td.learners import (
     ABTD,
     ETD,
@@ -376,9 +376,9 @@ def test_metrics_of_ones_own_in_every_form_are_one_compiled_function():
     forms += [Own(R, np.array([1.0, 0.0, 2.0, 0.0])[::2])]
     named = {str(k): metric for k, metric in enumerate(forms)}
     sweep([TD(0.1)], batch, {"frozen": frozen}, 1)
-    compiled = len(errors.signatures)
+    compiled = len(metric_values.signatures)
     result = sweep([TD(0.1)], batch, named, 1)
-    assert len(errors.signatures) == compiled
+    assert len(metric_values.signatures) == compiled
     for value in result.values.values():
         np.testing.assert_array_equal(value, result.values["0"])
     assert result.values["0"][0, 1] == pytest.approx(frozen.value(result.theta[:, 0]), rel=1e-14)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.sources.seen import Seen
+from o2td.sources.known_episodes import KnownEpisodes
 
 
 def _held(seen):
@@ -14,7 +14,7 @@ def _held(seen):
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_episodes_in_order_are_remembered_by_the_ends_of_their_run(step):
-    seen = Seen()
+    seen = KnownEpisodes()
     for low in range(0, 50_000, 500):
         assert seen.add(step * np.arange(low, low + 500)) is None
     assert _held(seen) == 2
@@ -26,7 +26,7 @@ def test_episodes_in_order_are_remembered_by_the_ends_of_their_run(step):
 def test_episodes_in_any_order_are_remembered_by_one_number_each():
     rng = np.random.default_rng(0)
     names = rng.permutation(rng.choice(1 << 62, 20_000).astype(np.uint64))
-    seen, known = Seen(), set()
+    seen, known = KnownEpisodes(), set()
     for part in np.array_split(names, 40):
         expected = [k for k, name in enumerate(part.tolist()) if name in known]
         assert seen.add(part) == (expected[0] if expected else None)
@@ -39,7 +39,7 @@ def test_episodes_in_any_order_are_remembered_by_one_number_each():
 def test_gaps_between_runs_are_not_taken_for_episodes():
     rng = np.random.default_rng(1)
     numbers = rng.permutation(np.flatnonzero(rng.random(5000) < 0.7))
-    seen = Seen()
+    seen = KnownEpisodes()
     for part in np.array_split(numbers, 23):
         assert seen.add(part) is None
     missing = np.setdiff1d(np.arange(5000), numbers)

@@ -25,7 +25,7 @@ VECTORS = (
 EXTRAS = ("observation", "next_observation", "state", "next_state", "action")
 
 
-class Log:
+class CheckedSource:
     """A source, and its rows as one pass gave them."""
 
     def __init__(self, source: Any) -> None:
@@ -45,11 +45,11 @@ class Log:
         return np.append(self.rows["episode"][1:] != self.rows["episode"][:-1], True)
 
 
-def subject(given: Any) -> tuple[Log, str]:
+def subject(given: Any) -> tuple[CheckedSource, str]:
     """A source with the name to show."""
     if not callable(getattr(given, "chunks", None)):
         raise InputError(f"sources: check a source, such as open_logs(...), not {given!r}")
-    return Log(given), type(given).__name__
+    return CheckedSource(given), type(given).__name__
 
 
 def gathered(source: Any, **size: int) -> dict[str, Any]:
@@ -64,20 +64,20 @@ def gathered(source: Any, **size: int) -> dict[str, Any]:
 
 
 @promise("sources", "a second pass gives the same rows")
-def read_again(log: Log) -> None:
+def read_again(log: CheckedSource) -> None:
     """Solvers and intervals need several passes."""
     _same(log.rows, gathered(log.source))
 
 
 @promise("sources", "chunks of any size give the same rows")
-def chunk_sizes(log: Log) -> None:
+def chunk_sizes(log: CheckedSource) -> None:
     """Including one row at a time."""
     for size in SIZES:
         _same(log.rows, gathered(log.source, rows=size))
 
 
 @promise("sources", "no chunk is empty or larger than was asked for")
-def bounded(log: Log) -> None:
+def bounded(log: CheckedSource) -> None:
     """Memory stays bounded by the caller's choice."""
     for size in SIZES:
         found = {len(chunk) for chunk in log.source.chunks(rows=size)}
@@ -87,13 +87,13 @@ def bounded(log: Log) -> None:
 
 
 @promise("sources", "a chunk of no rows cannot be asked for")
-def no_rows(log: Log) -> None:
+def no_rows(log: CheckedSource) -> None:
     """Refused with a sentence."""
     refuses(lambda: next(iter(log.source.chunks(rows=0))), "rows=0", "rows")
 
 
 @promise("sources", "episodes count from 0 without gaps, and their steps do")
-def numbered(log: Log) -> None:
+def numbered(log: CheckedSource) -> None:
     """Rows of an episode are consecutive and in order; its key stays the same."""
     episode, step, last = log.rows["episode"], log.rows["step"], log.last
     first = np.append(True, last[:-1])
@@ -104,7 +104,7 @@ def numbered(log: Log) -> None:
 
 
 @promise("sources", "the first row of every episode is marked as a start, and no other")
-def starts(log: Log) -> None:
+def starts(log: CheckedSource) -> None:
     """Traces are cut there."""
     expect_equal(log.rows["start"], log.rows["step"] == 0, "marks of starts")
 
@@ -112,7 +112,7 @@ def starts(log: Log) -> None:
 @promise(
     "sources", "the discount is 0 where a row terminates and nowhere else, unless it is 0 always"
 )
-def terminations(log: Log) -> None:
+def terminations(log: CheckedSource) -> None:
     """Truncation is no termination: it keeps its discount and bootstraps."""
     gone, discount = log.rows["terminated"], log.rows["discount"]
     expect((discount[gone] == 0.0).all(), "a row that terminates with a discount")
@@ -123,14 +123,14 @@ def terminations(log: Log) -> None:
 
 
 @promise("sources", "an episode terminates or is truncated in its last row only")
-def ends(log: Log) -> None:
+def ends(log: CheckedSource) -> None:
     """What follows an end is another episode."""
     ended = log.rows["terminated"] | log.rows["truncated"]
     expect(not ended[~log.last].any(), "an end in the middle of an episode")
 
 
 @promise("sources", "a row's successor is the next row of its episode")
-def successors(log: Log) -> None:
+def successors(log: CheckedSource) -> None:
     """By observation, or by state."""
     name = "observation" if log.rows["observation"] is not None else "state"
     here, following = log.rows[name], log.rows[f"next_{name}"]
@@ -140,7 +140,7 @@ def successors(log: Log) -> None:
 
 
 @promise("sources", "where a row terminates its successor holds nothing new")
-def nothing_after(log: Log) -> None:
+def nothing_after(log: CheckedSource) -> None:
     """The observation repeats, the next state is -1."""
     gone = log.rows["terminated"]
     if not gone.any():
@@ -153,7 +153,7 @@ def nothing_after(log: Log) -> None:
 
 
 @promise("sources", "rewards, ratios and observations are finite, ratios not negative")
-def finite(log: Log) -> None:
+def finite(log: CheckedSource) -> None:
     """Nothing downstream has to check again."""
     for name in ("reward", "rho", "observation", "next_observation"):
         values = log.rows[name]
@@ -163,7 +163,7 @@ def finite(log: Log) -> None:
 
 
 @promise("sources", "the ratio is the target's probability over the behaviour's")
-def ratios(log: Log) -> None:
+def ratios(log: CheckedSource) -> None:
     """Wherever a chunk carries both."""
     compared = 0
     for chunk in log.source.chunks():
@@ -178,7 +178,7 @@ def ratios(log: Log) -> None:
 
 
 @promise("sources", "the account counts what a pass delivered")
-def account(log: Log) -> None:
+def account(log: CheckedSource) -> None:
     """Dropped rows are counted too, and none is invented."""
     info = log.source.scan()
     delivered, episodes = len(log.rows["reward"]), int(log.rows["episode"][-1]) + 1
@@ -190,7 +190,7 @@ def account(log: Log) -> None:
 
 
 @promise("sources", "transitions under a feature map carry the chunk's numbers")
-def as_transitions(log: Log) -> None:
+def as_transitions(log: CheckedSource) -> None:
     """Features of the observations (or states), discounts, ratios and starts."""
     chunk = next(iter(log.source.chunks(rows=1000)))
     batch = log.source.transitions(_features, chunk)

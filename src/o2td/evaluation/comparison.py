@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from o2td.arguments import all_of, file_path, some_path, switch, text
+from o2td.arguments import all_of, some_path, switch, text
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import LOGGED, Difference
-from o2td.evaluation.output import json_text, write_page
+from o2td.evaluation.output import Document
 from o2td.evaluation.requirements import Parsed, Quantity, Requirement, check
 from o2td.evaluation.result import Evaluation
 from o2td.evaluation.text import fixed, places
@@ -68,7 +68,7 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Document):
     """The answer to "which of these policies is better, and by how much?".
 
     `comparison["A"]` is the full `Evaluation` of one policy. `verdict` and `reasons` concern the
@@ -308,15 +308,7 @@ class Comparison:
     def _ratios(self) -> str:
         return "; ".join(f"{name}: {one.audit['ratio']}" for name, one in self.answers.items())
 
-    def to_json(self, indent: int | None = None) -> str:
-        """`as_dict` as JSON text; never NaN."""
-        return json_text(self.as_dict(), indent)
-
     # -- how it is kept ----------------------------------------------------------------------------
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write a report: one self-contained HTML file."""
-        return write_page(file_path("path", path), self._page())
 
     def _page(self) -> bytes:
         from o2td.report.comparison import comparison_page

@@ -50,8 +50,10 @@ class LoggedValue(HistoryEstimator):
         start = weighed.units / max(weighed.totals.opened, 1.0)
         each = weighed.units / weighed.count
         if self.baseline is None:
-            return Part(-1, 0.0, start, each)
-        return Part(study.influences.correct(self.baseline), self.baseline.mean, start, each)
+            return LoggedColumn(-1, 0.0, start, each)
+        return LoggedColumn(
+            study.influences.correct(self.baseline), self.baseline.mean, start, each
+        )
 
     def value(self, study: Study) -> float:
         """The mean over episodes."""
@@ -59,7 +61,7 @@ class LoggedValue(HistoryEstimator):
         return base + study.influences.spread(self.column).mean
 
 
-class Part(Column):
+class LoggedColumn(Column):
     """The return of an episode, from a baseline's errors if there is one."""
 
     def __init__(self, baseline: int, base: float, start: float, each: float) -> None:

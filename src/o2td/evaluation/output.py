@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from o2td import terminal
-from o2td.arguments import whole
+from o2td.arguments import file_path, whole
 from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra, option
 from o2td.evaluation.model import ValueModel
 
 __all__ = [
+    "Document",
     "check_folder",
     "json_text",
     "values_writer",
@@ -134,6 +135,25 @@ def write_page(target: Path, page: bytes) -> Path:
         why = error.strerror or error
         raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
     return target
+
+
+class Document:
+    """What answers of one policy and of several share: JSON text and a page."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, none of them NaN or infinite."""
+        raise NotImplementedError
+
+    def _page(self) -> bytes:
+        raise NotImplementedError
+
+    def to_json(self, indent: int | None = None) -> str:
+        """`as_dict` as JSON text; never NaN."""
+        return json_text(self.as_dict(), indent)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write a report: one self-contained HTML file."""
+        return write_page(file_path("path", path), self._page())
 
 
 def json_text(document: Mapping[str, Any], indent: int | None = None) -> str:

@@ -9,14 +9,14 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from o2td.arguments import all_of, choice, file_path, listed, number, some_path, switch, text
+from o2td.arguments import all_of, choice, listed, number, some_path, switch, text
 from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import Difference
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.model import ValueModel
-from o2td.evaluation.output import json_text, write_page
+from o2td.evaluation.output import Document
 from o2td.evaluation.returns import ReturnDistribution, ReturnEstimate
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Document):
     """The answer to "what would this policy be worth?".
 
     `print` shows it as the command line does; a notebook adds a picture. `verdict` and `reasons`
@@ -343,15 +343,7 @@ class Evaluation:
         count = int(self.diagnostics["episodes"])
         return max(ceil(count * ((found.high - found.low) / 2.0 / wanted) ** 2) - count, 0)
 
-    def to_json(self, indent: int | None = None) -> str:
-        """`as_dict` as JSON text; never NaN."""
-        return json_text(self.as_dict(), indent)
-
     # -- how it is kept ----------------------------------------------------------------------------
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write a report: one self-contained HTML file."""
-        return write_page(file_path("path", path), self._page())
 
     def _page(self) -> bytes:
         from o2td.report.logs import logs_page

@@ -14,7 +14,7 @@ HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
 
 
 @njit(cache=True, nogil=True)
-def errors(
+def metric_values(
     ring: Any,
     low: int,
     high: int,

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from o2td.arguments import shown
 from o2td.arrays import Floats, as_array, as_numbers, freeze
 from o2td.errors import InputError
-from o2td.kernels.errors import errors, is_upper
 from o2td.kernels.lanes import CACHED_ROWS
+from o2td.kernels.metric_values import is_upper, metric_values
 from o2td.kernels.ring_buffer import RingBuffer
 from o2td.kernels.vectors import WIDTH
 from o2td.learners.base import Learner
@@ -254,7 +254,7 @@ def _run(
 
     def work(low: int, high: int) -> None:
         for metric in metrics:
-            errors(ring, low, high, lanes, *metric, values)
+            metric_values(ring, low, high, lanes, *metric, values)
 
     unit = WIDTH // gcd(group.stride, WIDTH)  # records that fill vectors
     with MetricsThread(

@@ -25,7 +25,7 @@ DOMAINS = {
 }
 
 
-class Standing(Interval):
+class BoardEntry(Interval):
     """A median final error with its interval, mean, settings and diverged runs."""
 
     sizes: str
@@ -33,9 +33,9 @@ class Standing(Interval):
     diverged: float
 
 
-def standings(results: Results) -> dict[str, dict[str, Standing]]:
+def standings(results: Results) -> dict[str, dict[str, BoardEntry]]:
     """Median final RMSE by domain and method; infinite if a run diverged."""
-    found: dict[str, dict[str, Standing]] = {}
+    found: dict[str, dict[str, BoardEntry]] = {}
     for domain, words in DOMAINS.items():
         for name, way in ((f"board-{domain}", "tuned"), (f"board-{domain}-batch", "shown")):
             if not results.has(name, way=way):
@@ -44,14 +44,14 @@ def standings(results: Results) -> dict[str, dict[str, Standing]]:
             for row in results.totals(name, way, "final").iter_rows(named=True):
                 own = scores.filter(algorithm=row["algorithm"], parameters=row["parameters"])
                 whole = row["diverged_share"] == 0
-                one = Standing(*(median(own["value"].to_numpy()) if whole else 3 * [np.inf]))
+                one = BoardEntry(*(median(own["value"].to_numpy()) if whole else 3 * [np.inf]))
                 one.sizes, one.average = settings(row["parameters"]), row["mean"]
                 one.diverged = row["diverged_share"]
                 found.setdefault(words, {})[row["algorithm"]] = one
     return found
 
 
-def relative(found: dict[str, dict[str, Standing]]) -> dict[str, dict[str, float]]:
+def relative(found: dict[str, dict[str, BoardEntry]]) -> dict[str, dict[str, float]]:
     """Error over the least in each domain, by method, including methods that lack a domain."""
     rows: dict[str, dict[str, float]] = {}
     for domain, board in found.items():
@@ -161,8 +161,8 @@ def _sensitivity(results: Results, folder: Folder) -> list[Block]:
     return [Text(SENSITIVITY), SideBySide(pictures)] if pictures else []
 
 
-def _chosen(found: dict[str, dict[str, Standing]], order: list[str]) -> Table:
-    def cell(standing: Standing | None) -> str:
+def _chosen(found: dict[str, dict[str, BoardEntry]], order: list[str]) -> Table:
+    def cell(standing: BoardEntry | None) -> str:
         if standing is None:
             return "–"
         return number(standing.average) + (f"; {standing.sizes}" if standing.sizes else "")
@@ -176,7 +176,7 @@ def _score(row: dict[str, float]) -> str:
     return number(float(np.exp(np.mean(np.log([*row.values()])))))
 
 
-def _cell(standing: Standing | None) -> str:
+def _cell(standing: BoardEntry | None) -> str:
     if standing is None:
         return "–"
     if standing.diverged:

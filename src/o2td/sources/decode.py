@@ -28,10 +28,10 @@ from o2td.sources.cells import (
     pa_bool,
     whole_numbers,
 )
+from o2td.sources.known_episodes import KnownEpisodes
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where, mix, sorted_rows
 from o2td.sources.ratio import densities_needed
-from o2td.sources.seen import Seen
 
 _OF_A_STEP = ("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob")
 
@@ -52,7 +52,7 @@ class Decoder:
         self.discrete = discrete  # whether actions must be whole numbers
         self.from_flags = from_flags  # episodes end where the flags say so, and nowhere else
         self._middle = middle  # whether the first row may be inside an episode
-        self._seen = Seen()
+        self._seen = KnownEpisodes()
         self._last_episode: Any = None
         self._last_key = np.zeros(1, dtype=np.uint64)
         self._last_step: int | None = None

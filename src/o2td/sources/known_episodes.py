@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 
-class Seen:
+class KnownEpisodes:
     """The episodes read so far, to detect one that comes back.
 
     Runs of consecutive numbers are kept by their ends, however many episodes they hold; hashes of

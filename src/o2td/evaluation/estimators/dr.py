@@ -29,10 +29,10 @@ class DoublyRobust(HybridEstimator):
         weighed, baseline = study.weighed, study.control
         number = study.influences.correct(baseline)
         start = weighed.units / max(weighed.totals.opened, 1.0)
-        return Part(number, baseline.mean, start, weighed.units / weighed.count)
+        return DoublyRobustColumn(number, baseline.mean, start, weighed.units / weighed.count)
 
 
-class Part(Column):
+class DoublyRobustColumn(Column):
     """`V(s_0) - mean V(s_0) + sum_t g_t w_t delta_t` of an episode."""
 
     def __init__(self, baseline: int, base: float, start: float, each: float) -> None:

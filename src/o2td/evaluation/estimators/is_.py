@@ -24,10 +24,10 @@ class TrajectoryIS(HistoryEstimator):
 
     def make_column(self, study: Study) -> Column:
         """Each episode's contribution, minus the mean."""
-        return Part(self.value(study), study.weighed.units / study.weighed.count)
+        return TrajectoryColumn(self.value(study), study.weighed.units / study.weighed.count)
 
 
-class Part(Column):
+class TrajectoryColumn(Column):
     """`w_T G` of an episode, about the mean; `each` is episodes over those with rows."""
 
     def __init__(self, value: float, each: float) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.evaluation.estimator import Doubt, Outcome
-from o2td.evaluation.estimators.wdr import Part
+from o2td.evaluation.estimators.wdr import WeightedDoublyRobustColumn
 from o2td.evaluation.families import FitEstimator, fit_doubts
 from o2td.evaluation.fitting import Fit
 from o2td.evaluation.moments import Spread
@@ -55,7 +55,11 @@ class MagicEstimator(FitEstimator):
         start, inverse = weighed.units / max(weighed.totals.opened, 1.0), weighed.horizon.inverse
         steps = np.arange(len(inverse))
         self.columns = [
-            influences.want(Part(number, base, start, weighed.units, inverse * (steps < length)))
+            influences.want(
+                WeightedDoublyRobustColumn(
+                    number, base, start, weighed.units, inverse * (steps < length)
+                )
+            )
             for length in self.lengths
         ]
         yield [influences]

@@ -24,10 +24,10 @@ class PerDecisionIS(HistoryEstimator):
 
     def make_column(self, study: Study) -> Column:
         """Each episode's contribution, minus the mean."""
-        return Part(self.value(study), study.weighed.units / study.weighed.count)
+        return PerDecisionColumn(self.value(study), study.weighed.units / study.weighed.count)
 
 
-class Part(Column):
+class PerDecisionColumn(Column):
     """`sum_t g_t w_t r_t` of an episode, about the mean; `each` is episodes over those with rows."""
 
     def __init__(self, value: float, each: float) -> None:

@@ -29,10 +29,12 @@ class WeightedDoublyRobust(HybridEstimator):
         weighed, baseline = study.weighed, study.control
         number = study.influences.correct(baseline)
         start = weighed.units / max(weighed.totals.opened, 1.0)
-        return Part(number, baseline.mean, start, weighed.units, weighed.horizon.inverse)
+        return WeightedDoublyRobustColumn(
+            number, baseline.mean, start, weighed.units, weighed.horizon.inverse
+        )
 
 
-class Part(Column):
+class WeightedDoublyRobustColumn(Column):
     """`V(s_0) - mean V(s_0) + E sum_t g_t w_t delta_t / W_t` of an episode."""
 
     def __init__(

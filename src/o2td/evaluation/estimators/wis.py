@@ -29,10 +29,10 @@ class WeightedTrajectoryIS(HistoryEstimator):
         """Each episode's contribution, minus the weighted mean."""
         weighed = study.weighed
         each = weighed.units / weighed.count
-        return Part(self.value(study), weighed.spread("weight").mean, each)
+        return WeightedTrajectoryColumn(self.value(study), weighed.spread("weight").mean, each)
 
 
-class Part(Column):
+class WeightedTrajectoryColumn(Column):
     """`w_T (G - value) / mean w_T` of an episode; `each` is episodes over those with rows."""
 
     def __init__(self, value: float, mean: float, each: float) -> None:

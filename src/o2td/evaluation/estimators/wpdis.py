@@ -25,10 +25,10 @@ class WeightedPerDecisionIS(HistoryEstimator):
 
     def make_column(self, study: Study) -> Column:
         """Each episode's contribution, minus the weighted means of its steps."""
-        return Part(study.weighed.horizon, study.weighed.units)
+        return WeightedPerDecisionColumn(study.weighed.horizon, study.weighed.units)
 
 
-class Part(Column):
+class WeightedPerDecisionColumn(Column):
     """`E sum_t (g_t w_t r_t - w_t m_t) / W_t` of an episode."""
 
     def __init__(self, horizon: Horizon, units: int) -> None:

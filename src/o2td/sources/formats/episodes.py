@@ -16,7 +16,7 @@ from o2td.sources.format import Format
 Episode = dict[str, npt.NDArray[Any]]  # the columns of its rows; matrices for obs and action
 
 
-class Episodes(Format):
+class EpisodeFormat(Format):
     """Episodes of a Gymnasium space of observations and one of actions, one after the other."""
 
     def __init__(self, place: Any, observations: Any, actions: Any) -> None:

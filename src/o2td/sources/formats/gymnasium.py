@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.formats.episodes import Episode, Episodes
+from o2td.sources.formats.episodes import Episode, EpisodeFormat
 from o2td.sources.policies import probabilities_of
 
 
@@ -31,7 +31,7 @@ class Play:
     target: Any
 
 
-class Gymnasium(Episodes):
+class Gymnasium(EpisodeFormat):
     """Episodes of an environment under a policy."""
 
     name = "gymnasium"

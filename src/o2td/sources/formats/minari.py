@@ -10,10 +10,10 @@ import numpy as np
 
 from o2td.arguments import instance
 from o2td.errors import InputError, import_extra
-from o2td.sources.formats.episodes import Episode, Episodes
+from o2td.sources.formats.episodes import Episode, EpisodeFormat
 
 
-class Minari(Episodes):
+class Minari(EpisodeFormat):
     """A Minari dataset, the id of one on this machine, or its folder; nothing is downloaded."""
 
     name = "minari"
