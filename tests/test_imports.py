@@ -56,6 +56,7 @@ ALLOWED = {
         "o2td.evaluation.histories "
         "o2td.evaluation.study"
     ),
+    "evaluation/test_select.py": "o2td.evaluation.moments",
     "evaluation/test_systems.py": (
         "o2td.evaluation.basis "
         "o2td.evaluation.bootstrap "

@@ -71,7 +71,6 @@ SHARED = {
     "transitions:next_state_2": "A second, independent successor, for double sampling.",
     "transitions:discount_2": "Its discount.",
     "transitions:rho_2": "Its ratio.",
-    "transitions:columns": "Arrays of one length, as `from_table` takes them.",
     "transitions:which": "`phi`, `next_phi` or `next_phi_2`, by name.",
     "transitions:parts": "Batches in order.",
     "domains:target": "Number of the target, 0 to 7.",
