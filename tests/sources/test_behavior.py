@@ -54,8 +54,9 @@ def test_state_model_recovers_frequencies():
     assert np.abs(chunk.behavior_prob - behavior[chunk.state, chunk.action]).max() < 0.02
 
 
-def test_an_episode_never_sees_itself():
+def test_with_few_rows_an_episode_never_sees_itself(monkeypatch):
     """The only episode that takes action 1 is predicted by models that never saw that action."""
+    monkeypatch.setattr("o2td.sources.behavior._PER_WEIGHT", 20)
     log, _ = _observed(episodes=10)
     log["action"] = np.where(log.episode == 3, 1, 0)
     source = sources.open_logs(log, discount=0.9)
@@ -119,6 +120,7 @@ def test_a_long_log_is_sampled_evenly(monkeypatch):
 
 def test_keys_of_many_episodes_are_sampled_and_their_folds_stay_even(monkeypatch):
     monkeypatch.setattr("o2td.sources.behavior._KEYS", 200)
+    monkeypatch.setattr("o2td.sources.behavior._PER_WEIGHT", 10**9)
     log, _ = _observed(episodes=3000)
     model = sources.fit_behavior_model(sources.open_logs(log, discount=0.9), max_rows=2000)
     assert 50 < len(model.keys) <= 200
@@ -132,8 +134,10 @@ def test_keys_of_many_episodes_are_sampled_and_their_folds_stay_even(monkeypatch
 
 def test_a_given_model_or_policy_is_used(joined):
     log, chance = _observed(episodes=50)
+    few = sources.open_logs(log[log.episode < 10], discount=0.9)
+    assert len(sources.fit_behavior_model(few, folds=2).models) == 2
     model = sources.fit_behavior_model(sources.open_logs(log, discount=0.9), folds=2)
-    assert len(model.models) == 2
+    assert len(model.models) == 1  # there are rows enough for one of all
     got = joined(sources.open_logs(log, discount=0.9, behavior=model))
     inputs = log[["obs_0", "obs_1"]].to_numpy()
     np.testing.assert_array_equal(
@@ -157,3 +161,47 @@ def test_continuous_actions_cannot_be_estimated():
     several = log.drop(columns="action").assign(action_0=0.1, action_1=0.2)
     with pytest.raises(InputError, match=r"action_0, action_1 hold real numbers, whose prob"):
         sources.open_logs(several, discount=0.9)
+
+
+def _decisions(seed, count=400):
+    """Single decisions in four states, with the probabilities that they were drawn with."""
+    rng = np.random.default_rng(seed)
+    behavior = np.array([[0.2, 0.8], [0.5, 0.5], [0.7, 0.3], [0.9, 0.1]])
+    state = rng.integers(0, 4, count)
+    action = (rng.random(count) < behavior[state, 1]).astype(int)
+    reward = state + 2.0 * action + 0.3 * rng.normal(size=count)
+    log = pd.DataFrame({"state": state, "action": action, "reward": reward})
+    return log, behavior[state, action]
+
+
+def test_probabilities_of_a_model_of_all_rows_are_frequencies():
+    log, _ = _decisions(0)
+    (chunk,) = sources.open_logs(log, target=np.full((4, 2), 0.5)).chunks()
+    overall = (np.bincount(log.action) + 1.0) / (len(log) + 2.0)
+    joint = np.zeros((4, 2))
+    np.add.at(joint, (log.state, log.action), 1.0)
+    table = (joint + overall) / (joint.sum(axis=1, keepdims=True) + 1.0)
+    np.testing.assert_allclose(chunk.behavior_prob, table[log.state, log.action])
+
+
+def test_estimated_probabilities_make_estimates_vary_less_than_the_true_ones():
+    """What they take away is noise of the draws: means of weighted rewards over 60 logs."""
+    target, found = np.full((4, 2), 0.5), {"known": [], "estimated": []}
+    for seed in range(60):
+        log, chance = _decisions(100 + seed)
+        (chunk,) = sources.open_logs(log, target=target).chunks()
+        found["estimated"].append((chunk.rho * chunk.reward).mean() - log.state.mean())
+        found["known"].append((0.5 / chance * log.reward).mean() - log.state.mean())
+    assert abs(np.mean(found["estimated"]) - 1.0) < 0.04  # frequencies are smoothed by a count
+    assert np.std(found["estimated"]) < 0.3 * np.std(found["known"])
+
+
+def test_states_with_few_rows_are_predicted_by_models_that_never_saw_them():
+    """Every state occurs twice: of all rows, frequencies would call the action taken certain."""
+    rng = np.random.default_rng(0)
+    action = rng.integers(0, 2, 400)
+    log = pd.DataFrame({"state": np.arange(400) % 200, "action": action, "reward": 0.0})
+    source = sources.open_logs(log, target=np.full((200, 2), 0.5))
+    (chunk,) = source.chunks()
+    assert len(source.behavior_model.models) == 5
+    assert abs(chunk.rho.mean() - 1.0) < 0.1

@@ -3,15 +3,22 @@
 With observations, `b(a|x) = softmax_a(W z(x))`, multinomial logistic regression on the
 standardised observations with squares and products, penalised by `ridge/2 ||W||^2`. With states,
 the frequencies of the actions in each state, smoothed by one count at the log's overall
-frequencies (the same model with one weight per state and action). Cross-fitted: the probability of
-an episode's actions comes from a model that never saw that episode. Calibrated: the logarithms of
-the probabilities are divided by the temperature that makes held-out actions most likely. And
-clipped: n rows cannot resolve probabilities below 1/n, so no action that was taken gets less.
+frequencies (the same model with one weight per state and action). Calibrated on held-out episodes:
+the logarithms of the probabilities are divided by the temperature that makes their actions most
+likely. And clipped: n rows cannot resolve probabilities below 1/n, so no action that was taken gets
+less.
+
+With at least ten rows per weight, one model of all rows gives the probabilities. An estimate with
+probabilities fitted to its own rows varies less than one with the true ones: first-order, what the
+model's scores explain is taken out of each episode's influence. So intervals that take the model for
+the truth are too wide, not too narrow, where it fits. With fewer rows per weight that model would
+find its own actions too likely, and the probability of an episode's actions comes from a model that
+never saw that episode.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +42,7 @@ _KEYS = 1 << 16  # keys of episodes held at most
 _FLOOR = 1e-6  # of an action that was taken, however many rows there are
 _HOTTEST = 20.0  # temperature at most; 1/20 at least
 _MAX_ACTIONS = 1000
+_PER_WEIGHT = 10  # rows per weight from which one model of all rows gives the probabilities
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class BehaviorModel:
     keys
         Hashes of the log's episodes, sorted.
     models : tuple
-        One model per fold.
+        One model of all rows or, with few rows per weight, one per fold, fitted without it.
     calibration : Calibration
         How well held-out actions are predicted.
     temperature : float
@@ -171,14 +179,15 @@ class _Frequencies:
 def fit_behavior_model(
     source: Source, folds: int = 5, ridge: float = 1.0, max_rows: int = 200_000
 ) -> BehaviorModel:
-    """Estimate `b(a|x)` from a log with discrete actions, cross-fitted by episodes.
+    """Estimate `b(a|x)` from a log with discrete actions, calibrated on held-out episodes.
 
     Parameters
     ----------
     source
         A log with a column of integer actions.
     folds
-        Number of models; each is fitted without one fold of the episodes.
+        Number of folds of episodes. As many models, each fitted without one of them, are what the
+        calibration is measured with; they give the probabilities where rows are few.
     ridge
         Penalty on the squared weights of the regression.
     max_rows
@@ -221,7 +230,15 @@ def fit_behavior_model(
     temperature = _temperature(predicted, sample.action) if folds > 1 else 1.0
     floor = max(_FLOOR, 1.0 / len(sample.action))
     calibration = _calibrate(_tempered(predicted, temperature), sample.action, floor)
-    return replace(model, calibration=calibration, temperature=temperature, floor=floor)
+    if len(sample.action) >= _PER_WEIGHT * _weights(sample.inputs, n_actions):
+        models, temperature = [_fit(sample.inputs, sample.action, n_actions, ridge)], 1.0
+    return BehaviorModel(n_actions, sample.keys, tuple(models), calibration, temperature, floor)
+
+
+def _weights(inputs: npt.NDArray[Any], n_actions: int) -> int:
+    """Number of free weights of a model of these inputs."""
+    own = len(np.unique(inputs)) if inputs.ndim == 1 else _width(inputs.shape[1])
+    return own * (n_actions - 1)
 
 
 @dataclass

@@ -236,6 +236,11 @@ class LogSource(Source):
                 f"{self.own_values} is corrected by dr and wdr; it needs no cross-fitting if the model"
                 " never saw this log, which cannot be checked here"
             )
+        if self.behavior_model is not None or self._ratio.estimate:
+            remarks.append(
+                "the behaviour's probabilities are a model's: intervals allow for its noise, but not for"
+                " choices that depend on what the log does not hold"
+            )
         if self.mapped.bandit:
             remarks.append(
                 "no column for episodes, steps or ends: each row is one decision (a bandit log)"
