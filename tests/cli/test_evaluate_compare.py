@@ -93,3 +93,15 @@ def test_a_folder_has_page_and_object(log: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["evaluate", log, *QUICK, "--target", "B", "--out", str(out)]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "report.html"]
+
+
+def test_requirements_on_returns_of_one_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "walk.parquet")
+    walk_log().write_parquet(path)
+    assert main(["evaluate", path, *QUICK, "--require", "quantile(0.5) > -100"]) == 0
+    assert main(["evaluate", path, *QUICK, "--require", "cvar(0.2) > 100"]) in (3, 4)
+    capsys.readouterr()
+    assert main(["evaluate", path, *QUICK, "--require", "variance(0.2) > 1"]) == 2
+    assert "'variance(0.2)' is not known" in " ".join(capsys.readouterr().err.split())

@@ -181,3 +181,28 @@ def test_a_shorter_interval_alone_never_makes_a_word_worse():
     outcome = Outcome(3.0, approximation=0.8)
     case = Case(LSTDEstimator(), outcome, Interval(2.0, 4.0, "", 0.5))
     assert [doubt[0] for doubt in fit_doubts(case, study)] == ["caution"]
+
+
+def test_requirements_on_returns_are_about_the_same_figures():
+    answer = evaluation.evaluate(made_log(600, 8), GAMMA, target=POLICIES["A"], methods="lstd")
+    middle, worst = answer.returns([0.5], 0.2)
+    assert answer.require(f"quantile(0.5) > {middle.low - 0.01}").holds is True
+    assert answer.require(f"{middle.low - 0.01} > quantile(0.5)").holds is False
+    assert answer.require(f"quantile(0.5) > {middle.value}").holds is None
+    found = answer.require(f"cvar(0.2) > {worst.high + 0.01}")
+    assert found.holds is False
+    assert f"cvar(0.2) is {worst.value:.4g}" in found.words
+    with pytest.raises(InputError, match="cvar must be a finite number in"):
+        answer.require("cvar(2) > 0")
+    with pytest.raises(InputError, match=r"cvar\(0.1.2\) has no number; write cvar\(0.1\)"):
+        answer.require("cvar(0.1.2) > 0")
+    with pytest.raises(InputError, match="'mean' is not known here"):
+        answer.require("mean > 0")
+
+
+def test_a_requirement_on_returns_that_weights_do_not_support_is_undecided():
+    log = made_log(30, 3)
+    far = np.array([[0.99, 0.01], [0.01, 0.99]])
+    found = evaluation.evaluate(log, GAMMA, target=far, methods="lstd").require("cvar(0.01) > 0")
+    assert found.holds is None
+    assert "the log cannot answer" in found.words

@@ -81,7 +81,7 @@ def command(
         typer.Option(
             "--require",
             metavar="TEXT",
-            help='Such as "lift > 0", "value > 80" or "B - A > 0.1": exit with 0 where it holds, 3'
+            help='Such as "lift > 0", "cvar(0.1) > 5" or "B - A > 0.1": exit with 0 where it holds, 3'
             " where it does not, 4 where the log cannot decide. May be repeated.",
         ),
     ] = None,

@@ -88,13 +88,14 @@ def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: floa
 
 def check_requirements(given: Sequence[str], policies: dict[str, str]) -> None:
     """Refuse requirements that cannot be parsed or name unknown things, before reading."""
-    from o2td.evaluation.requirements import parse
+    from o2td.evaluation.requirements import RETURNS, parse
 
-    known = ["value", "lift", "logged", *policies]
+    known = ["value", "lift", "logged", *(policies or ("cvar(0.1)", "quantile(0.5)"))]
     for text in given:
         asked = parse(text)
         for name in (asked.plus, asked.minus):
-            if name is not None and name not in known:
+            returns = name is not None and not policies and RETURNS.fullmatch(name)
+            if name is not None and name not in known and not returns:
                 raise InputError(
                     f"--require {text!r}: {name!r} is not known; there are {', '.join(known)}"
                 )

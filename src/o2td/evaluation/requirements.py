@@ -2,7 +2,8 @@
 
 A requirement is two sides and one of `>`, `>=`, `<`, `<=`. A side is numbers and names joined by
 `+` and `-`; a name that is not a plain word is quoted. After both sides are collected, one value
-must remain, or one minus another.
+must remain, or one minus another. Of one policy, `cvar(0.1)` and `quantile(0.5)` are about its
+returns.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from o2td.evaluation.thresholds import CANNOT
 if TYPE_CHECKING:
     from o2td.evaluation.result import Evaluation
 
-__all__ = ["Quantity", "Requirement", "check", "of_evaluation", "parse"]
+__all__ = ["RETURNS", "Quantity", "Requirement", "check", "of_evaluation", "parse"]
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<op>>=|<=|>|<)|(?P<sign>[+-])"
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
-    r"|(?P<name>[^\W\d][\w.]*)|(?P<quote>\"[^\"]*\"|'[^']*'))"
+    r"|(?P<name>[^\W\d][\w.]*(?:\([\d.]+\))?)|(?P<quote>\"[^\"]*\"|'[^']*'))"
 )
+RETURNS = re.compile(r"(?P<name>cvar|quantile)\((?P<level>[\d.]+)\)")
 _LIKE = "write it like lift > 0, value > 80 or B - A > 0.1"
 
 
@@ -199,12 +201,25 @@ def of_evaluation(answer: Evaluation, requirement: str) -> Requirement:
             names["lift"] = Quantity.of("lift", answer.lift.as_dict())
         if (asked.plus, asked.minus) == ("value", LOGGED) and "lift" in names:
             return names["lift"]
+        of_returns = RETURNS.fullmatch(asked.plus or "")
+        if of_returns and asked.minus is None:
+            return _of_returns(answer, **of_returns.groupdict())
         if asked.minus is not None or asked.plus not in names:
             wrong = asked.plus if asked.plus not in names else asked.minus
             raise InputError(
                 f"requirement {requirement!r}: {wrong!r} is not known here; an evaluation of one policy"
-                f" has {', '.join(names)}"
+                f" has {', '.join(names)}, cvar(0.1) and quantile(0.5)"
             )
         return names[asked.plus]
 
     return check(requirement, quantity)
+
+
+def _of_returns(answer: Evaluation, name: str, level: str) -> Quantity:
+    """The mean of the worst share of the returns, or a quantile of them."""
+    try:
+        share = float(level)
+    except ValueError:
+        raise InputError(f"requirement: {name}({level}) has no number; write {name}(0.1)") from None
+    (found,) = answer.returns([], share) if name == "cvar" else answer.returns([share], None)
+    return Quantity.of(f"{name}({level})", found.as_dict())
