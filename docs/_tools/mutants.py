@@ -55,8 +55,8 @@ def groups() -> str:
     killed, met = totals(study)
     rows.append(["all", "", _share({"killed": killed, "met": met}), ""])
     lead = (
-        f"The mutants are of version {study['version']}'s code. What was written or moved since was not"
-        " met, and files and lines are named as they were."
+        f"The mutants are of version {study['version']}'s code. Code written or moved since then was"
+        " not mutated, and files and lines have their names of that time."
     )
     return f"{lead}\n\n{table(['group', 'seed', 'killed', 'before tests were added'], rows)}"
 
@@ -68,8 +68,8 @@ def _share(counts: dict[str, Any]) -> str:
 KINDS = {
     "Same numbers": "the change gives the same numbers",
     "Same answer": "the answer is the same up to rounding, by another way or in other time",
-    "Noticed elsewhere": "tests notice it that are not among those that it met",
-    "Noticed since": "it stands here because of it that a test was added, which notices it",
+    "Noticed elsewhere": "other tests notice it than those that were run on it",
+    "Noticed since": "a test added since then notices it",
     "A gap": "no test notices it, and one should",
 }
 
@@ -78,7 +78,7 @@ def verdicts() -> str:
     """How many survivors there are of each kind."""
     found = Counter(one["verdict"].partition(":")[0] for one in kept()["survivors"])
     told = [f"- {found[kind]}: {words} (*{kind.lower()}*)." for kind, words in KINDS.items()]
-    lead = f"{len(kept()['survivors'])} mutants were noticed by no test that met them:"
+    lead = f"{len(kept()['survivors'])} mutants survived the tests that were run on them:"
     return "\n".join([lead, "", *told])
 
 

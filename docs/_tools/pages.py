@@ -187,7 +187,7 @@ def _prose(factory: Any) -> str:
 
 
 def _landing(name: str, data: dict[str, Any]) -> str:
-    """Three tables, a row per setting and a column a problem; why where there is no answer."""
+    """Three tables, one row per setting and one column per problem, or why there is no answer."""
     found = {p: entry["methods"] for p, entry in data["landings"].items()}
     labels = [label for label in next(iter(found.values())) if family(label) == name]
     without: dict[tuple[str, str], list[str]] = {}

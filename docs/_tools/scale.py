@@ -60,7 +60,7 @@ def paper() -> str:
         f"{rows / 1e9:.1f} billion rows, {work / 3600:.0f} hours of one core, so"
         f" {work / CORES / 60:.0f} minutes on {CORES} cores. Each of {sent['passes']} passes sends the"
         f" statistic to every worker, together {sent['to_worker'] / 1e6:.1f} MB, and every file's sums"
-        f" come back, together {sent['from_part'] / 1e6:.0f} MB a file: {back / 1e9:.0f} GB for"
+        f" come back, together {sent['from_part'] / 1e6:.0f} MB per file: {back / 1e9:.0f} GB for"
         f" {LOG / FILE:,.0f} files of {FILE / 1e6:.0f} MB, {back / LINE / 60:.0f} minutes at a gigabit"
         " a second into the one process that merges"
     )
