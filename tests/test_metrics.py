@@ -134,3 +134,7 @@ def test_projected_error_of_held_out_rows_by_its_definition(layout: Any) -> None
         left = b - A @ theta
         assert metric.value(theta) == pytest.approx(np.sqrt(left @ np.linalg.solve(C, left)))
     np.testing.assert_allclose(metric.center, np.linalg.solve(A, b), rtol=1e-9)
+
+
+def test_rows_without_weight_are_allowed_and_do_not_count() -> None:
+    assert metrics.held_out([[1.0], [1.0]], [3.0, 1.0], [0.0, 2.0]).value([1.0]) == 0.0
