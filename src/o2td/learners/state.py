@@ -62,9 +62,10 @@ class Lanes:
     def _allocate(self, d: int) -> None:
         """Allocate arrays for d features: zeros, except theta, which is `initial_theta`."""
         width = self._width
+        theta = None if self.initial_theta is None else initial(self.initial_theta, d)
         self._arrays = {name: np.zeros((width, d)) for name in self.vectors}
-        if self.initial_theta is not None:
-            self._arrays["theta"][:] = initial(self.initial_theta, d)
+        if theta is not None:
+            self._arrays["theta"][:] = theta
         self._arrays["bound"] = np.zeros((width, 1))  # on z, features of size one
         self._arrays["size"] = np.zeros((width, len(self._lists())), dtype=np.int64)
         if self._settles:
