@@ -377,7 +377,7 @@ def test_matrices_of_different_kinds_are_refused() -> None:
 
     half, phi = np.full((2, 2), 0.5), np.eye(2)
     for second in (np.eye(2), eye_array(2) * (1.0 + 1.0j)):
-        with pytest.raises(InputError, match=r"transition\[1\] is no sparse matrix of real"):
+        with pytest.raises(InputError, match=r"transition\[1\] is not a sparse matrix of real"):
             Problem([eye_array(2), second], np.zeros(2), 0.5, half, half, phi)
     Problem([eye_array(2)] * 2, np.zeros(2), 0.5, half, half, phi, terminal=[])
     with pytest.raises(InputError, match="whole number"):

@@ -289,7 +289,7 @@ def as_emphasis(value: Any) -> Emphasis:
         try:
             return FollowOn(float(reading)) if reading else FollowOn()
         except ValueError:
-            raise InputError(f"{value!r}: {reading!r} is no number from 0 to 1") from None
+            raise InputError(f"{value!r}: {reading!r} is not a number from 0 to 1") from None
     if isinstance(value, str) and name == "omega":
         return Omega(reading or "sample")
     raise InputError(

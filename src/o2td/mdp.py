@@ -34,7 +34,7 @@ def triples(name: str, value: Any) -> tuple[npt.NDArray[np.int64], Floats, int, 
             if not hasattr(matrix, "tocoo") or matrix.dtype.kind not in "biuf":
                 told = getattr(matrix, "dtype", type(matrix).__name__)
                 raise InputError(
-                    f"{name}[{a}] is no sparse matrix of real numbers but {type(matrix).__name__},"
+                    f"{name}[{a}] is not a sparse matrix of real numbers but {type(matrix).__name__},"
                     f" {told}; give all of them as such, or one array (S, A, S)"
                 )
             if matrix.shape != (n, n):

@@ -278,7 +278,7 @@ def test_names_that_are_no_words_stand_in_quotes():
     [
         ({"policies": {}}, "names with their policies"),
         ({"policies": {"logged": "A"}}, "cannot be a policy's name"),
-        ({"policies": {"A": None}}, "None is no policy"),
+        ({"policies": {"A": None}}, "None is not a policy"),
         ({"policies": {"A": "Z"}}, "no column 'Z'"),
         ({"policies": {"A": "rho:Z"}}, "no column 'Z'"),
         ({"policies": {"A": "A"}, "baseline": "B"}, "baseline"),

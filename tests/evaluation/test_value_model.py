@@ -199,7 +199,7 @@ def test_the_answer_says_whose_model_it_was(log, tmp_path):
     assert "value_model" not in asked(log).diagnostics
     only = asked(log, value_model=WRONG_Q, methods="pdis").diagnostics["value_model"]
     assert only["value"] is None
-    assert "by none of the methods" in only["said"]
+    assert "by any requested method" in only["said"]
 
 
 def test_other_estimators_do_not_see_it(log):
@@ -219,7 +219,7 @@ def test_policies_may_each_have_their_model(log):
     )
     assert both.answers["B"]["dr"].value == pytest.approx(recursive(log, WRONG_Q)[0])
     assert "value_model" not in both.answers["A"].diagnostics
-    with pytest.raises(InputError, match="value_model: 'C' is no policy; there are A, B"):
+    with pytest.raises(InputError, match="value_model: 'C' is not a policy; there are A, B"):
         evaluation.compare(log, GAMMA, POLICIES, value_model={"C": WRONG_Q})
 
 
@@ -262,8 +262,8 @@ def broken(states):
         (lambda s: np.zeros((len(s), 3)), "values of 3 actions, and the target has 2"),
         ([1.0], "state 1 is in row .* of frame or right after it, the array has 1 rows; give one"),
         (np.zeros((2, 2, 2)), r"an array of shape \(2, 2, 2\); pass V \(states,\)"),
-        (3.5, "float is no value model; pass a function"),
-        ("q", "str is no value model; pass a function"),
+        (3.5, "float is not a value model; pass a function"),
+        ("q", "str is not a value model; pass a function"),
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_in_one_sentence(log, model, said):

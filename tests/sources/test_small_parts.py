@@ -11,7 +11,6 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.checksums import _page_has_checksum
 
 
 def log(**columns: Any) -> pl.DataFrame:
@@ -39,25 +38,6 @@ def test_a_log_that_needs_sorting_is_not_divided(tmp_path: Path) -> None:
     assert len(next(iter(source.chunks()))) == 4
     with pytest.raises(InputError, match="needs sorting is one part"):
         source.partitions(2)
-
-
-@pytest.mark.parametrize(
-    ("header", "checked"),
-    [
-        (b"", False),
-        (bytes([0x15, 0x00, 0x15, 0x00, 0x15, 0x00]), False),  # it ends before the fourth field
-        (bytes([0x15, 0x80, 0x01, 0x15, 0x00, 0x15, 0x00, 0x15, 0x07]), True),
-        (
-            bytes([0x15, 0x00, 0x15, 0x00, 0x15, 0x00, 0x2C]),
-            False,
-        ),  # a struct, which is no checksum
-        (bytes([0x15, 0x00, 0x45, 0x00]), False),  # the fourth is left out
-    ],
-)
-def test_a_page_has_a_checksum_if_its_header_has_a_fourth_number(
-    header: bytes, checked: bool
-) -> None:
-    assert _page_has_checksum(header) is checked
 
 
 def test_of_so_many_steps_only_the_last_is_cut_off() -> None:

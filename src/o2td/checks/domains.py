@@ -100,7 +100,7 @@ def rows_are_good(domain: Domain) -> None:
     """And there are as many as requested."""
     rows = domain.problem.sample(500, seed=3)
     expect(isinstance(rows, Transitions) and rows.n == 500, f"{rows!r}")
-    expect(bool(rows.start[0]), "a first row that is no start")
+    expect(bool(rows.start[0]), "a first row that is not a start")
     terminal = getattr(domain.problem, "terminal", None)
     if isinstance(terminal, np.ndarray) and rows.next_state is not None:
         ended = (rows.discount == 0.0) & terminal[np.maximum(rows.next_state, 0)]
@@ -127,7 +127,7 @@ def sampler_follows_matrices(domain: Domain) -> None:
     """Frequencies of successors, mean rewards, mean ratios and visits, in 20,000 independent rows."""
     problem = domain.finite()
     rows: Any = problem.sample(ROWS, seed=5, scheme="iid")
-    expect(bool(rows.start.all()), "independent rows that are no starts")
+    expect(bool(rows.start.all()), "independent rows that are not starts")
     pairs = problem.pairs
     b, pi = (policy[pairs.state, pairs.action] for policy in (problem.behavior, problem.target))
     share = problem.visits[pairs.state] * b * pairs.probability
@@ -184,7 +184,7 @@ def double_sampling(domain: Domain) -> None:
         expect(not np.array_equal(rows.next_state, rows.next_state_2), "two equal successors")
 
 
-@promise("domains", "a number of rows that is no number is refused")
+@promise("domains", "an invalid number of rows is refused")
 def refusals(domain: Domain) -> None:
     """And so is a sampling scheme that does not exist."""
     for arguments in ({"n": -1}, {"n": 10, "scheme": "no such scheme"}):

@@ -73,7 +73,7 @@ def permuted_features(solver: Solver) -> None:
 
 
 @promise(
-    "solvers", "a feature split into two copies changes no prediction, and a lost rank is told"
+    "solvers", "a feature split into two copies changes no prediction, and a lost rank is reported"
 )
 def singular_features(solver: Solver) -> None:
     """The minimum-norm solution splits the weight between the copies, and the status says so."""

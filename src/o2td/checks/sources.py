@@ -76,7 +76,7 @@ def chunk_sizes(log: CheckedSource) -> None:
         _same(log.rows, gathered(log.source, rows=size))
 
 
-@promise("sources", "no chunk is empty or larger than was asked for")
+@promise("sources", "no chunk is empty or larger than requested")
 def bounded(log: CheckedSource) -> None:
     """Memory stays bounded by the caller's choice."""
     for size in SIZES:
@@ -86,7 +86,7 @@ def bounded(log: CheckedSource) -> None:
         )
 
 
-@promise("sources", "a chunk of no rows cannot be asked for")
+@promise("sources", "a chunk of no rows cannot be requested")
 def no_rows(log: CheckedSource) -> None:
     """Refused with a sentence."""
     refuses(lambda: next(iter(log.source.chunks(rows=0))), "rows=0", "rows")

@@ -68,7 +68,7 @@ def _check_table(features: Any) -> None:
     bad = ~np.isfinite(np.asarray(values, dtype=np.float64))
     if bad.any():
         where = f" of state {int(np.argwhere(bad)[0][0])}" if bad.ndim == 2 else ""
-        raise InputError(f"features: one{where} is not a finite number; mend the table")
+        raise InputError(f"features: one{where} is not a finite number; correct the table")
 
 
 def method_names(methods: Any) -> tuple[list[str] | None, bool]:

@@ -268,4 +268,4 @@ def _check_finite(rows: Any, inputs: npt.NDArray[Any]) -> None:
     fine = np.isfinite(rows.data if hasattr(rows, "tocsr") else rows)
     if not fine.all():
         bad = inputs[int(np.argmin(fine.all(axis=1)))] if fine.ndim == 2 else "some input"
-        raise InputError(f"features: not a finite number for {bad}; mend the feature map")
+        raise InputError(f"features: not a finite number for {bad}; correct the feature map")

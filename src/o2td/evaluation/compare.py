@@ -154,7 +154,7 @@ def _sources(
     for name, policy in policies.items():
         if policy is None:
             raise InputError(
-                f"policies[{name!r}]: None is no policy; pass one, or the name of a column"
+                f"policies[{name!r}]: None is not a policy; pass one, or the name of a column"
             )
     given = {name: value for name, value in options.items() if name != "target"}
     return open_policies(logs, policies, discount=discount, **given)

@@ -187,7 +187,7 @@ def check_options(given: dict[str, Any], opened: bool) -> None:
         if opened and value is not None and value is not False:
             raise InputError(
                 f"{name}: the source was opened without it; pass it to o2td.sources.open_logs, or"
-                " hand over the logs themselves"
+                " pass the logs themselves"
             )
 
 

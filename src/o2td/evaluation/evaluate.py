@@ -242,7 +242,7 @@ def _heed(case: Case, findings: list[Finding], study: Study) -> None:
     kind, spared = case.estimator.kind, case.estimator.spared(study)
     if study.settings.horizon is not None and kind in BIASED and "clock" not in spared:
         case.contradicted, case.faults = True, case.faults + 1.0
-        case.note(CANNOT, f"it knows no time, and the value over {study.steps} steps is asked for")
+        case.note(CANNOT, f"it ignores time, but the value over {study.steps} steps was requested")
     for found in findings:
         if found.passed or found.name in spared:
             continue
@@ -325,7 +325,7 @@ def _given_values(study: Study, cases: list[Case]) -> dict[str, Any]:
         "It was given and not fitted to this log here: no cross-fitting is needed if the model never saw"
         " these episodes, which cannot be checked; if it did, intervals may be too narrow."
     )
-    said = f"The value model given ({name}) is corrected by none of the methods asked for."
+    said = f"The value model given ({name}) is not corrected by any requested method."
     if by:
         made = " and ".join(f"{case.value:.4g} by {case.method}" for case in by)
         said = (

@@ -389,4 +389,4 @@ def _share(name: str, value: Any) -> float:
     share = number(name, value, 0.0, 1.0)
     if 0.0 < share < 1.0:
         return share
-    raise InputError(f"{name}: {value} is no share; pass one between 0 and 1, such as 0.1")
+    raise InputError(f"{name}: {value} is not a share; pass one between 0 and 1, such as 0.1")

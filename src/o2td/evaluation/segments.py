@@ -89,8 +89,8 @@ def labels_of(segments: Any, source: Source) -> Labels:
     known = ", ".join([*seen, *source.codings] if seen else [str(state)])
     who = option("segments", "--segment")
     raise InputError(
-        f"{who}: {segments!r} is no column that the policy sees; name one of {known}, or pass a function"
-        " of observations (or states) in Python"
+        f"{who}: {segments!r} is not a column that the policy sees; name one of {known}, or pass a"
+        " function of observations (or states) in Python"
     )
 
 

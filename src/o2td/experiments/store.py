@@ -224,5 +224,5 @@ class Store:
         except OSError as error:
             raise O2TDError(
                 f"{self.path}: cannot be written ({error.strerror or error}); what is finished is"
-                " kept: mend that and run the same command again"
+                " kept: fix that and run the same command again"
             ) from error

@@ -78,7 +78,7 @@ class LSTDQ(Solver):
         bad = ~((probs >= 0.0).all(axis=1) & (probs.sum(axis=1) <= 1.0 + 1e-8))
         if bad.any():
             raise InputError(
-                f"next_target_probs is no distribution in row {int(np.argmax(bad))}:"
+                f"next_target_probs is not a distribution in row {int(np.argmax(bad))}:"
                 " give probabilities that sum to 1 (or 0 where the episode has ended)"
             )
         return _blocks(rows, probs)

@@ -102,7 +102,7 @@ def _models(given: Any, policies: Mapping[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in policies:
             known = ", ".join(policies)
-            raise InputError(f"value_model: {name!r} is no policy; there are {known}")
+            raise InputError(f"value_model: {name!r} is not a policy; there are {known}")
     return {name: given.get(name) for name in policies}
 
 

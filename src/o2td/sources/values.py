@@ -52,7 +52,7 @@ class OwnValues:
             )
         if model is not None and not _usable(model):
             raise InputError(
-                f"{ARGUMENT}: {type(model).__name__} is no value model; pass a function of"
+                f"{ARGUMENT}: {type(model).__name__} is not a value model; pass a function of"
                 " observations (or states), an object with predict, or an array by state"
             )
 

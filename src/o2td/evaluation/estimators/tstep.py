@@ -54,7 +54,7 @@ class TStepEstimator(SystemEstimator):
     def missing(self, study: Study) -> str:
         """What is missing: a horizon, and states that recur."""
         if study.steps is None:
-            return "no horizon was asked for, and no clock ends the episodes"
+            return "no horizon was requested, and no clock ends the episodes"
         return "" if study.choice.tabular is not None else "the log has no states that recur"
 
     def too_large(self, study: Study) -> bool:

@@ -94,7 +94,7 @@ class Clock(LogTest):
             return None
         asked = study.settings.horizon
         if asked is not None:
-            said = f"the value over {asked} steps is asked for: a clock is what it needs"
+            said = f"the value over {asked} steps was requested, which suits a clock"
             return Finding(self.name, float(asked), TRUST, said)
         steps, chance = clock_step(view)
         if steps is not None:

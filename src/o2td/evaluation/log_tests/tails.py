@@ -33,7 +33,7 @@ class Tails(LogTest):
     """Tails of the rewards."""
 
     name = "tails"
-    title = "Can the mean of the rewards be told from these rows?"
+    title = "Can the mean of the rewards be estimated from these rows?"
 
     def collect(self, study: Study) -> Passes:
         """The sample is enough."""
@@ -71,7 +71,7 @@ class Tails(LogTest):
                 " may be missing or over-represented",
                 "log more of such rows",
             )
-        return Finding(self.name, shape, TRUST, "the rewards' mean can be told")
+        return Finding(self.name, shape, TRUST, "the rewards' mean can be estimated")
 
 
 def _shape(size: Floats) -> tuple[float, float]:
