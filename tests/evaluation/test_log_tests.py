@@ -21,7 +21,7 @@ from benchmarks.honesty.tables import (
     random_table,
     toy_mountain_car,
 )
-from o2td import evaluation
+from o2td import domains, evaluation
 from o2td.evaluation import Study
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.log_tests.clock import clock_step
@@ -205,3 +205,28 @@ def test_a_clock_of_observations_is_told_from_ends_that_happen_to_coincide() -> 
     cut = log[step < 150].copy()
     cut["terminated"] |= ~cut.duplicated("episode", keep="last")
     assert clock_step(seen(studied(cut, 0.99)))[0] == 150
+
+
+def _battery(days: int, hidden: bool = False) -> pd.DataFrame:
+    """Days of the battery trader, whose observations are its charge and, unless hidden, the price."""
+    steps = domains.energy_storage(horizon=96).rollout(96 * days, seed=1)
+    log = {name: getattr(steps, name) for name in ("episode", "step", "action", "reward")}
+    for name in ("terminated", "truncated", "behavior_prob", "target_prob"):
+        log[name] = getattr(steps, name)
+    for k in range(1 if hidden else 2):
+        log[f"obs_{k}"] = steps.observation[:, k]
+        log[f"next_obs_{k}"] = steps.next_observation[:, k]
+    return pd.DataFrame(log)
+
+
+def test_eight_times_as_many_days_do_not_turn_trust_into_caution() -> None:
+    """A full battery bends the dynamics; that is no memory, and a hidden price is."""
+    words, widths = [], []
+    for days in (60, 480):
+        answer = evaluation.evaluate(_battery(days), 0.95, methods="lstd", lanes=0)
+        words.append(answer.verdict)
+        widths.append(answer.recommended.high - answer.recommended.low)
+    assert words == ["trust", "trust"]
+    assert widths[1] < 0.5 * widths[0]
+    hidden = evaluation.evaluate(_battery(120, hidden=True), 0.95, methods="lstd", lanes=0)
+    assert [test.name for test in hidden.tests if not test.passed] == ["memory"]

@@ -32,6 +32,7 @@ _ROWS = 50  # with a row before them
 _STATES = 500  # most states for the comparison with the previous row
 _RARE = 1e-3  # share of rows: rarer next states get no more weight than this
 _SPREAD = 30.0  # rows that must share in a sum before it counts as normal
+_MATCHED = 20_000  # rows matched with their nearest ones
 _LEFT = 0.02  # of the variance: below this, the rest is the regression's own error
 _ORDER = "check the order of rows; if it is right, "
 _REMEDY = (
@@ -206,13 +207,51 @@ def _taken_away(view: Seen, paid: bool) -> float:
     more = np.column_stack([past, past**2])
     if paid:
         more = np.column_stack([more, reward - reward.mean()])
+    action = np.zeros(len(rows), dtype=np.int64) if view.action is None else view.action
+    before = np.eye(int(action.max()) + 1)[action[here - 1]]
+    by_action = (more[:, :, None] * before[:, None, :]).reshape(len(here), -1)
     if view.action is not None:
-        more = np.column_stack([more, np.eye(int(view.action.max()) + 1)[view.action[here - 1]]])
+        more = np.column_stack([more, before])
     held = view.unit[here] % 2 == 1
     left = _held_out(now, y, held)
     fewer = _held_out(np.column_stack([now, more]), y, held)
     large = left > _LEFT
-    return float(np.max(1.0 - fewer[large] / left[large], initial=0.0))
+    gain = float(np.max(1.0 - fewer[large] / left[large], initial=0.0))
+    if gain < _GAIN:
+        return gain
+    more = np.column_stack([before, by_action])
+    return min(gain, _gain_of_neighbours(inputs[here], action[here], more, y[:, large], held))
+
+
+def _gain_of_neighbours(x: Floats, action: Ints, past: Floats, y: Floats, held: Bools) -> float:
+    """The same from differences between rows and the nearest ones, for each action by itself.
+
+    A bend in the dynamics, such as a full battery, is no memory, and the past tells a smooth
+    regression about it; two rows at almost the same place do not need to be told.
+    """
+    from scipy.spatial import cKDTree
+
+    keep = np.linspace(0, len(x) - 1, min(len(x), _MATCHED)).astype(np.int64)
+    x, action, past, y, held = x[keep], action[keep], past[keep], y[keep], held[keep]
+    scale = x.std(axis=0)
+    z = x / np.where(scale > 0.0, scale, 1.0)
+    left, fewer = np.zeros((2, y.shape[1]))
+    for one in np.unique(action):
+        sides = []
+        for half in (held, ~held):
+            own = np.flatnonzero(half & (action == one))
+            if len(own) > 4 * past.shape[1]:
+                nearest = np.asarray(cKDTree(z[own]).query(z[own], k=2)[1])[:, 1]
+                sides.append((own, own[nearest]))
+        if len(sides) < 2:
+            continue
+        here, there = (np.concatenate(side) for side in zip(*sides, strict=True))
+        apart, judged = y[here] - y[there], held[here]
+        near = np.column_stack([z[here] - z[there], np.ones(len(here))])
+        known = np.column_stack([near, past[here] - past[there]])
+        left += judged.sum() * _held_out(near, apart, judged)
+        fewer += judged.sum() * _held_out(known, apart, judged)
+    return float(np.max(1.0 - fewer / np.maximum(left, 1e-300), initial=0.0, where=left > 0.0))
 
 
 def _held_out(x: Floats, y: Floats, held: Bools) -> Floats:
