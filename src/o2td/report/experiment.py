@@ -41,13 +41,13 @@ __all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_pictu
 
 _MOST_CASES = 12  # cases that are drawn; the files have all
 SENSITIVITY = (
-    "Tuning runs, on seeds of their own. A setting of which a run diverged has no error below,"
-    " but its share of diverged runs above."
+    "Tuning runs, on separate seeds. A setting with a diverged run has no error in the lower panel,"
+    " but its share of diverged runs in the upper one."
 )
 _OWN_GRID = (
-    "How the error at the end depends on the settings. A setting of which a run diverged has no"
-    " error below, but its share of diverged runs above; a curve that leaves the picture goes on"
-    " above it."
+    "How the error at the end depends on the settings. A setting with a diverged run has no error in"
+    " the lower panel, but its share of diverged runs in the upper one; a curve that leaves the picture"
+    " continues above it."
 )
 _CHOSEN = (
     "Where a method was run with several settings, the curve is that of the least error at the end"
