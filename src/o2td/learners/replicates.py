@@ -11,9 +11,9 @@ Consecutive rows are dependent, so a learner with step size alpha has a bias of 
 averaging does not remove. It is quadratic in the weights: with weights of variance 1/4 it is 5/4 as
 large, so four times the distance from the learner to the mean of its replicates estimates it. Terms
 of higher order make that too large (those of third order are counted three times), so the bias is
-taken to lie between none and the estimate: half of the estimate is subtracted, and an eighth of its
+taken to lie between none and the estimate: half of the estimate is subtracted, and a fifth of its
 square is added to the variance. (Were it uniform in between, that would be a twelfth; were it one of
-the two, a quarter. The eighth was settled on streams of four problems.)
+the two, a quarter. The fifth was settled on streams of four problems.)
 
 Weights are hashes of block and lane, so they do not depend on how the rows are split, two learners
 on the same rows share them (hence their difference has an error bar too), and a file need not store
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Prediction", "as_replicates", "bars", "resample"]
 
 MOST = 1 << 12
-DOUBT = 1.0 / 8.0  # of the squared bias, in the variance
+DOUBT = 1.0 / 5.0  # of the squared bias, in the variance
 
 
 class Prediction(NamedTuple):
