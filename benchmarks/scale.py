@@ -8,7 +8,7 @@ threads as the machine has:
 
 - `scan`, `evaluate`: a bare scan of a log with checksums, and the whole of `o2td evaluate` on it,
 - `few`, `files`: the same million rows in 8 files and in 500, both given as a folder,
-- `states`: a log whose states are whole numbers below a million,
+- `states`: a log of walks over a million states, each step to a neighbour,
 - `table`: `TD` and sparse `LSTD` on a table of a million states, beside `numpy.bincount` on them,
 - `hundred`, `lanes`: 100 and 5,000 learners in one sweep,
 - `hashed`: 16 tilings hashed into 100,000 columns: features, `TD` and `TDC`, beside features alone.
@@ -83,7 +83,8 @@ def states(folder: Path, rows: int) -> Work:
     if not file.exists():
         rng, n = np.random.default_rng(0), 2 * MILLION
         step = np.arange(n) % 20
-        state = rng.integers(0, MILLION, n)
+        moves = np.where(step == 0, 0, rng.choice([-1, 1], n)).reshape(-1, 20).cumsum(axis=1)
+        state = (rng.integers(0, MILLION, n // 20)[:, None] + moves).ravel() % MILLION
         table = pa.table(
             {
                 "episode": np.arange(n) // 20, "step": step, "state": state,
