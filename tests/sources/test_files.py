@@ -229,7 +229,7 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) // 1024)
 """
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".hdf5", ".parquet", ".ndjson", ".ndjson.gz"])
+@pytest.mark.parametrize("suffix", [".npz", ".hdf5", ".parquet", ".csv", ".ndjson", ".ndjson.gz"])
 def test_memory_does_not_grow_with_the_file(suffix, tmp_path):
     """Arrays, lists and episodes of 1.2 million rows, 77 MB as numbers, and of a tenth of them."""
     used = []
@@ -261,6 +261,10 @@ def _large(file, count):
         with h5py.File(file, "w") as store:
             for name, values in arrays.items():
                 store[name] = values
+    elif file.suffix == ".csv":
+        names = {f"obs_{k}": arrays["observations"][:, k].round(4) for k in range(6)}
+        names |= {"episode": np.arange(count) // 100, "reward": arrays["rewards"].round(4)}
+        pl.DataFrame({**names, "terminated": end}).write_csv(file)
     else:
         shape = (count // 100, 100)
         rows = pl.DataFrame(

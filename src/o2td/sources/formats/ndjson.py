@@ -32,7 +32,8 @@ class NdJson(Text):
     def opened(self, types: dict[str, Any] | None, block: int) -> Iterator[Any]:
         """Record batches, parsed by Arrow from whole lines."""
         with pa.input_stream(str(self.place)) as source:
-            yield Reader(_whole_lines(source, min(block, _AT_ONCE), self.label), types)
+            size = block if types is None else _AT_ONCE
+            yield Reader(_whole_lines(source, size, self.label), types)
 
     def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
         """The first line that is not an object, or cell of the wrong kind."""

@@ -21,7 +21,7 @@ from o2td.sources.format import Format
 from o2td.sources.nested import is_list
 from o2td.sources.places import ROWS, brief
 
-TEXT_BLOCK = 16 << 20  # bytes of text parsed at a time
+TEXT_BLOCK = 1 << 20  # bytes of text parsed at a time; Arrow reads many blocks ahead
 _SNIFFED = 1 << 20  # bytes from which types are inferred
 LARGE = "whole numbers go up to 2**63 - 1"
 POINT = "write it without a point, as the rows before"
