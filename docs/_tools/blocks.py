@@ -51,6 +51,8 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "compare sizes": compared.sizes,
         "compare table": compared.shown,
         "compare best": compared.best,
+        "returns table": compared.returns,
+        "unknown behaviour": compared.unknown,
         "mutation figure": mutants.figure,
         "mutation groups": mutants.groups,
         "mutation verdicts": mutants.verdicts,

@@ -1,4 +1,4 @@
-"""What the study of comparisons found: docs/data/compare.json, as tables."""
+"""What studies of comparisons, returns and unknown behaviours found, as tables: `docs/data`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from docs._tools.measure import ROOT
 
-KEPT = ROOT / "docs" / "data" / "compare.json"
+KEPT = ROOT / "docs" / "data"
 
 
-def kept() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(KEPT.read_text("utf-8"))
+def kept(name: str = "compare") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((KEPT / f"{name}.json").read_text("utf-8"))
     return found
 
 
@@ -52,3 +52,37 @@ def best() -> str:
         for one in kept()["best"]
     ]
     return table(["said", "on average", "was the best", "times"], rows)
+
+
+def returns() -> str:
+    """How often intervals of quantiles and of the worst tenth held the truth, and refusals."""
+    from docs._tools.blocks import table
+
+    found = kept("returns")
+    names = list(next(iter(found.values()))["covers"])
+    rows = [
+        [
+            name,
+            str(one["sets"]),
+            *(f"{one['covers'][key]:.1%}" if one["refused"] < 0.5 else "–" for key in names),
+            f"{one['refused']:.1%}",
+        ]
+        for name, one in found.items()
+    ]
+    return table(["log", "logs", *names, "refused"], rows)
+
+
+def unknown() -> str:
+    """What it costs not to know the behaviour."""
+    from docs._tools.blocks import table
+
+    rows = [
+        [f"{name}, {method}"]
+        + [
+            f"{one[arm][method]['rmse']:.3f}, {one[arm][method]['covers']:.0%}"
+            for arm in ("known", "held out", "all rows")
+        ]
+        for name, one in kept("unknown_behavior").items()
+        for method in ("recommended", "wpdis", "wdr")
+    ]
+    return table(["error, coverage", "known", "model, held out", "model of all rows"], rows)
