@@ -99,7 +99,8 @@ def main() -> None:
     if not given.before:  # those of an earlier version stay as they are
         found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
     tried = given.candidates
-    found["earlier"] = kept.get("earlier", {})  # of a state of this version before the last changes
+    # Of a state of this version before the last changes, and what `honesty.fits` keeps.
+    found |= {name: kept.get(name, {}) for name in ("earlier", "fits")}
     found["candidates"] = json.loads(tried.read_text("utf-8")) if tried else kept.get("candidates")
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

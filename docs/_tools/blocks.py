@@ -47,6 +47,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty errors": honesty.errors,
         "honesty alarms": honesty.alarms,
         "honesty candidates": honesty.candidates,
+        "honesty fits": honesty.fits,
         "honesty bandit": honesty.bandit,
         "compare sizes": compared.sizes,
         "compare table": compared.shown,

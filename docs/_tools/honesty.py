@@ -107,6 +107,19 @@ def candidates() -> str:
     return table(["group", "recommended", "best of those kept", *names], rows)
 
 
+def fits() -> str:
+    """Errors of LSTD by trace on given bases."""
+    from docs._tools.blocks import table
+
+    found = kept()["fits"]
+    heads = [f"λ = {trace}" if trace != "auto" else '`trace="auto"`' for trace in found["traces"]]
+    rows = [
+        [row["task"], row["features"], *(f"{error:.2f}" for error in row["errors"])]
+        for row in found["rows"]
+    ]
+    return table(["task", "features", *heads], rows)
+
+
 def bandit() -> str:
     """Answers to the logs of the Open Bandit Dataset."""
     from docs._tools.blocks import table
