@@ -1,6 +1,6 @@
 """How far off is the recommended estimate with `features="auto"`, and does its interval say so?
 
-    python -m benchmarks.coverage_control --sets 40
+    python -m benchmarks.coverage_control --sets 40 --first 7000
 
 Cart-pole (a linear controller, 30 % random pushes logged, 5 % wanted, 300 episodes) and mountain car
 (energy pumping, 30 % logged, 10 % wanted, 200 episodes), discount 0.99; the truth by playing. Also
@@ -43,6 +43,7 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
     truth = truth_of(name)
     off: dict[str, list[float]] = {}
     inside, widened, approximation, width, words, seconds = [], [], [], [], [], []
+    lifts, above = [], []
     for k in range(first, first + sets):
         log = make(episodes, [k, 53])
         begun = time.time()
@@ -57,6 +58,8 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
         approximation.append(best.approximation_error)
         width.append((best.high - best.low) / 2)
         words.append((best.method, best.verdict))
+        lifts.append(answer.lift is not None and answer.lift.verdict == "trust")
+        above.append(answer.require("lift > 0").holds is True)
         print(
             f"{name}, set {k}: {best.method} {best.value - truth:+.3f} ±{width[-1]:.3f}"
             f" ±{best.approximation_error or 0.0:.3f} {best.verdict}",
@@ -71,6 +74,8 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
         "with approximation error": float(np.mean(widened)),
         "half-width": float(np.mean(width)),
         "approximation error": float(np.mean(approximation)),
+        "lift trusted": float(np.mean(lifts)),
+        "lift > 0 holds": float(np.mean(above)),
         "words": {str(pair): words.count(pair) for pair in sorted(set(words))},
         "seconds a set": float(np.mean(seconds)),
     }
