@@ -117,7 +117,14 @@ GROUPS = {
         ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
     ),
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
-    "kernels": Group(["kernels/[!mv]*.py"], STEPPING, ("o2td.kernels",)),
+    "kernels": Group(
+        ["kernels/[!mv]*.py"],
+        [
+            *STEPPING,
+            *(f"tests/learners/test_{name}.py" for name in ("step_learner", "replicates", *OWN)),
+        ],
+        ("o2td.kernels", "o2td.learners"),
+    ),
     "machine code": Group(
         ["kernels/memory.py", "kernels/vectors.py"],
         ["tests/kernels/test_memory.py", "tests/kernels/test_vectors.py"],
@@ -147,7 +154,7 @@ GROUPS = {
         threaded=True,
     ),
 }
-LEAST = 16  # mutants of each group, if it has so many
+LEAST = 25  # mutants of each group, if it has so many
 WAIT = 8.0  # times the limit of processor time that a child may take by the clock
 TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 CONTROL = 10  # every so many mutants the same tests run without a change

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 2.0  # seconds beyond which a test is left out
 BUDGET = 6.0  # seconds of tests that a mutant meets at most
 PATIENCE = 20.0  # seconds after which that is clear; a first test may have to compile
-NOTING = 120.0  # seconds after which no more tests are looked at
+NOTING = 300.0  # seconds after which no more tests are looked at
 ENOUGH = 12  # tests that reach a line, of which those that fit into the budget are met
 LIBRARIES = (
     "o2td",

@@ -11,7 +11,8 @@ threads as the machine has:
 - `states`: a log of walks over a million states, each step to a neighbour,
 - `table`: `TD` and sparse `LSTD` on a table of a million states, beside `numpy.bincount` on them,
 - `hundred`, `lanes`: 100 and 5,000 learners in one sweep,
-- `hashed`: 16 tilings hashed into 100,000 columns: features, `TD` and `TDC`, beside features alone.
+- `hashed`: 16 tilings hashed into 100,000 columns: features, `TD` and `TDC`, beside features alone,
+- `sent`: what each pass of an evaluation on a cluster sends to a worker, and what a file sends back.
 
 A line of JSON ends the output; `docs/_tools` writes the figures of docs/data/scale.json into pages.
 """
@@ -167,6 +168,49 @@ def hashed(folder: Path, rows: int) -> Work:
     return work
 
 
+def sent(folder: Path, rows: int) -> Work:
+    """What a pass on a cluster sends: bytes of statistics to a worker, and back from one of ten files.
+
+    Of 2,000 rows in each file and of 20,000, so that what grows with rows is seen.
+    """
+    from copy import deepcopy
+    from pickle import dumps  # what Dask sends; nothing is read
+
+    from o2td.evaluation.distributed import _count, _pass
+    from o2td.evaluation.episodes import Log
+    from o2td.evaluation.evaluate import evaluate as answer_of
+    from o2td.sources import open_logs
+    from o2td.sources.stream import Tally
+
+    class Counted(Log):
+        there = back = 0
+
+        def collect(self, statistic: Any) -> Any:
+            self.passes += 1
+            empty, tally = deepcopy(statistic), Tally()
+            self.there += len(dumps(empty))
+            parts = self.source.partitions()
+            for one in parts:
+                part, counted = _pass(one, empty)
+                self.back += len(dumps(part)) // len(parts)
+                statistic.merge(part)
+                _count(tally, counted)
+            self.source._tally = tally
+            return statistic
+
+    def work() -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for count in (20_000, 200_000):
+            files = log_of(folder, count, 10)
+            log = Counted(open_logs([str(one) for one in files], discount=0.99))
+            answer_of(log, discount=0.99)
+            passed = {"passes": log.passes, "to_worker": log.there, "from_part": log.back}
+            found[str(count // 10)] = passed
+        return found
+
+    return work
+
+
 PARTS: dict[str, Callable[[Path, int], Work]] = {
     "scan": bare,
     "evaluate": evaluate,
@@ -177,6 +221,7 @@ PARTS: dict[str, Callable[[Path, int], Work]] = {
     "hundred": sweep_of(100),
     "lanes": sweep_of(5_000),
     "hashed": hashed,
+    "sent": sent,
 }
 
 

@@ -25,9 +25,22 @@ def measured() -> str:
 
     one = kept()
     scan, whole, hashed = one["scan"], one["evaluate"], one["hashed"]
+    files, states, held = one["files"], one["states"], one["table"]
     rows = [
         [f"bare scan of {scan['rows']:,} rows", f"{scan['cpu']:.1f}", str(scan["peak_mb"])],
         [f"`evaluate`, {whole['rows']:,} rows", f"{whole['cpu']:.1f}", str(whole["peak_mb"])],
+        *(
+            [f"`evaluate`, {files['rows']:,} rows in {count} files", f"{cpu:.1f}",
+             str(files["peak_mb"])]
+            for count, cpu in files["by_files"].items()
+        ),
+        [f"`evaluate`, {states['rows']:,} rows of walks over {states['states']:,} states",
+         f"{states['cpu']:.1f}", str(states["peak_mb"])],
+        *(
+            [f"a table of {held['states']:,} states, {held['rows']:,} rows, {name}",
+             f"{held[name]:.1f}", str(held["peak_mb"])]
+            for name in ("TD", "LSTD")
+        ),
         *(
             [f"sweep of {one[name]['lanes']:,} lanes × 20,000 rows", f"{one[name]['cpu']:.1f}",
              str(one[name]["peak_mb"])]
@@ -47,6 +60,17 @@ def ratio() -> str:
     one = kept()
     each = one["evaluate"]["cpu"] / one["evaluate"]["rows"]
     return f"{each / (one['scan']['cpu'] / one['scan']['rows']):.0f}"
+
+
+def growth() -> str:
+    """What files send back, of few rows and of ten times as many."""
+    sent = kept()["sent"]
+    more = sent["from_part"] / sent["from_fewer"] - 1.0
+    return (
+        f"{sent['from_fewer'] / 1e6:.1f} MB of a file of {sent['fewer_rows']:,} rows and"
+        f" {sent['from_part'] / 1e6:.1f} MB of one of {sent['rows']:,}, {more:.0%} more for"
+        f" {sent['rows'] // sent['fewer_rows']} times the rows"
+    )
 
 
 def paper() -> str:
