@@ -170,7 +170,9 @@ class Learner(Parameterized, OneAtATime, Lanes):
         them.
         """
         if not fields:
-            self._hold()
+            busy = self._busy
+            if not busy.acquire(False):
+                self._refuse()
             try:
                 step = self._step or self._bind()
                 mark = 0 if start is False else _MARKS[start]
@@ -179,7 +181,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
             except Exception:  # noqa: S110
                 pass  # another dtype, read-only, not contiguous: to be converted
             finally:
-                self._busy.release()
+                busy.release()
         return self._learn_row(phi, reward, next_phi, discount, rho, start, fields)
 
     def _learn_row(
