@@ -18,7 +18,7 @@ from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.score import NOTHING, Strongest, strongest, two_sided
-from o2td.evaluation.log_tests.seen import Seen, marks, seen, without_means
+from o2td.evaluation.log_tests.seen import Seen, marks, seen
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 
@@ -131,24 +131,38 @@ def _follows_before(view: Seen, here: Ints, stratum: Ints, place: int) -> Strong
     size, held = view.states + 1, view.unit % 2 == 1
     if size > _STATES:
         return NOTHING
-    usual = np.zeros((len(here), size))
-    for half in (held, ~held):
-        count = np.zeros((int(view.pair.max()) + 1, size))
-        np.add.at(count, (view.pair[half], ahead[half]), 1.0)
+    chance = np.empty((2, int(view.pair.max()) + 1, size))
+    for half, other in enumerate((~held, held)):
+        count = np.zeros(chance.shape[1:])
+        np.add.at(count, (view.pair[~other], ahead[~other]), 1.0)
         share = count.sum(axis=0) / max(count.sum(), 1.0)
-        chance = (count + share) / (count.sum(axis=1, keepdims=True) + 1.0)
-        mine = ~half[here]
-        usual[mine] = chance[view.pair[here[mine] - 1]]
-    comes = np.eye(size)[ahead[here]]
-    scale = 1.0 / np.sqrt(np.maximum(comes.mean(axis=0), _RARE))
-    group = stratum[here]
-    product = without_means(usual * scale, group) * without_means(comes * scale, group)
-    each = product.sum(axis=1)
+        chance[half] = (count + share) / (count.sum(axis=1, keepdims=True) + 1.0)
+    before = view.pair[here - 1] + chance.shape[1] * held[here]
+    each = _sums_of_products(chance.reshape(-1, size), before, ahead[here], stratum[here])
     own = float(np.square(each).sum())
     if own <= 0.0 or own**2 < _SPREAD * float((each**4).sum()):
         return NOTHING
     z = float(each.sum() / np.sqrt(own))
     return Strongest(place, 1, z, two_sided(z) / 2.0 if z > 0.0 else 1.0)
+
+
+def _sums_of_products(usual: Floats, before: Ints, comes: Ints, stratum: Ints) -> Floats:
+    """`sum_j x~_j y~_j / p_j` of each row, multiplied out, so that no row needs a vector."""
+    from scipy.sparse import csr_array
+
+    group = np.unique(stratum, return_inverse=True)[1]
+    rows, groups, size = np.arange(len(group)), int(group.max()) + 1, usual.shape[1]
+    member = csr_array((np.ones(len(group)), (group, rows)), shape=(groups, len(group)))
+    many = np.bincount(group)[:, None]
+    came = member @ csr_array((np.ones(len(group)), (rows, comes)), shape=(len(group), size))
+    met = member @ csr_array((np.ones(len(group)), (rows, before)), shape=(len(group), len(usual)))
+    mean_x, mean_y = np.asarray(met @ usual) / many, came.toarray() / many
+    weight = 1.0 / np.maximum(np.bincount(comes, minlength=size) / len(group), _RARE)
+    pair, place = np.unique(before * groups + group, return_inverse=True)
+    from_before, of_group = usual * weight, np.einsum("gj,gj,j->g", mean_x, mean_y, weight)
+    crossed = np.einsum("uj,uj->u", from_before[pair // groups], mean_y[pair % groups])
+    own = weight[comes] * (usual[before, comes] - mean_x[group, comes])
+    return np.asarray(own - crossed[place] + of_group[group])
 
 
 def own_dependence(view: Seen) -> tuple[Strongest, list[str], list[str]]:
