@@ -4,9 +4,10 @@ import time
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from o2td import LSETD, LSTD, LSTDQ, PluginOptimal, Transitions
+from o2td import LSETD, LSTD, LSTDQ, PluginOptimal, Transitions, evaluation
 from o2td.evaluation.basis import Actions, Cells, States
 from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.cells import CellSystem
@@ -159,16 +160,47 @@ def test_any_split_gives_the_same_cells(walk):
     np.testing.assert_allclose(parts.solve().theta, whole.solve().theta, atol=1e-9)
 
 
-def test_sparse_cells_agree_with_dense_ones(walk, monkeypatch):
+@pytest.mark.parametrize("by", ["factors", "iteration"])
+def test_sparse_cells_agree_with_dense_ones(walk, monkeypatch, by):
     problem, _ = walk
     block = block_of(log_of(problem, 50, [0, 3]), 1.0)
     system = CellSystem(Cells(Tabular(problem.n_states).fit()), 20)
     system.add(block, folds_of(block.key, FOLDS), poisson_counts(block.key, 0, 20))
     lanes, theta, adjoint = system.lane_values(), system.solve().theta, system.adjoint()
     monkeypatch.setattr("o2td.evaluation.cells._DENSE", 0)
+    if by == "iteration":
+        monkeypatch.setattr("o2td.evaluation.cells._LARGE", 0)
+        monkeypatch.setattr("o2td.evaluation.cells._WIDE", 0)
+        monkeypatch.setattr("o2td.evaluation.cells._solve", None)
+        system._iterates = None
     np.testing.assert_allclose(system.lane_values(), lanes, atol=1e-10)
     np.testing.assert_allclose(system.solve().theta, theta, atol=1e-10)
     np.testing.assert_allclose(system.adjoint(), adjoint, atol=1e-10)
+
+
+def test_states_that_lead_anywhere_are_solved_without_filling_up():
+    """Sparse factors of such a matrix are all but full: minutes for one lane."""
+    rng = np.random.default_rng(0)
+    rows, states = 12_000, 6000
+    log = pd.DataFrame(
+        {
+            "episode": np.repeat(np.arange(rows // 10), 10),
+            "step": np.tile(np.arange(10), rows // 10),
+            "state": rng.integers(0, states, rows),
+            "action": 0,
+            "reward": rng.normal(size=rows),
+            "terminated": False,
+            "truncated": np.tile(np.arange(10) == 9, rows // 10),
+            "rho": 1.0,
+        }
+    )
+    log["next_state"] = np.where(
+        log.truncated, rng.integers(0, states, rows), log.state.shift(-1, fill_value=0)
+    )
+    begun = time.process_time()
+    answer = evaluation.evaluate(log, discount=0.95, methods=["lstd"])
+    assert np.isfinite(answer.recommended.value)
+    assert time.process_time() - begun < 60.0
 
 
 @pytest.mark.slow

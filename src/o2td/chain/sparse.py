@@ -16,7 +16,7 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.errors import NoAnswerError
 
-__all__ = ["SparseInverse"]
+__all__ = ["SparseInverse", "iterated"]
 
 
 _BACKWARD = 1e-12  # accepted |b - (I - K) x| / (|b| + |x|)
@@ -131,6 +131,23 @@ class SparseInverse:
             return splu(csc_array(self._A))
         except RuntimeError:
             return None
+
+
+def iterated(A: Any, b: Floats) -> Floats | None:
+    """`x` with `A x = b` by BiCGSTAB, or None if it does not get there.
+
+    >>> from scipy.sparse import csr_array
+    >>> iterated(csr_array([[1.0, -0.5], [0.0, 0.5]]), np.array([0.0, 1.0])).round(12)
+    array([1., 2.])
+    """
+    from scipy.sparse import csr_array
+
+    matrix, given = csr_array(A), np.asarray(b, dtype=np.float64)[:, None]
+    x = _one_by_one(matrix, given)
+    if x is None or not np.isfinite(x).all():
+        return None
+    near = _lengths(given - matrix @ x) <= _BACKWARD * (_lengths(given) + _lengths(x))
+    return x[:, 0] if near.all() else None
 
 
 def _processors() -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
+from o2td.chain.sparse import iterated
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.coverage import NEARLY, unlogged
 from o2td.evaluation.episodes import Episodes
@@ -22,6 +23,8 @@ from o2td.sources.rows import LoneStarts
 
 _LANES_BYTES = 1 << 28
 _DENSE = 160  # up to this many states a dense solve is faster than a sparse one
+_LARGE = 2000  # states from which on a factorisation may fill up
+_WIDE = 100  # the band of the matrix, at its narrowest order, beyond which it would
 _TINY = 1e-12
 
 
@@ -37,6 +40,7 @@ class CellSystem:
         # For each cell: sums of rho, of rho r, and the number of starts there.
         self.sums = np.zeros((0, 3, FOLDS))
         self.flow = np.zeros((0, FOLDS))
+        self._iterates: bool | None = None  # whether large systems are solved by iteration
 
     @property
     def whole(self) -> CellSystem:
@@ -183,7 +187,17 @@ class CellSystem:
 
     def _values(self, sums: Floats, flow: Floats) -> Floats:
         A, scale = self._matrix(sums[:, 0], flow)
-        return _solve(A, sums[:, 1] * scale)
+        return self._solved(A, sums[:, 1] * scale)
+
+    def _solved(self, A: Any, b: Floats) -> Floats:
+        """Solve for theta, by iteration where states lead anywhere: a factorisation would fill up."""
+        if self._iterates is None:
+            self._iterates = self.d > _LARGE and _band(A) > _WIDE
+        found = iterated(A, b) if self._iterates else None
+        if found is not None:
+            return found
+        self._iterates = False
+        return _solve(A, b)
 
     def start(self, folds: Bools | None = None) -> Floats:
         """Share of starts in each cell."""
@@ -204,13 +218,13 @@ class CellSystem:
         """`u = A^-T phi_0`, for rows weighted by `rho` as they are."""
         sums, flow = self._column(None)
         A, scale = self._matrix(sums[:, 0], flow)
-        return np.asarray(_solve(A.T, self.start()) * scale)
+        return np.asarray(self._solved(A.T, self.start()) * scale)
 
     def unlogged(self, ahead: float) -> float:
         """Share of the target's visits in or beyond cells that no usable row starts from."""
         sums, flow = self._column(None)
         A, _ = self._matrix(sums[:, 0], NEARLY * flow)
-        return unlogged(_solve(A.T, self.start()), sums[:, 0] > 0.0, ahead)
+        return unlogged(self._solved(A.T, self.start()), sums[:, 0] > 0.0, ahead)
 
     def lane_values(self) -> Floats | None:
         """The value in each lane, or None without lanes."""
@@ -256,6 +270,18 @@ def _grouped(group: Ints, unit: Ints, value: Floats, groups: int, units: int) ->
     from scipy.sparse import coo_array
 
     return coo_array((value, (group, unit)), shape=(groups, units)).tocsr()
+
+
+def _band(A: Any) -> int:
+    """Greatest distance of an entry from the diagonal, in the order of Cuthill and McKee."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    matrix = csr_array(A)
+    place = np.empty(A.shape[0], dtype=np.int64)
+    place[reverse_cuthill_mckee(matrix)] = np.arange(len(place))
+    entries = matrix.tocoo()
+    return int(np.abs(place[entries.row] - place[entries.col]).max(initial=0))
 
 
 def _solve(A: Any, b: Floats) -> Floats:
