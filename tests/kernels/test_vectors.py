@@ -167,6 +167,6 @@ def test_what_fails_in_the_thread_is_not_lost(monkeypatch):
     def fails(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(sweeping, "errors", fails)
+    monkeypatch.setattr(sweeping, "metric_values", fails)
     with pytest.raises(ZeroDivisionError):
         sweep([TD(0.1)], problem.sample(1000, seed=0), {"rmse": metrics.rmse(problem)}, 10)

@@ -21,7 +21,7 @@ def only(name: str) -> dict[str, Study]:
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean 'fig-baird'"):
         reproduce(["fig-bard"], out=tmp_path)
-    with pytest.raises(InputError, match="did you mean 'quick'"):
+    with pytest.raises(InputError, match="profile must be one of 'quick', 'full'"):
         reproduce(["fig-oblique"], "quik", tmp_path)
     with pytest.raises(InputError, match="workers must be a whole number from 1 to 10000, got 0"):
         reproduce(["fig-oblique"], out=tmp_path, workers=0)

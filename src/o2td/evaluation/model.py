@@ -129,6 +129,8 @@ class ValueModel:
         """
         inputs = _points(rows)
         each = inputs[:, None] if inputs.ndim == 1 else inputs
+        if not self.inputs:  # decisions without a context
+            each = each[:, :0]
         if each.shape[1] != len(self.inputs):
             raise InputError(
                 f"rows: {each.shape[1]} columns, the model takes {len(self.inputs)}:"

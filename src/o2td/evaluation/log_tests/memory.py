@@ -31,6 +31,7 @@ _GAIN = 0.15  # share of the squared error that state and action leave
 _ROWS = 50  # with a row before them
 _STATES = 500  # most states for the comparison with the previous row
 _RARE = 1e-3  # share of rows: rarer next states get no more weight than this
+_ROUNDING = 1e-9
 _SPREAD = 30.0  # rows that must share in a sum before it counts as normal
 _MATCHED = 20_000  # rows matched with their nearest ones
 _LEFT = 0.02  # of the variance: below this, the rest is the regression's own error
@@ -162,7 +163,9 @@ def _sums_of_products(usual: Floats, before: Ints, comes: Ints, stratum: Ints) -
     from_before, of_group = usual * weight, np.einsum("gj,gj,j->g", mean_x, mean_y, weight)
     crossed = np.einsum("uj,uj->u", from_before[pair // groups], mean_y[pair % groups])
     own = weight[comes] * (usual[before, comes] - mean_x[group, comes])
-    return np.asarray(own - crossed[place] + of_group[group])
+    each = own - crossed[place] + of_group[group]
+    each[np.abs(each) <= _ROUNDING * weight.max()] = 0.0  # what the state determines
+    return np.asarray(each)
 
 
 def own_dependence(view: Seen) -> tuple[Strongest, list[str], list[str]]:
