@@ -1,12 +1,12 @@
-"""Do intervals of paired differences cover, and is the probability of being best what it says?
+"""Do intervals of paired differences cover, and is the probability of being best calibrated?
 
     python -m benchmarks.compare_policies --sets 200 --purpose report --rows compare.ndjson
 
 Four problems with a table: a random one, and three of Gymnasium's, the last one deterministic. In
 each data set three target policies are drawn around the behaviour, the log is drawn, and all
-differences between the three and to the policy that made the log are asked for. Truths are exact.
-Seeds of `settle` and of `report` are different ones. `--rows` keeps every data set in a file, which
-another run goes on with, and `--seconds` ends a run early. `--keep` writes what was found to
+differences among the three and to the policy that made the log are estimated. Truths are exact.
+`settle` and `report` use different seeds. `--rows` keeps every data set in a file, from which another
+run continues, and `--seconds` ends a run early. `--keep` writes the results to
 `docs/data/compare.json`.
 """
 
@@ -89,13 +89,13 @@ def _draw(chances: Any, rng: np.random.Generator) -> Any:
 
 
 def near(policy: Any, rng: np.random.Generator, far: float) -> Any:
-    """A policy around another one: its probabilities, raised and lowered at random."""
+    """A policy near another: its probabilities, raised and lowered at random."""
     raised = policy * np.exp(far * rng.standard_normal(policy.shape))
     return raised / raised.sum(axis=1, keepdims=True)
 
 
 def random_table(states: int = 15, actions: int = 3) -> Table:
-    """Few successors an action, rewards by state and action, episodes of about twelve steps."""
+    """Few successors per action, rewards by state and action, episodes of about twelve steps."""
     rng = np.random.default_rng(20)
     P = np.zeros((states, actions, states))
     for s in range(states):
@@ -111,7 +111,7 @@ def random_table(states: int = 15, actions: int = 3) -> Table:
 
 
 def gymnasium_table(name: str, share: float, discount: float, **options: Any) -> Table:
-    """One of Gymnasium's, whose behaviour takes the best action with a share, else any."""
+    """One of Gymnasium's tables; the behaviour takes the best action with probability `share`."""
     import gymnasium
 
     made = gymnasium.make(name, **options).unwrapped
@@ -152,7 +152,7 @@ PROBLEMS: dict[str, tuple[Any, int, float]] = {
 
 
 def one_set(table: Table, episodes: int, far: float, seed: int) -> dict[str, Any]:
-    """One log, three policies: what was said, and what is true."""
+    """One log and three policies: the answers, and the truth."""
     rng = np.random.default_rng([seed, 7])
     policies = {name: near(table.behavior, rng, far) for name in NAMES}
     truth = {name: table.value(policy) for name, policy in policies.items()}
@@ -188,7 +188,7 @@ def one_set(table: Table, episodes: int, far: float, seed: int) -> dict[str, Any
 
 
 def run(name: str, seeds: range, file: Path | None, until: float) -> list[dict[str, Any]]:
-    """The data sets of one problem, those read that the file holds already."""
+    """The data sets of one problem; those already in the file are read."""
     make, episodes, far = PROBLEMS[name]
     table = make()
     lines = file.read_text("utf-8").splitlines() if file is not None and file.exists() else []
@@ -205,7 +205,7 @@ def run(name: str, seeds: range, file: Path | None, until: float) -> list[dict[s
 
 
 def summary(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the data sets of one problem found."""
+    """Summarise the data sets of one problem."""
     rows = [row for one in found for row in one["rows"]]
     plain = [row for row in rows if not row["logged"]]
     methods = sorted({one["method"] for one in found})
@@ -230,7 +230,7 @@ def _ratio(rows: list[dict[str, Any]]) -> float:
 
 
 def calibration(pairs: list[list[Any]]) -> list[dict[str, Any]]:
-    """By bins of the probability that was said: how often it was so."""
+    """By bins of the stated probability: how often it was true."""
     said = np.array([one for one, _ in pairs if one is not None], dtype=float)
     true = np.array([two for one, two in pairs if one is not None], dtype=float)
     place = np.clip(np.digitize(said, BINS) - 1, 0, len(BINS) - 2)

@@ -15,11 +15,11 @@ from numba import njit
 
 from o2td import domains, exact
 
-GAIN = np.array([0.0, 0.0, 0.2, 1.0])  # of the cart-pole controller: push right where x·GAIN > 0
+GAIN = np.array([0.0, 0.0, 0.2, 1.0])  # cart-pole controller: push right where x·GAIN > 0
 
 
 def log_of(problem: Any, episodes: int, seed: Any) -> pd.DataFrame:
-    """The first `episodes` whole episodes of a finite problem's behaviour."""
+    """The first `episodes` complete episodes of a finite problem's behaviour."""
     rows = 64 * episodes
     while True:
         batch = problem.sample(rows, seed=seed)
@@ -46,10 +46,10 @@ def start_value(problem: Any) -> float:
 
 
 def mixed(env: str, behavior: float, target: float, discount: float, **options: Any) -> Any:
-    """A Gymnasium table whose policies take the best action with these shares, else any."""
+    """A Gymnasium table; policies take the best action with these probabilities, else a random one."""
     plain = domains.from_gymnasium(env, discount=discount, **options)
     even, best = plain.behavior, plain.target
-    size = _states(env, options)  # the problem may have one more, where episodes end
+    size = _states(env, options)  # the problem may have one more, for the ends of episodes
 
     def policy(share: float) -> Any:
         return (share * best + (1.0 - share) * even)[:size]
@@ -70,7 +70,7 @@ def _states(env: str, options: dict[str, Any]) -> int:
 
 @njit(cache=True)
 def _move(x: float, v: float, angle: float, turn: float, action: int) -> Any:
-    """Gymnasium's CartPole-v1, Euler steps."""
+    """One Euler step of Gymnasium's CartPole-v1."""
     force = 10.0 if action == 1 else -10.0
     c, s = cos(angle), sin(angle)
     push = (force + 0.05 * turn * turn * s) / 1.1
@@ -104,7 +104,7 @@ def _play(rng: Any, episodes: int, limit: int, gain: Any, epsilon: float, out: A
 
 
 def cart_pole(episodes: int, seed: Any, logged: float = 0.3, wanted: float = 0.05) -> pd.DataFrame:
-    """A log of the controller with `logged` random pushes, cut after 500 steps."""
+    """A log of the controller with a share `logged` of random pushes, truncated after 500 steps."""
     out = np.empty((500 * episodes, 12))
     n = _play(np.random.default_rng(seed), episodes, 500, GAIN, logged, out)
     out = out[:n]
@@ -140,7 +140,7 @@ def cart_pole_value(
 def mountain_car(
     episodes: int, seed: Any, logged: float = 0.3, wanted: float = 0.1
 ) -> pd.DataFrame:
-    """A log of energy pumping with `logged` random pushes; every episode reaches the goal."""
+    """A log of energy pumping with a share `logged` of random pushes; every episode reaches the goal."""
     problem = domains.mountain_car(wanted, logged, discount=0.99, horizon=None)
     rows = problem.rollout(300 * episodes, seed=seed)
     rows = rows.take(np.flatnonzero(rows.episode < episodes))
@@ -190,7 +190,7 @@ def report(name: str, found: dict[str, Any], since: float, as_json: bool) -> Non
 def run_all(
     text: str, sets: int, cases: Iterable[str], study: Callable[[str, int, int], dict[str, Any]]
 ) -> None:
-    """The studies that the command line asks for, each reported as soon as it is done."""
+    """Run the studies named on the command line, each reported as soon as it is done."""
     given = arguments(text, sets)
     for case in cases:
         if given.only is None or given.only in case:

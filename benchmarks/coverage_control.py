@@ -2,9 +2,10 @@
 
     python -m benchmarks.coverage_control --sets 40 --first 7000
 
-Cart-pole (a linear controller, 30 % random pushes logged, 5 % wanted, 300 episodes) and mountain car
-(energy pumping, 30 % logged, 10 % wanted, 200 episodes), discount 0.99; the truth by playing. Also
-LSTD(0) with an order-9 Fourier basis on mountain car, whose interval alone covers almost never.
+Cart-pole (a linear controller; 30 % random pushes in the log, 5 % under the target; 300 episodes) and
+mountain car (energy pumping; 30 % in the log, 10 % under the target; 200 episodes), discount 0.99; the
+truth comes from roll-outs. Also LSTD(0) with an order-9 Fourier basis on mountain car, whose interval
+by itself almost never covers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The studies' JSON lines as one small record, for `docs/data/coverage.json`.
+"""Condense the studies' JSON lines into one small record, `docs/data/coverage.json`.
 
     python -m benchmarks.coverage_record lines.jsonl … > docs/data/coverage.json
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.coverage_tables --sets 200
 
-Gymnasium's own tables give the truth. Policies take the best action with the share named, else
-any action; features are tabular. Also shown: the closed-form sandwich and the plain percentiles of
+Gymnasium's own tables give the truth. Policies take the best action with the stated probability, else
+a random one; features are tabular. Also shown: the closed-form sandwich and the plain percentiles of
 the same lanes, which undercover where rewards are rare, and weighted per-decision importance
 sampling.
 """
@@ -60,7 +60,7 @@ def study(name: str, sets: int, first: int = 0) -> dict[str, Any]:
 
 
 def others(log: Any, discount: float, seed: int) -> dict[str, tuple[float, float]]:
-    """The plain constructions from the same fit."""
+    """The simpler intervals from the same fit."""
     from o2td.evaluation.bootstrap import sandwich
     from o2td.sources import open_logs
 

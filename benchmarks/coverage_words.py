@@ -1,13 +1,13 @@
-"""Do the words mean what they say? Verdicts against the truth over many kinds of synthetic logs.
+"""Do verdicts mean what they say? Verdicts against the truth over many kinds of synthetic logs.
 
     python -m benchmarks.coverage_words --sets 100
 
-Of all intervals called "trust" at least 90 % should hold the truth. Kinds, in turn: random tables
-with one weight per state, and with two states a weight; the same tables seen through observations; a
-linear system with logistic policies, its behaviour logged or estimated; one-step episodes; a target
-that takes an action which was never logged. Policies from even to peaked, discounts, numbers of
-episodes, rare rewards, noise and endings are drawn for each. Then logs that cannot answer: a
-behaviour that never does what the target does, and weights over a horizon of 200.
+At least 90 % of all intervals called "trust" should cover the truth. The kinds, in turn: random tables
+with one weight per state, and with one weight per two states; the same tables seen through
+observations; a linear system with logistic policies, its behaviour logged or estimated; one-step
+episodes; a target that takes an action that was never logged. Policies from even to peaked, discounts,
+numbers of episodes, rare rewards, noise and endings are drawn for each. Then logs that cannot answer:
+a behaviour that never does what the target does, and weights over a horizon of 200.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from o2td import evaluation
 from o2td.features import Aggregation
 
 KINDS = ("table", "coarse", "seen", "linear", "estimated", "one step", "gap")
-STEPS = 40  # after which an episode is cut
+STEPS = 40  # an episode is cut after so many
 RUNS = 40_000  # roll-outs for the truth of a linear system
 
 
 @dataclass
 class Case:
-    """A log, what to ask of it, and the answer."""
+    """A log, the question, and the answer."""
 
     kind: str
     log: pd.DataFrame
@@ -77,7 +77,7 @@ def softmax(scores: Any) -> Any:
 
 
 def pick(rng: np.random.Generator, chance: Any) -> Any:
-    """One index a row of probabilities."""
+    """One index per row of probabilities."""
     edges = np.cumsum(chance, axis=1)
     return np.minimum((rng.random((len(chance), 1)) > edges).sum(axis=1), chance.shape[1] - 1)
 
@@ -155,7 +155,7 @@ def play(
 
 
 def in_order(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Steps of all episodes as a log, an episode after the other."""
+    """Steps of all episodes as a log, one episode after another."""
     rows = pd.concat(parts).sort_values(["episode", "step"], kind="stable")
     return rows.reset_index(drop=True)
 
@@ -184,7 +184,7 @@ class Linear:
         return x @ self.F.T + self.G[a] + 0.2 * rng.normal(size=x.shape), reward
 
     def value(self, rng: np.random.Generator, W: Any, discount: float) -> float:
-        """Of `softmax(W x)`, by playing; an ending is a smaller discount."""
+        """The value of `softmax(W x)` by roll-outs; an ending is a smaller discount."""
         x = rng.normal(size=(RUNS, self.F.shape[0]))
         total, left = 0.0, 1.0
         while left > 1e-4:

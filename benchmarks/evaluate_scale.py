@@ -13,7 +13,7 @@ measures, each in a process of its own so that peaks do not mix:
 - `one` and `lanes`: one LSTD estimate, and the same with 200 bootstrap lanes in the same pass, both
   on episodes of 20 rows in memory, the fewest that the lanes are meant for.
 
-Processor time is what is compared: a busy machine leaves it alone. `evaluate` peaked at 677 MB with
+Processor times are compared, since a busy machine affects them least. `evaluate` peaked at 677 MB with
 5 million rows and at 675 MB with 20 million, on a machine with two cores (653 and 687 MB in an earlier
 run: which buffers are freed when depends on threads).
 """
@@ -36,18 +36,18 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 FEATURES = "fourier:4,coupled=false"  # 1 + 16 * 4 = 65
 OBSERVATIONS = 16
-STEPS = 100  # of an episode
+STEPS = 100  # per episode
 FILES = 8
 BLOCK = 65_536
 LANES = 200
-SHORT = 20  # rows of an episode where lanes are measured
+SHORT = 20  # rows per episode where lanes are measured
 PARTS = ("scan", "features", "product", "lstd", "evaluate", "one", "lanes")
 
 
 def make_logs(
     folder: Path, rows: int, count: int = FILES, observations: int = OBSERVATIONS
 ) -> list[Path]:
-    """Episodes of a noisy linear system, in files of equal size, if they are not there yet."""
+    """Write episodes of a noisy linear system, in files of equal size, unless they exist."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -166,7 +166,7 @@ def evaluate(files: list[Path], rows: int) -> Callable[[], None]:
 
 
 def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
-    """Features, sums and solution of `rows` rows, a chunk at a time, with or without lanes."""
+    """Features, sums and solution of `rows` rows, chunk by chunk, with or without lanes."""
     import numpy as np
 
     from o2td.evaluation.basis import States
@@ -211,7 +211,7 @@ MAKERS: dict[str, Callable[[list[Path], int], Any]] = {
 
 
 def measure(part: str, files: list[Path], rows: int) -> dict[str, float]:
-    """Seconds of processor and clock of one part, and the peak of memory of this process."""
+    """Processor and wall time of one part in seconds, and the peak memory of this process."""
     work = (lambda: scan(files, rows)) if part == "scan" else MAKERS[part](files, rows)
     cpu, clock = time.process_time(), time.perf_counter()
     work()

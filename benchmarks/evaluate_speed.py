@@ -4,12 +4,12 @@
 
 Cart-pole (300 episodes), 10,000 rows with 6 to 40 columns of observations, a million rows of 6. Each
 is evaluated in a process of its own, with one thread for linear algebra; the first evaluation of a
-small log compiles what is compiled and is not counted. Prints one JSON object a line.
+small log triggers compilation and is not counted. Prints one JSON object per line.
 
     python -m benchmarks.evaluate_speed --memory
 
-Peak memory of evaluating a parquet file of 1, 2 and 4 million rows, and what share of a core it kept
-busy: processor time over time, with threads as they are by default.
+Peak memory of evaluating a parquet file of 1, 2 and 4 million rows, and how many cores it kept busy:
+processor time over wall time, with the default threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import pandas as pd
 
 COLUMNS = (6, 8, 10, 11, 12, 14, 16, 20, 40)
 MILLIONS = (1, 2, 4)
-LIMITS = {"cart-pole": 10.0, "a million rows": 25.0}  # seconds; others 5
+LIMITS = {"cart-pole": 10.0, "a million rows": 25.0}  # seconds; 5 for others
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -72,7 +72,7 @@ CASES = ("cart-pole", *(f"10,000 rows, {k} columns" for k in COLUMNS), "a millio
 
 
 def measure(case: str) -> dict[str, Any]:
-    """In this process: seconds of processor time, memory, and the answer."""
+    """Measure in this process: seconds of processor time, memory, and the answer."""
     from o2td import evaluation
 
     evaluation.evaluate(drifting(1000, 2), 0.95)
@@ -92,7 +92,7 @@ def measure(case: str) -> dict[str, Any]:
 
 
 def write_file(file: Path, rows: int) -> None:
-    """A parquet file of points that drift, 250,000 rows at a time."""
+    """Write a parquet file of points that drift, 250,000 rows at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -108,7 +108,7 @@ def write_file(file: Path, rows: int) -> None:
 
 
 def memory(file: Path) -> dict[str, Any]:
-    """In this process: peak memory of evaluating a file, and processor time over time."""
+    """Measure in this process: peak memory of evaluating a file, and processor time over wall time."""
     from o2td import evaluation
 
     cpu, clock = time.process_time(), time.perf_counter()
@@ -123,7 +123,7 @@ def memory(file: Path) -> dict[str, Any]:
 
 
 def memories() -> None:
-    """Print the peaks of growing files, each in a process of its own."""
+    """Print the peaks for growing files, each in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         for millions in MILLIONS:
             file = Path(folder) / "log.parquet"
@@ -133,7 +133,7 @@ def memories() -> None:
 
 
 def _run(options: list[str], source: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """This module in a process of its own, with the package in `source`."""
+    """Run this module in a process of its own, with the package in `source`."""
     path = os.pathsep.join([str(source), str(ROOT)])
     return subprocess.run(
         [sys.executable, "-m", "benchmarks.evaluate_speed", *options],
@@ -146,7 +146,7 @@ def _run(options: list[str], source: Path, **environment: str) -> subprocess.Com
 
 
 def measured(case: str, source: Path) -> dict[str, Any]:
-    """The same in a process of its own, with the package in `source`."""
+    """`measure` in a process of its own, with the package in `source`."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     try:
         done = _run(["--one", case], source, **one)

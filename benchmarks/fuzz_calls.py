@@ -1,15 +1,15 @@
-"""Call everything public with bad and odd values: whatever is refused is refused by an o2td error.
+"""Call everything public with bad and odd values: every refusal must be an o2td error.
 
 Walks the public names of `o2td`, of its public modules and of its registries, reads the signatures
-of constructors, functions and methods, and calls them: with good values first, one, two or three of
-them bent or replaced by odd ones. An object that could be made is then used. A raw error, a crash,
-or no answer within the patience is a failure, printed with a call that shows it.
+of constructors, functions and methods, and calls them: with good values first, then with one, two or
+three of them bent or replaced by odd ones. Objects that could be made are then used. A raw error, a
+crash or a call that takes too long is a failure, printed with a call that reproduces it.
 
     python -m benchmarks.fuzz_calls --seconds 600 --seed 0
 
-Calls run in a process of their own with a limit on memory, so that a number like 2**62 is met by
-the package and not by the machine. Two kinds of errors are let through: what scikit-learn itself says
-about X and y, and errors of the functions that a caller hands over.
+Calls run in a process of their own with a memory limit, so that the package and not the machine has to
+cope with a number like 2**62. Two kinds of errors are allowed: scikit-learn's own about X and y, and
+errors raised by functions that the caller passes in.
 """
 
 from __future__ import annotations
@@ -37,12 +37,10 @@ from typing import Any, NamedTuple
 from benchmarks.fuzz_targets import LONG, Target, targets
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = (
-    60.0  # seconds of the processor for one call, which may be the first to compile a learner
-)
-AT_WORK = 3.0  # seconds after which a call of a long function has begun to work
-START = 60.0  # for all that is imported
-MEMORY = 6 << 30  # bytes of addresses that a worker may use
+PATIENCE = 60.0  # processor seconds per call, which may be the first to compile a learner
+AT_WORK = 3.0  # seconds after which a long function counts as working
+START = 60.0  # for the imports
+MEMORY = 6 << 30  # bytes of address space per worker
 # -- one call --------------------------------------------------------------------------------------
 
 
@@ -71,19 +69,19 @@ class Call(NamedTuple):
 
 
 class AtWorkError(BaseException):
-    """A long function found nothing wrong and works."""
+    """A long function found nothing wrong and is working."""
 
 
 @contextlib.contextmanager
 def begun_at_most(long: bool) -> Iterator[None]:
-    """Interrupt a long function, as a user does, once it works."""
+    """Interrupt a long function, as a user would, once it is working."""
 
     def stop(*_: Any) -> None:
         raise AtWorkError
 
     before = signal.signal(signal.SIGALRM, stop)
     seconds = AT_WORK if long else 0.0
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again and again: C may lose the first
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # repeatedly: C code may swallow the first
     try:
         yield
     except AtWorkError:
@@ -94,7 +92,7 @@ def begun_at_most(long: bool) -> Iterator[None]:
 
 
 def use(result: Any) -> Any:
-    """What could be made must work: iterators give, learners learn, maps fit, problems are sampled."""
+    """Use what was made: iterators yield, learners learn, maps fit, problems are sampled."""
     import benchmarks.fuzz_values as v
     from o2td import Problem, features
     from o2td.learners.base import Learner
@@ -118,7 +116,7 @@ def use(result: Any) -> Any:
 
 
 def good(target: Target, name: str, draw: random.Random) -> tuple[bool, Any]:
-    """A value that fits a parameter, and whether one is known."""
+    """A value that suits a parameter, and whether one is known."""
     from benchmarks.fuzz_values import GOOD, OWN
 
     for key in (f"{target.name or target.owner}.{name}", f"{target.owner}.{name}"):
@@ -140,7 +138,7 @@ def odd(draw: random.Random) -> Any:
 
 
 def drawn(target: Target, draw: random.Random) -> Call:
-    """Good arguments, of which one or more are then bent or replaced."""
+    """Draw good arguments, then bend or replace one or more."""
     from benchmarks.fuzz_values import bent, plain
 
     parameters = [
@@ -178,7 +176,7 @@ def call_number(k: int, seed: int, found: list[Target]) -> Call:
 
 
 def failure(call: Call) -> dict[str, str] | None:
-    """What the call raised, unless it is an error of o2td."""
+    """What the call raised, unless it is an o2td error."""
     from o2td.checks import CheckError
     from o2td.errors import O2TDError
 
@@ -203,7 +201,7 @@ def failure(call: Call) -> dict[str, str] | None:
 
 
 def work(seed: int, first: int, seconds: float, only: str, note: int) -> None:
-    """Call after call from number `first`; failures as lines of JSON, progress by `note`."""
+    """Make call after call from number `first`; failures are lines of JSON, progress goes to `note`."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     out = os.fdopen(os.dup(1), "w", buffering=1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -225,7 +223,7 @@ def work(seed: int, first: int, seconds: float, only: str, note: int) -> None:
 
 
 def spent(process: int) -> float:
-    """Seconds of the processor that a process has used: others may use it, too."""
+    """Processor seconds that a process has used; wall time would include those of others."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -234,7 +232,7 @@ def spent(process: int) -> float:
 
 
 class Guard:
-    """Runs workers one after the other until the time is over; a dead or silent one is a failure."""
+    """Runs workers one after another until time is up; a dead or silent worker is a failure."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -242,7 +240,7 @@ class Guard:
         self.folder = Path(tempfile.mkdtemp(prefix="o2td-fuzz-"))
 
     def run(self) -> int:
-        """All calls; the number of them."""
+        """Run all calls; returns their number."""
         until, k = time.monotonic() + self.options.seconds, 0
         while (left := until - time.monotonic()) > 0:
             k = self.worker(k, left)
@@ -272,7 +270,7 @@ class Guard:
         return k + 1
 
     def watch(self, process: Any, note: int) -> str | None:
-        """Wait; kill a worker whose call takes too long."""
+        """Wait, and kill a worker whose call takes too long."""
         at, since = -1, 0.0
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -19,7 +19,7 @@ except ImportError:
 def seeds(*packages: str) -> Iterator[Any]:
     """Imports of these packages in this block report their branches to the fuzzer.
 
-    Modules with compiled code must be imported before: the compiler cannot read the reports.
+    Modules with compiled code must be imported first: the compiler cannot read instrumented code.
     """
     with atheris.instrument_imports(include=list(packages)):
         yield atheris

@@ -1,4 +1,4 @@
-"""Fuzz the readers of logs: any bytes under any known ending give rows, or one typed error."""
+"""Fuzz the readers of logs: any bytes under any known file ending give rows or one typed error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Fuzz the readers of models: forged bytes, and forged arrays in sound files, are refused or usable.
+"""Fuzz the readers of models: forged bytes, and forged arrays in valid files, are refused or usable.
 
-Both kinds carry a right digest, since a digest is no signature. A model that is accepted must then
-predict, learn and save without any error but a typed one; compiled code must stay in its arrays.
+Both kinds carry a correct digest, since a digest is not a signature. A model that is accepted must then
+predict, learn and save with no errors but typed ones; compiled code must stay within its arrays.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read(data: bytes) -> None:
 
 
 def forged(given: Any) -> list[Any]:
-    """Change the arrays or the header of a sound file."""
+    """Change the arrays or the header of a valid file."""
     name = NAMES[given.ConsumeIntInRange(0, len(NAMES) - 1)]
     solver = None if name.partition(" ")[0] in LEARNERS else SOLVERS[name]
     kind = "learner" if solver is None else f"solver {solver.__name__}"
@@ -131,7 +131,7 @@ def bent(given: Any, array: Any) -> Any:
 
 
 def use(model: Any) -> None:
-    """Whatever was accepted must be a model."""
+    """Whatever was accepted must work as a model."""
     for width in {5, len(model.theta) if len(model.theta) < 50 else 5}:
         batch = rows(max(width, 1))
         for act in (

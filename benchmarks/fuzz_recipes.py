@@ -1,4 +1,4 @@
-"""Recipes for `fuzz_calls.py`: objects of the package, each written as the call that makes it."""
+"""Recipes for `fuzz_calls.py`: objects of the package, each as the call that makes it."""
 
 from __future__ import annotations
 

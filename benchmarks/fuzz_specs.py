@@ -1,4 +1,4 @@
-"""Fuzz the reader of experiments: any text is a spec, or one typed error, within a second.
+"""Fuzz the reader of experiments: any text gives a spec or one typed error, within a second.
 
 make fuzz                      all three fuzzers, ten minutes each
 python -m benchmarks.fuzz_specs -max_total_time=60 CORPUS
@@ -27,7 +27,7 @@ def corpus() -> list[bytes]:
 def read(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
     if "\n" not in text:
-        text += "\n"  # one line would be taken for the path of a file
+        text += "\n"  # a single line would be taken for a path
     try:
         spec = load_spec(text)
         if spec.runs <= 10_000:

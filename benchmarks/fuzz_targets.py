@@ -1,4 +1,4 @@
-"""What there is to call for `fuzz_calls.py`: everything public, found by walking and by signatures."""
+"""The targets of `fuzz_calls.py`: everything public, found by walking modules and signatures."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 SKLEARN = ("X", "y", "sample_weight")
 
-# What authors of learners write and only the package calls, with arrays that it made and checked:
-# `o2td.checks` holds those of a plug-in. `step` is compiled, and the other two stand in its inner loop.
+# Hooks that authors of learners write and only the package calls, with arrays that it made and checked;
+# `o2td.checks` tests those of a plug-in. `step` is compiled, and the other two are in its inner loop.
 HOOKS = {"Learner": {"correction", "step", "trace_decay"}}
-# Work for minutes when nothing is wrong, so they get a few seconds, in which what is wrong is said.
+# These work for minutes if nothing is wrong, so they get a few seconds in which to refuse.
 LONG = {"reproduce", "run_studies", "tune"}
 
 
 class Target(NamedTuple):
-    """Something to call: `make` gives the callable, `text` writes it."""
+    """Something to call: `make` returns the callable, `text` is its source."""
 
     owner: str
     name: str
@@ -32,7 +32,7 @@ class Target(NamedTuple):
 
 
 def public(module: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Public names of a module and of the modules among them, each thing once."""
+    """Public names of a module and of the modules among them, each object once."""
     seen: set[int] = set()
     todo = [(module, path)]
     while todo:
@@ -110,7 +110,7 @@ def of_class(path: str, kind: Any) -> Iterator[Target]:
 
 
 def subjects(kind: Any) -> list[tuple[Callable[[], Any], str]]:
-    """Objects of a class to call methods of, each with the text that makes it."""
+    """Objects of a class whose methods to call, each with the source that makes it."""
     import benchmarks.fuzz_values as v
     from o2td import features, registry
     from o2td.learners.base import Learner

@@ -1,4 +1,4 @@
-"""Values for `fuzz_calls.py`: good ones by the name of a parameter, odd ones, and good ones bent.
+"""Values for `fuzz_calls.py`: good ones by parameter name, odd ones, and bent good ones.
 
 A failure can be pasted into a shell after `from benchmarks.fuzz_values import *`.
 """
@@ -112,7 +112,7 @@ ODD: list[Any] = [
 
 
 def fresh_odd(draw: random.Random) -> Made:
-    """A value that is spent or changed by use, made anew."""
+    """A fresh value of a kind that is consumed or changed by use."""
     makers: list[Any] = [batch, problem, learner, solver, frame]
     if draw.random() < 0.2:
         return draw.choice(makers).written()  # type: ignore[no-any-return]
@@ -189,7 +189,7 @@ def plain(value: Any) -> Any:
 
 
 def written(value: Any) -> str:
-    """The value as Python that makes it."""
+    """The value as Python source."""
     if isinstance(value, Made):
         return value.text
     if isinstance(value, np.ndarray):

@@ -1,8 +1,8 @@
-"""Do learners' intervals hold what they say? Coverage of the limit's values over many streams.
+"""Do learners' intervals cover? Coverage of the limit's values over many streams.
 
 `python -m benchmarks.learner_intervals [STREAMS]` writes docs/data/learner_intervals.json. A value
-counts as covered where the interval holds what the learner's own limit gives; states count as often as
-they are visited. Block lengths, weights and what is done about bias were settled on other seeds.
+counts as covered if the interval contains the value at the learner's own limit; states count as often
+as they are visited. Block lengths, weights and the treatment of bias were settled on other seeds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEARNERS = {
 
 
 def coverage(problem: Problem, learner: Learner, streams: int) -> float:
-    """The share of values that intervals of `LEVEL` cover, states as often as they are visited."""
+    """The share of values that intervals of `LEVEL` cover, states weighted by their visits."""
     limit = exact.fixed_point(problem, learner.clone(replicates=0)).theta
     values = problem.features @ limit
     hits = np.zeros(len(values))
@@ -46,7 +46,7 @@ def coverage(problem: Problem, learner: Learner, streams: int) -> float:
 
 
 def take(streams: int) -> None:
-    """Coverage by problem and learner, kept as it is found: what the file has is not found again."""
+    """Coverage by problem and learner, stored as it comes; what the file has is not measured again."""
     found: dict[str, Any] = {"streams": streams, "rows": ROWS, "level": LEVEL, "seed": SEED}
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     same = all(kept.get(name) == value for name, value in found.items())

@@ -1,10 +1,10 @@
-"""Load: stream 100 million transitions through TD and LSTD with flat memory, and resume half way.
+"""Stream 100 million transitions through TD and LSTD with flat memory, and resume halfway.
 
-    make load                              the whole, about ten minutes on two cores
+    make load                              all of it, about ten minutes on two cores
     python -m benchmarks.load --rows 1e7   a tenth
 
 Rows are made as they are needed (d = 32 dense features of an off-policy random walk over 1,000
-states), chunk by chunk, so nothing but the learner grows. Half way both are saved; at the end two
+states), chunk by chunk, so nothing but the learner can grow. Halfway both are saved; at the end two
 others, loaded from those files, have learned the second half: every number must be identical.
 Memory is flat if the largest resident set after a tenth of the rows is within 5 % of the last.
 """
@@ -30,13 +30,13 @@ FLAT = 0.05
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now."""
+    """Bytes of memory that this process holds at present."""
     fields = Path("/proc/self/statm").read_text().split()
     return int(fields[1]) * 4096
 
 
 def stream(rows: int, first: int = 0) -> Iterator[Transitions]:
-    """Chunks `first`, `first + 1`, ... of the same stream, whoever asks."""
+    """Chunks `first`, `first + 1`, ... of a stream that is the same for every caller."""
     table = np.random.default_rng(0).normal(size=(STATES, D)) / np.sqrt(D)
     for chunk in range(first, first + rows // CHUNK):
         rng = np.random.default_rng([1, chunk])

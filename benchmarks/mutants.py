@@ -17,7 +17,7 @@ COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
-BOUNDS = ("HUGE", "HUGEST")  # whether a number of exactly this size counts as overflow is one
+BOUNDS = ("HUGE", "HUGEST")  # whether exactly this size counts as overflow makes no difference
 HINTS = ("rolled",)  # compiles to nothing
 REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 
@@ -27,7 +27,7 @@ def named(node: Any, names: tuple[str, ...]) -> bool:
 
 
 class Mutator(ast.NodeTransformer):
-    """Counts the places that can be changed, or changes the one called `chosen`."""
+    """Counts the places that can be changed, or changes the one numbered `chosen`."""
 
     def __init__(self, chosen: int = -1) -> None:
         self.chosen, self.count = chosen, 0
@@ -53,7 +53,7 @@ class Mutator(ast.NodeTransformer):
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
-        return node  # what a message says is no algorithm
+        return node  # the text of a message is not part of the algorithm
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         return ast.copy_location(ast.Pass(), node) if self.place(node, "raise removed") else node
@@ -140,7 +140,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 class Place(NamedTuple):
-    """A line that can be changed, how, and the outermost function around it."""
+    """A line that can be changed, how it is changed, and the outermost function around it."""
 
     line: int
     what: str
@@ -169,7 +169,7 @@ def places(path: Path) -> list[Place]:
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Outermost functions, of the module and of its classes, by name."""
+    """The outermost functions of the module and of its classes, by name."""
     for node in tree.body:
         inside = node.body if isinstance(node, ast.ClassDef) else [node]
         around = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
@@ -200,7 +200,7 @@ def within(code: CodeType) -> Iterator[CodeType]:
 
 
 def put(code: CodeType) -> None:
-    """Let the loaded function of that place, and those that it has made, run this code from now on."""
+    """Make the loaded function at that place, and those that it created, run this code from now on."""
     new = {(one.co_firstlineno, one.co_qualname): one for one in within(code)}
     hits = 0
     for one in gc.get_objects():

@@ -4,16 +4,17 @@ make mutation                                  a random sample
 python -m benchmarks.mutation --mutants 500 --seed 1 --only solvers
 
 Compilation is switched off for the modules under test, so that compiled loops are mutated like any
-other line. Everything is imported and collected once for each group of modules. The lines that each
-test reaches are noted. Then each mutant (one operator, comparison, constant, condition or statement of
-a function changed) meets the tests that reach its line or enter its function, in a fork whose function
-has the changed code; it is killed by the first that fails.
-Controls, forks without any change, must survive. All limits are of processor time, so that a loaded
+other line. Everything is imported and collected once for each group of modules, and the lines that
+each test reaches are recorded. Then the tests that reach a mutant's line (one operator, comparison,
+constant, condition or statement of a function changed) or enter its function run in a fork whose
+function has the changed code; the first that fails kills the mutant.
+Controls, forks without any change, must survive. All limits are on processor time, so that a loaded
 machine kills no mutant.
 
-Results go to build/mutation as they come, and a run that was stopped goes on there if neither sources
-nor tests have changed since. At the end `survivors.md` there is the table of what no test noticed, and
-`record.json` all counts: the form of docs/data/mutation.json, whose verdicts are kept where they fit.
+Results go to build/mutation as they come, and a run that was stopped continues there if neither
+sources nor tests have changed since. At the end `survivors.md` is the table of what no test noticed,
+and `record.json` has all counts in the form of docs/data/mutation.json, whose verdicts are kept where
+they fit.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ class Group(NamedTuple):
     files: list[str]
     tests: list[str]
     plain: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()  # files that another group has
-    threaded: bool = False  # tests start threads of libraries, which do not live on in a fork
+    besides: tuple[str, ...] = ()  # files of another group
+    threaded: bool = False  # tests start library threads, which do not survive a fork
 
 
 GROUPS = {
@@ -154,19 +155,19 @@ GROUPS = {
         threaded=True,
     ),
 }
-LEAST = 25  # mutants of each group, if it has so many
-WAIT = 8.0  # times the limit of processor time that a child may take by the clock
+LEAST = 25  # mutants per group, if it has as many
+WAIT = 8.0  # wall time limit of a child, in multiples of its processor time limit
 TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
-CONTROL = 10  # every so many mutants the same tests run without a change
+CONTROL = 10  # after every so many mutants the same tests run without a change
 
 
 # -- tests -----------------------------------------------------------------------------------------
 
 
 def in_fork(work: Callable[[], int], seconds: float) -> str:
-    """The exit code of `work()` in a child, "crash", or "timeout" after so much processor time.
+    """The exit code of `work()` in a child, "crash", or "timeout" after this much processor time.
 
-    A child that only waits, for a thread that no longer answers, uses none: it ends by the clock.
+    A child that only waits for a dead thread uses none, so a wall time limit ends it.
     """
     sys.stdout.flush()
     pid = os.fork()
@@ -193,7 +194,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
-    """How a mutant fares: "killed", "survived", "timeout", "crash", or "error" of this script."""
+    """The fate of a mutant: "killed", "survived", "timeout", "crash", or "error" of this script."""
 
     def work() -> int:
         if code is not None:
@@ -208,7 +209,7 @@ def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
 
 
 class Mutant(NamedTuple):
-    """A change, counted in its file, and where it is."""
+    """A change, its number in its file, and its location."""
 
     group: str
     path: Path
@@ -236,7 +237,7 @@ def everything() -> list[Mutant]:
 
 
 def sample(possible: list[Mutant], number: int, seed: int) -> list[Mutant]:
-    """So many, and of a small group those that come next until it has its least."""
+    """This many, and more of a small group until it has its minimum."""
     shuffled = random.Random(seed).sample(possible, len(possible))  # noqa: S311
     drawn = shuffled[:number]
     for group in GROUPS:
@@ -246,7 +247,7 @@ def sample(possible: list[Mutant], number: int, seed: int) -> list[Mutant]:
 
 
 def digest() -> str:
-    """Of all that results depend on."""
+    """A digest of everything that results depend on."""
     found = hashlib.sha256()
     for folder in ("src", "tests"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -255,7 +256,7 @@ def digest() -> str:
 
 
 class Study:
-    """A plugin of pytest that meets mutants instead of running the tests."""
+    """A pytest plugin that tests mutants instead of running the tests."""
 
     def __init__(self, group: str, drawn: list[Mutant], results: Path) -> None:
         self.group, self.drawn, self.results = group, drawn, results
@@ -291,7 +292,7 @@ def say(line: str) -> None:
 
 
 def study(group: str, drawn: list[Mutant], results: Path) -> None:
-    """In a process of its own, since every group leaves other modules uncompiled."""
+    """Runs in a process of its own, since every group leaves other modules uncompiled."""
     pid = os.fork()
     if pid == 0:
         import pytest

@@ -1,4 +1,4 @@
-"""What a study of mutants found: counts by group, and the table of those that no test noticed."""
+"""The results of a mutation study: counts by group, and the table of mutants that no test noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "data" / "mutation.json"
 LOST = ("survived", "no test", "error")
-LEAST = 0.85  # share of mutants that the tests of each group must notice
+LEAST = 0.85  # share of mutants that each group's tests must notice
 
 
 class Outcome(NamedTuple):
@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
 
 
 def record(about: dict[str, Any], met: list[Outcome], controls: list[str]) -> dict[str, Any]:
-    """Counts by group and survivors; verdicts are those of the kept record, where it has them."""
+    """Counts by group and survivors, with the verdicts of the stored record where it has them."""
     counts = {}
     for group in dict.fromkeys(one.group for one in met):
         fates = Counter(one.fate for one in met if one.group == group)
@@ -66,7 +66,7 @@ def table(survivors: list[dict[str, Any]]) -> str:
 
 
 def write(work: Path, about: dict[str, Any], met: list[Outcome], controls: list[str]) -> int:
-    """Keep the record in `work`, tell it, and say whether the tests are good enough."""
+    """Store the record in `work`, print it, and return whether the tests are good enough."""
     met = [one for one in met if one.fate != "not met"]
     found = record(about, met, controls)
     (work / "record.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")

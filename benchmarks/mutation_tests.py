@@ -1,4 +1,4 @@
-"""The tests that meet mutants: how long each takes, which lines it reaches, and who meets whom."""
+"""The tests that run against mutants: how long each takes, which lines it reaches, and which run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import Any
 from benchmarks.mutants import Place
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
-SLOW = 2.0  # seconds beyond which a test is left out
-BUDGET = 6.0  # seconds of tests that a mutant meets at most
-PATIENCE = 20.0  # seconds after which that is clear; a first test may have to compile
-NOTING = 300.0  # seconds after which no more tests are looked at
-ENOUGH = 12  # tests that reach a line, of which those that fit into the budget are met
+SLOW = 2.0  # seconds; slower tests are left out
+BUDGET = 6.0  # seconds of tests per mutant, at most
+PATIENCE = 20.0  # seconds allowed to find that out; a first test may have to compile
+NOTING = 300.0  # seconds after which no more tests are traced
+ENOUGH = 12  # tests that reach a line; those that fit into the budget run
 LIBRARIES = (
     "o2td",
     "numpy",
@@ -34,11 +34,11 @@ LIBRARIES = (
     "msgspec",
     "rich",
 )
-LINES = 1000  # of one call that are noted
+LINES = 1000  # lines recorded per call
 
 
 class Kind:
-    """What a choice by type asks of a value's type: fields, class and types of a tuple."""
+    """What an overload asks of a value's type: fields, class and types of a tuple."""
 
     def __init__(self, value: Any) -> None:
         if isinstance(value, tuple):
@@ -54,7 +54,7 @@ class Kind:
 
 
 def interpreted(plain: tuple[str, ...]) -> None:
-    """Leave these modules uncompiled; what the compiler would choose by type is chosen by value."""
+    """Leave these modules uncompiled; overloads are chosen by value instead of by compiled type."""
     import numba
     import numba.extending
 
@@ -70,7 +70,7 @@ def interpreted(plain: tuple[str, ...]) -> None:
 
     def overload(generic: Any, **_: Any) -> Any:
         def decorate(choose: Any) -> Any:
-            if hasattr(generic, "choosers"):  # another has been given for other types
+            if hasattr(generic, "choosers"):  # there is already one for other types
                 generic.choosers.append(choose)
                 return choose
 
@@ -94,18 +94,18 @@ def interpreted(plain: tuple[str, ...]) -> None:
 def passes(item: Any) -> bool:
     from _pytest.runner import runtestprotocol
 
-    if hasattr(item, "dtest"):  # an example, whose names are gone once it has run
+    if hasattr(item, "dtest"):  # a doctest, whose names are gone once it has run
         item.names = getattr(item, "names", None) or dict(item.dtest.globs)
         item.dtest.globs = dict(item.names)
     try:
         reports = runtestprotocol(item, log=False, nextitem=None)
-    except Exception:  # it failed in a way that pytest cannot even tell
+    except Exception:  # it failed in a way that pytest cannot report
         return False
     return not any(report.failed for report in reports)
 
 
 def within(limit: float, item: Any) -> bool:
-    """Whether a test passes within so much processor time."""
+    """Whether a test passes within this much processor time."""
 
     def stop(*_: Any) -> None:
         raise TimeoutError
@@ -128,7 +128,7 @@ def timed(item: Any, limit: float) -> dict[str, Any]:
 
 
 def traced(item: Any, limit: float) -> dict[str, Any]:
-    """The same with the lines that it reaches, of a long loop those of its first rounds."""
+    """The same with the lines that it reaches; in a long loop, only those of its first rounds."""
     seen: set[tuple[str, int]] = set()
     prefix = str(SOURCE)
 
@@ -157,9 +157,9 @@ def traced(item: Any, limit: float) -> dict[str, Any]:
 def noted(
     items: list[Any], limit: float, wanted: set[tuple[str, int]]
 ) -> dict[str, dict[str, Any]]:
-    """Notes on tests until enough reach each of the lines, or time is up, one case of each test first.
+    """Trace tests, one case of each first, until enough reach each line or time is up.
 
-    What they import and compile is then there for every fork.
+    What they import and compile is then available to every fork.
     """
     found: dict[str, dict[str, Any]] = {}
     reached: Counter[tuple[str, int]] = Counter()
@@ -167,7 +167,7 @@ def noted(
     stems = {Path(file).stem.replace("_", "") for file, _ in wanted}
 
     def of_others(item: Any) -> bool:
-        """Whether its name speaks of none of the files: those are looked at last."""
+        """Whether a test's name mentions none of the files; such tests come last."""
         name = item.nodeid.casefold().replace("_", "")
         return not any(stem in name for stem in stems)
 
@@ -179,12 +179,12 @@ def noted(
         entry = traced(item, limit)
         near = wanted & entry["lines"]
         entry["good"] &= bool(near)
-        if entry["good"]:  # once more: without tracing, and to see that it can be repeated
+        if entry["good"]:  # again without tracing, which also shows that it can be repeated
             entry |= timed(item, SLOW)
             if not entry["good"] and entry["seconds"] < SLOW:
                 print(f"{item.nodeid} passes only once", flush=True)
         if not usable(entry):
-            entry["lines"] = set()  # it meets nobody
+            entry["lines"] = set()  # it runs against no mutant
         reached.update(near if usable(entry) else ())
         found[item.nodeid] = entry
     return found
@@ -193,9 +193,9 @@ def noted(
 def noted_apart(
     items: list[Any], limit: float, wanted: set[tuple[str, int]]
 ) -> dict[str, dict[str, Any]]:
-    """The same notes, taken in a fork, so that this process has none of the threads that tests start.
+    """The same, done in a fork, so that this process has none of the threads that tests start.
 
-    What they import is imported here, too, so that no fork has to.
+    What tests import is also imported here, so that no fork has to.
     """
     with tempfile.NamedTemporaryFile() as file:
         pid = os.fork()
@@ -222,7 +222,7 @@ def usable(entry: dict[str, Any]) -> bool:
 
 
 def by_turns(items: list[Any]) -> list[Any]:
-    """The quickest case of each test first, then each test's second: many cases crowd out none."""
+    """The quickest case of each test first, then each test's second, so that none is crowded out."""
     turns: Counter[str] = Counter()
     found = []
     for item in items:
@@ -235,7 +235,7 @@ def by_turns(items: list[Any]) -> list[Any]:
 def chosen_tests(
     tests: dict[str, dict[str, Any]], items: list[Any], file: str, at: Place
 ) -> list[Any]:
-    """Those that reach the line before those that enter its function, up to the budget."""
+    """Tests that reach the line, then tests that enter its function, up to the budget."""
     span = {(file, line) for line in range(at.first, at.last + 1)}
     quick = sorted(items, key=lambda item: tests[item.nodeid]["seconds"])
     near = [item for item in quick if (file, at.line) in tests[item.nodeid]["lines"]]

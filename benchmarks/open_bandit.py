@@ -1,15 +1,15 @@
-"""A log nobody here wrote, of a policy nobody here ran: what `evaluate` says about a fashion shop.
+"""A log from outside, of a policy we never ran: what `evaluate` says about a fashion shop.
 
     python -m benchmarks.open_bandit --keep
 
 The Open Bandit Dataset (Saito, Aihara, Matsutani and Narita, arXiv:2008.07146, CC BY 4.0) has clicks
 on items that ZOZOTOWN recommended, by two policies at the same time: uniformly at random, and by
-Bernoulli Thompson sampling. So the log of one policy is asked for the value of the other, whose own log
-has the answer, up to the error of its mean. The package `obp` contains 10,000 rows of each policy in
-each of three campaigns; pip downloads it into `build/open_bandit`, nothing of it runs. The probabilities
-of Thompson sampling come from the prior that the package states, by simulation.
+Bernoulli Thompson sampling. So the log of one policy gives an estimate of the other's value, and the
+other's own log the answer, up to the error of its mean. The package `obp` contains 10,000 rows of each
+policy in each of three campaigns; pip downloads it into `build/open_bandit`, and none of its code runs.
+The probabilities of Thompson sampling come from the prior that the package states, by simulation.
 
-No threshold was settled on these logs. Reading them showed two faults, which were mended before these
+No threshold was set on these logs. Reading them revealed two faults, which were fixed before these
 answers: a test of probabilities was wrong where a policy changes while it logs, and logs without a
 context were refused.
 """
@@ -61,7 +61,7 @@ def log_of(package: zipfile.ZipFile, policy: str, campaign: str) -> pl.DataFrame
 
 
 def thompson(package: zipfile.ZipFile, campaign: str) -> Any:
-    """(items, 3) probabilities that Thompson sampling shows an item at a position."""
+    """(items, 3): the probability that Thompson sampling shows an item at a position."""
     prior = yaml.safe_load(package.read("obp/policy/conf/prior_bts.yaml"))[campaign]
     rng = np.random.default_rng(0)
     count = np.zeros((len(prior["alpha"]), 3))
@@ -74,7 +74,7 @@ def thompson(package: zipfile.ZipFile, campaign: str) -> Any:
 
 
 def ask(package: zipfile.ZipFile, campaign: str, logged: str, target: str) -> dict[str, Any]:
-    """One answer with the truth beside it."""
+    """One answer beside the truth."""
     log, truth = (log_of(package, policy, campaign) for policy in (logged, target))
     chances = thompson(package, campaign)
     if target == "random":

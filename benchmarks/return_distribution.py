@@ -2,9 +2,9 @@
 
     python -m benchmarks.return_distribution --sets 200 --purpose report
 
-A log of single decisions and one of three steps, rewards with noise; the truth by two million returns
-of the target. `hopeless` has thirty steps, whose weights cannot carry a tail: it has to be refused.
-Seeds of `settle` and of `report` are different ones; `--keep` writes `docs/data/returns.json`.
+A log of single decisions and one of three steps, with noisy rewards; the truth comes from two million
+returns of the target. `hopeless` has thirty steps, whose weights cannot estimate a tail: it must be
+refused. `settle` and `report` use different seeds; `--keep` writes `docs/data/returns.json`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHARE = 0.1
 
 
 def play(policy: Any, episodes: int, steps: int, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Actions and rewards; a state is the sum of the actions so far, which raises what is paid."""
+    """Actions and rewards; the state is the sum of the actions so far, and raises the rewards."""
     action = rng.choice(3, size=(episodes, steps), p=policy)
     state = np.minimum(np.cumsum(action, axis=1) - action, 3)
     reward = PAYS[action] * (1.0 + 0.3 * state)

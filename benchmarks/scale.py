@@ -1,10 +1,10 @@
-"""How large may it get? Time and memory of large inputs, each beside something bare.
+"""How large can inputs be? Time and memory of large ones, each beside a bare baseline.
 
     python -m benchmarks.scale --folder build/scale                       all of it
     python -m benchmarks.scale --folder build/scale --rows 1e6 --only scan,evaluate
 
-Each part is a process of its own, so that peaks of memory do not mix, with default options and as many
-threads as the machine has:
+Each part runs in a process of its own, so that memory peaks do not mix, with default options and as
+many threads as the machine has:
 
 - `scan`, `evaluate`: a bare scan of a log with checksums, and the whole of `o2td evaluate` on it,
 - `few`, `files`: the same million rows in 8 files and in 500, both given as a folder,
@@ -44,7 +44,7 @@ def log_of(folder: Path, rows: int, files: int) -> list[Path]:
 
 
 def answered(*given: str) -> dict[str, Any]:
-    """The command line on files, its answer thrown away but for the verdict."""
+    """Run the command line on files and return only the verdict."""
     import contextlib
     import io
 
@@ -171,10 +171,10 @@ def hashed(folder: Path, rows: int) -> Work:
 def sent(folder: Path, rows: int) -> Work:
     """What a pass on a cluster sends: bytes of statistics to a worker, and back from one of ten files.
 
-    Of 2,000 rows in each file and of 20,000, so that what grows with rows is seen.
+    With 2,000 and with 20,000 rows per file, to show what grows with the rows.
     """
     from copy import deepcopy
-    from pickle import dumps  # what Dask sends; nothing is read
+    from pickle import dumps  # what Dask sends; nothing is unpickled
 
     from o2td.evaluation.distributed import _count, _pass
     from o2td.evaluation.episodes import Log
@@ -226,7 +226,7 @@ PARTS: dict[str, Callable[[Path, int], Work]] = {
 
 
 def measure(part: str, folder: Path, rows: int) -> dict[str, Any]:
-    """Seconds of processor and clock of one part, and the peak of memory of this process."""
+    """Processor and wall time of one part in seconds, and the peak memory of this process."""
     work = PARTS[part](folder, rows)
     cpu, clock = time.process_time(), time.perf_counter()
     found = work()

@@ -1,6 +1,6 @@
 """`o2td bench`: speed against C and a NumPy loop, and against an earlier run.
 
-It stands beside `benchmarks.speed` and not in it, so that NumPy is loaded only after the threads of
+It is beside `benchmarks.speed` and not in it, so that NumPy is loaded only after the threads of
 BLAS are set, and not at all for the help.
 """
 
@@ -33,9 +33,9 @@ def command(
         Path | None, typer.Option(help="Compare with the rows that an earlier run saved.")
     ] = None,
 ) -> None:
-    """Measure every update against the same in C and as a NumPy loop, in one run.
+    """Measure every update against the same update in C and as a NumPy loop, in one run.
 
-    Exits with 1 if --against is given and something has got slower by more than 30 %.
+    Exits with 1 if --against is given and something is more than 30 % slower.
     """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -1,12 +1,12 @@
-"""What does it cost not to know the behaviour, and do intervals still cover?
+"""What does not knowing the behaviour cost, and do intervals still cover?
 
     python -m benchmarks.unknown_behavior --sets 100 --purpose report --rows behavior.ndjson
 
 Two problems of 150 episodes: a random table whose behaviour is estimated by frequencies, and two
 observations with a logistic behaviour. Each log is evaluated three times: with the true
-probabilities, with those of models that never saw the episode ("held out", as it is done with few
-rows), and with those of one model of all rows. Seeds of `settle` and of `report` are different ones;
-`--rows` keeps every data set in a file, which another run goes on with; `--keep` writes
+probabilities, with those of models that never saw the episode ("held out", the rule for few rows),
+and with those of one model of all rows. `settle` and `report` use different seeds; `--rows` keeps
+every data set in a file, from which another run continues; `--keep` writes
 `docs/data/unknown_behavior.json`.
 """
 
@@ -54,7 +54,7 @@ def drift(seed: Any) -> pd.DataFrame:
 
 
 def drift_value() -> float:
-    """The target's value: means of observations are linear in those before."""
+    """The target's value, exact because mean observations are linear in the previous ones."""
     mean, value = np.zeros(2), 0.0
     for step in range(STEPS):
         value += DISCOUNT**step * (mean[0] + 0.5 * RIGHT)
@@ -64,7 +64,7 @@ def drift_value() -> float:
 
 
 def one_set(name: str, seed: int) -> dict[str, Any]:
-    """What is said about one log, and what is true."""
+    """The answer for one log, and the truth."""
     if name == "random table":
         table = random_table()
         policy = near(table.behavior, np.random.default_rng([seed, 77]), 0.7)

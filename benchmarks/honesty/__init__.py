@@ -1,1 +1,1 @@
-"""Does *trust* hold on logs nobody here wrote? Tasks, defects and a study with its page."""
+"""Does *trust* hold on logs from published benchmarks? Tasks, defects and a study with its page."""

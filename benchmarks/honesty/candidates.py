@@ -1,14 +1,13 @@
-"""Estimates that were tried beside those of `evaluate`, on logs with states: what would they add?
+"""Estimators that were tried beside those of `evaluate` on logs with states: what would they add?
 
     python -m benchmarks.honesty.candidates build/settle.jsonl
 
-goes over the logs of a settling run anew and prints relative errors by group beside the estimates
-that it kept.
+repeats the logs of a settling run and prints relative errors by group beside its stored estimates.
 
 - *PHWIS*: weighted importance sampling by length of episodes (Doroudi, Thomas and Brunskill 2017).
 - *MIS*: marginal importance sampling, state weights step by step (Xie, Ma and Wang 2019).
 - *SOPE-k*: state weights up to k steps before a reward, ratios after them (Yuan et al. 2021).
-- *MWL*: minimax weight learning (Uehara, Huang and Jiang 2020) in closed form with one weight a state
+- *MWL*: minimax weight learning (Uehara, Huang and Jiang 2020) in closed form with one weight per state
   and action, where double reinforcement learning on top of it is the same number.
 """
 
@@ -55,7 +54,7 @@ class Rows:
 
 
 def phwis(rows: Rows) -> float:
-    """Weighted importance sampling in each group of episodes of one length."""
+    """Weighted importance sampling within groups of episodes of equal length."""
     gone = rows.gamma**rows.step * rows.reward
     total = np.add.reduceat(gone, rows.first)
     length, weight = rows.step[rows.last], rows.weight[rows.last]
@@ -83,13 +82,13 @@ def marginal(rows: Rows) -> Array:
 
 
 def mis(rows: Rows) -> float:
-    """Each reward by its state's weight at its step and the ratio of its action."""
+    """Each reward weighted by its state's weight at its step and the ratio of its action."""
     weight = marginal(rows)[rows.step, rows.state] * rows.rho
     return float((weight * rows.gamma**rows.step * rows.reward).sum() / rows.episodes)
 
 
 def sope(rows: Rows, k: int) -> float:
-    """State weights k steps before a reward, and the ratios of the k + 1 actions since."""
+    """State weights k steps before a reward, and the ratios of the k + 1 actions since then."""
     ratio, each = marginal(rows), rows.rho.copy()
     start = np.arange(len(rows.rho)) - np.minimum(rows.step, k)
     for back in range(1, k + 1):
@@ -100,7 +99,7 @@ def sope(rows: Rows, k: int) -> float:
 
 
 def mwl(rows: Rows) -> float:
-    """Weights of pairs whose flow balances under the target, times rewards."""
+    """Rewards times weights of state-action pairs whose flow balances under the target."""
     pairs = rows.states * rows.target.shape[1]
     pair = rows.state * rows.target.shape[1] + rows.action
     count = np.bincount(pair, minlength=pairs)

@@ -1,7 +1,7 @@
-"""What is run: cells of tasks and settings, by kind, with separate seeds for settling and reporting.
+"""The cells of the study: tasks and settings by kind, with separate seeds for settling and reporting.
 
-Seeds come from the purpose, the cell's name and a number, so no log that settled a threshold can be
-among those reported. Cells of `REPORTED_ONLY` are settings that settled nothing at all.
+Seeds come from the purpose, the cell's name and a number, so no log that helped to set a threshold can
+be among those reported. Cells of `REPORTED_ONLY` are settings on which nothing was set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 
-# The last two were drawn after what came before them had been looked at.
+# The last two were drawn after the results of the earlier ones were known.
 PURPOSES = ("settle", "report", "again", "final")
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
@@ -36,7 +36,7 @@ Made = tuple[pd.DataFrame, float, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting: a kind, the benchmark's group if it is of it, and how a log of it is made."""
+    """One setting: its kind, its group if it is from the benchmark, and how to make a log of it."""
 
     name: str
     kind: str
@@ -45,15 +45,15 @@ class Cell:
     settles: bool = True  # whether thresholds may look at it
 
     def log(self, purpose: str, number: int) -> Made:
-        """Log, discount and truth of one seed of one purpose."""
+        """Log, discount and truth for one seed of one purpose."""
         key = [PURPOSES.index(purpose), zlib.crc32(self.name.encode()), number]
         return self.make(np.random.default_rng(key))
 
 
 def clocked(task: Table, episodes: int, clock: str) -> Callable[[np.random.Generator], Made]:
-    """A maker of logs whose clock is marked so; what is asked for follows from the mark.
+    """A maker of logs whose clock is marked this way; the mark determines the question.
 
-    A log in which no episode met the clock has none, so there the question is that without it.
+    If no episode reached the clock, the log shows none, and the question is the one without a clock.
     """
 
     def make(rng: np.random.Generator) -> Made:

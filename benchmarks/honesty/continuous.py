@@ -1,4 +1,4 @@
-"""Tasks with continuous observations; truths are long rollouts, made once and kept.
+"""Tasks with continuous observations; truths come from many roll-outs, computed once and cached.
 
 Cart-pole and mountain car are those of the coverage studies. Pendulum has three torques (-2, 0, 2) and
 Gymnasium's cost; its policies swing up by energy and then balance. The noisy mountain car shows its
@@ -20,7 +20,7 @@ RUNS = 20_000
 
 
 def mixed(best: Any, share: float, actions: int) -> Any:
-    """Probabilities of a policy that takes `best` but for a share of random actions."""
+    """Probabilities of a policy that takes `best` except for a share of random actions."""
     return (1.0 - share) * np.eye(actions)[best] + share / actions
 
 
@@ -46,7 +46,7 @@ def _pendulum_step(angle: Any, speed: Any, action: Any) -> tuple[Any, Any, Any]:
 def pendulum(
     episodes: int, rng: np.random.Generator, logged: float = 0.5, wanted: float = 0.2
 ) -> pd.DataFrame:
-    """Episodes of 200 steps, cut."""
+    """Episodes truncated after 200 steps."""
     angle = rng.uniform(-np.pi, np.pi, episodes)
     speed = rng.uniform(-1.0, 1.0, episodes)
     parts = []
@@ -67,7 +67,7 @@ def _pick(rng: np.random.Generator, chance: Any) -> Any:
 
 
 def _frame(parts: list[Any], episodes: int, length: Any, clock: str) -> pd.DataFrame:
-    """Rows of all steps, episode by episode, up to each one's length."""
+    """Rows of all steps, episode by episode, up to each episode's length."""
     steps = len(parts)
     log = pd.DataFrame(
         {"episode": np.tile(np.arange(episodes), steps), "step": np.repeat(range(steps), episodes)}
@@ -122,7 +122,7 @@ def _car_step(rng: np.random.Generator, position: Any, speed: Any, action: Any) 
 def hidden_car(
     episodes: int, rng: np.random.Generator, logged: float = 0.9, wanted: float = 0.4
 ) -> pd.DataFrame:
-    """Episodes of up to 200 steps, -1 a step, ends at the goal or cut."""
+    """Episodes of up to 200 steps, -1 per step, that end at the goal or are truncated."""
     position, speed = rng.uniform(-0.6, -0.4, episodes), np.zeros(episodes)
     length = np.full(episodes, 200)
     parts = []

@@ -1,8 +1,8 @@
 """Thirty-two ordinary defects of logs, each a change to a sound log or to how it was made.
 
-A defect takes a random generator and returns the log as somebody would hand it over, the discount
-and the truth that its owner asks for. Those of `UNSEEN` leave no trace in the log: no test can find
-them.
+A defect takes a random generator and returns the log as somebody would hand it over, the discount,
+and the truth that its owner wants to know. Those in `UNSEEN` leave no trace in the log, so no test can
+find them.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def edited(change: Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]) 
 
 
 def kept(log: pd.DataFrame, episodes: Any) -> pd.DataFrame:
-    """Only these episodes."""
+    """Keep only these episodes."""
     return log[log.episode.isin(episodes)].reset_index(drop=True)
 
 
 def put(log: pd.DataFrame, **columns: Any) -> pd.DataFrame:
-    """The log with some columns replaced."""
+    """Replace some columns of the log."""
     return log.assign(**columns)
 
 
@@ -130,7 +130,7 @@ def _wrong_action(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]
 
 
 def _selected(share: float) -> Defect:
-    """Only episodes whose return is above this quantile."""
+    """Keep only episodes whose return is above this quantile."""
 
     def make(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
         log, task = sound(rng, EPISODES if share < 0.5 else 2 * EPISODES)
@@ -179,7 +179,7 @@ def _gaps(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
 
 @defect("rewards missing, filled with 0")
 def _zeroed(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    """The collector was out of order for the last third of the log."""
+    """The collector was broken for the last third of the log."""
     log, task = sound(rng)
     late = log.episode > 2 * EPISODES // 3
     return put(log, reward=log.reward.where(~late, 0.0)), task.discount, task.value()
@@ -231,7 +231,7 @@ def _growing(task: Table, growth: Any) -> float:
 
 
 def drifting(change: Callable[[Table, float, np.random.Generator], Table]) -> Defect:
-    """Ten stretches of episodes, each of a task of its own; the truth is the last one's."""
+    """Ten stretches of episodes, each from a task of its own; the truth is the last task's."""
 
     def make(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
         first, extra = random_table(rng), np.random.default_rng(int(rng.integers(2**32)))
@@ -288,7 +288,7 @@ def _twice(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
 
 
 def _users(named: bool) -> Defect:
-    """Twenty users with twenty episodes each, whose rewards differ by who they are."""
+    """Twenty users with twenty episodes each, whose rewards differ by user."""
 
     def make(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
         log, task = sound(rng)
@@ -332,7 +332,7 @@ def _clipped(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
 
 @defect("confounded")
 def _confounded(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
-    """Whoever acted saw what the log does not have, and it moved the reward of that row too."""
+    """The actor saw something that is not in the log and that also affected the row's reward."""
     task = random_table(rng)
     tilt = task.behavior * np.array([3.0, *np.ones(task.actions - 1)])
     other = task.behavior * np.array([1.0 / 3.0, *np.ones(task.actions - 1)])

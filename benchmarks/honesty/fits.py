@@ -1,9 +1,9 @@
-"""Would `LSTD(trace="auto")` answer better than a fixed trace on the features that `evaluate` chooses?
+"""Would `LSTD(trace="auto")` beat a fixed trace on the features that `evaluate` chooses?
 
     python -m benchmarks.honesty.fits --sets 8
 
 prints, for mountain car and cart-pole as in the coverage studies, the root mean squared error of the
-value at the start by trace and basis, and keeps it in `docs/data/honesty.json` with `--keep`.
+value at the start by trace and basis, and stores it in `docs/data/honesty.json` with `--keep`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TASKS: dict[str, tuple[Any, int, dict[str, dict[str, Any]]]] = {
 
 
 def truth_of(task: str) -> float:
-    """The target's value, by playing."""
+    """The target's value, by roll-outs."""
     if task == "cart-pole":
         return cart_pole_value(40_000, 0.05, GAMMA)[0]
     return mountain_car_value(200_000)[0]

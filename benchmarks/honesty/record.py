@@ -1,4 +1,4 @@
-"""From the answers of a run to `docs/data/honesty.json`, which the page is made from.
+"""Condense the answers of a run into `docs/data/honesty.json`, from which the page is made.
 
 python -m benchmarks.honesty.record build/honesty.jsonl --before build/before.jsonl
 """
@@ -23,7 +23,7 @@ Rows = list[dict[str, Any]]
 
 
 def by_kind(rows: Rows) -> dict[str, Any]:
-    """How often each word was said of each kind, and what it covered."""
+    """How often each verdict was given for each kind, and how often its intervals covered."""
     found: dict[str, Rows] = defaultdict(list)
     for row in rows:
         found[CELLS[row["cell"]].kind].append(row)
@@ -36,7 +36,7 @@ def _words(rows: Rows) -> dict[str, Any]:
 
 
 def errors(rows: Rows) -> dict[str, Any]:
-    """By group of the benchmark: geometric means of relative MSE over cells, of every estimate."""
+    """Geometric means over cells of every estimate's relative MSE, by group of the benchmark."""
     groups: dict[str, dict[str, Rows]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         cell = CELLS[row["cell"]]
@@ -72,7 +72,7 @@ def alarms(rows: Rows) -> dict[str, Any]:
 
 
 def record(rows: Rows, before: Rows) -> dict[str, Any]:
-    """All that the page shows."""
+    """Everything that the page shows."""
     return {
         "answers": len(rows),
         "sets": max(Counter(row["cell"] for row in rows).values()),

@@ -2,8 +2,8 @@
 
     python -m benchmarks.honesty.run --purpose report --sets 20
 
-What is in the file already is not run again, so a run can be stopped and resumed at any time. Answers
-belong to the code that gave them: use another `--out` after a change.
+Answers already in the file are not computed again, so a run can be stopped and resumed at any time.
+Answers belong to the code that gave them: use another `--out` after a change.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def wanted(cell: Cell, given: argparse.Namespace) -> bool:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The answers kept so far."""
+    """The answers stored so far."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def answer(cell: Cell, given: argparse.Namespace, number: int) -> dict[str, Any]:
-    """One log evaluated: words, values and ends of the intervals beside the truth."""
+    """Evaluate one log: verdicts, values and interval ends beside the truth."""
     log, discount, truth = cell.log(given.purpose, number)
     begun = time.process_time()
     found = evaluation.evaluate(log, discount=discount, methods=given.methods, seed=number)
@@ -84,7 +84,7 @@ def answer(cell: Cell, given: argparse.Namespace, number: int) -> dict[str, Any]
 
 
 def covers(best: Any, truth: float) -> bool:
-    """Whether the interval, widened by the stated approximation error, holds the truth."""
+    """Whether the interval, widened by the stated approximation error, covers the truth."""
     if best.value is None or best.low is None or best.high is None:
         return False
     error = best.approximation_error or 0.0

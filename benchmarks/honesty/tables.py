@@ -2,7 +2,7 @@
 
 The first six are those of a published benchmark (Voloshin, Le, Jiang and Yue, "Empirical Study of
 Off-Policy Policy Evaluation for Reinforcement Learning", NeurIPS 2021 datasets and benchmarks,
-arXiv:1911.06854; ModelWin and ModelFail after Thomas and Brunskill, ICML 2016), written anew from
+arXiv:1911.06854; ModelWin and ModelFail after Thomas and Brunskill, ICML 2016), written from
 their descriptions. The last is drawn at random.
 
 A task has hidden states; `shown` says which observation each of them gives, and policies see only
@@ -22,7 +22,7 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """`P(s' | s, a)`, mean reward of `(s, a, s')` with normal noise, starts, ends and what is seen."""
+    """`P(s' | s, a)`, mean reward of `(s, a, s')` with normal noise, starts, ends and observations."""
 
     transition: Array  # (S, A, S)
     reward: Array  # (S, A, S)
@@ -41,7 +41,7 @@ class Table:
         return int(self.transition.shape[1])
 
     def value(self, steps: int | None = None) -> float:
-        """The target's value over so many steps; None: for ever. Exact."""
+        """The target's value over this many steps, or for ever if None. Exact."""
         policy = self.target[self.shown]
         chain = np.einsum("sa,sat->st", policy, self.transition)
         gain = np.einsum("sa,sat,sat->s", policy, self.transition, self.reward)
@@ -56,7 +56,7 @@ class Table:
     def sample(self, episodes: int, rng: np.random.Generator, longest: int = 5000) -> pd.DataFrame:
         """A log of the behaviour: one row per step, with both policies' probabilities of all actions.
 
-        The last row of an episode that the clock ended is marked `clock`, nothing else about it.
+        The last row of an episode that the clock ended is marked only `clock`.
         """
         limit = longest if self.horizon is None else self.horizon
         state = pick(rng, np.broadcast_to(self.start, (episodes, len(self.start))))
@@ -92,13 +92,13 @@ class Table:
 
 
 def pick(rng: np.random.Generator, chance: Array) -> Array:
-    """One index a row of probabilities."""
+    """One index per row of probabilities."""
     edges = np.cumsum(chance, axis=1)
     return np.minimum((rng.random((len(chance), 1)) > edges).sum(axis=1), chance.shape[1] - 1)
 
 
 def marked(log: pd.DataFrame, clock: str) -> pd.DataFrame:
-    """Ends by the clock marked "terminated" or "truncated"."""
+    """Mark ends by the clock as "terminated" or "truncated"."""
     log = log.copy()
     ended = log.pop("clock").to_numpy(dtype=bool)
     log["truncated"] = ended & (clock == "truncated")
@@ -107,12 +107,12 @@ def marked(log: pd.DataFrame, clock: str) -> pd.DataFrame:
 
 
 def coin(first: float, observations: int) -> Array:
-    """A policy of two actions that never looks: the first one with this probability."""
+    """A policy of two actions that ignores the state: the first action with this probability."""
     return np.tile([first, 1.0 - first], (observations, 1))
 
 
 def timed(task: Table) -> Table:
-    """The same with the step in the state, so that its clock is no secret."""
+    """The same with the step in the state, so that the clock is observed."""
     assert task.horizon is not None
     size, steps = len(task.start), task.horizon
     whole = size * (steps + 1)
@@ -157,8 +157,8 @@ def graph(
     """Two lanes of states, `length` steps: +1 on the odd lane, -1 on the even one.
 
     State 0, then 2t + 1 (action 0) or 2t + 2 (action 1), the other one with probability `slip`. In a
-    sparse task only the last step pays. With `observations` consecutive states look alike, the first
-    one among them.
+    sparse task only the last step pays. With `observations`, consecutive states look alike, including
+    the first.
     """
     size = 2 * length
     transition, reward = np.zeros((size, 2, size)), np.zeros((size, 2, size))
@@ -191,7 +191,7 @@ def graph(
 def toy_mountain_car(
     right: float = 0.2, wanted: float = 0.8, horizon: int = 250, discount: float = 0.99
 ) -> Table:
-    """A walk of 22 states from the eleventh: -1 a step until the right end, a wall on the left."""
+    """A walk of 22 states from the eleventh: -1 per step until the right end, a wall on the left."""
     size = 22
     transition = np.zeros((size, 2, size))
     here = np.arange(size)
@@ -227,8 +227,8 @@ def gridworld(
 ) -> Table:
     """Eight by eight from the upper or left edge to the lower right corner; a cell pays on arrival.
 
-    Policies take the best action but for a share of random ones; a step goes anywhere with
-    probability `slip`. With `merged` so many columns side by side look alike.
+    Policies take the best action except for a share of random ones; a step goes anywhere with
+    probability `slip`. With `merged`, so many adjacent columns look alike.
     """
     pays = np.array([[_PAYS[cell] for cell in line] for line in _MAP.split()])
     size, where = 64, np.arange(64)
@@ -275,7 +275,7 @@ def model_win(
 def model_fail(
     logged: float = 0.2, wanted: float = 0.8, horizon: int = 2, discount: float = 0.98
 ) -> Table:
-    """Three states that look the same: the reward tells only afterwards where one had been."""
+    """Three states that look the same: only the reward reveals, afterwards, which one it was."""
     transition, reward = np.zeros((3, 2, 3)), np.zeros((3, 2, 3))
     transition[0, 0], transition[0, 1] = [0.0, 0.75, 0.25], [0.0, 0.25, 0.75]
     transition[1:, :, 0] = 1.0

@@ -1,7 +1,7 @@
 """How fast the compiled updates are, against the same ones in C and as a NumPy loop.
 
-All competitors are measured in one run and take turns, so that a busy machine slows all alike; what
-counts is the ratio of the fastest repetitions. Before anything is timed, all must give the same theta.
+All competitors are measured in one run and take turns, so that a busy machine slows all alike; the
+ratio of the fastest repetitions counts. Before anything is timed, all must give the same theta.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ QUICK = Size(repeats=3, share=0.05)
 
 
 def measure(quick: bool = False) -> Iterator[Row]:
-    """Every row, as soon as it is measured.
+    """Yield every row as soon as it is measured.
 
-    `quick` takes a few repetitions of short streams: enough to see that all works, not to judge.
+    `quick` takes a few repetitions of short streams: enough to see that everything works, not to judge.
     """
     size = QUICK if quick else FULL
     native: Native | None = load()

@@ -1,4 +1,4 @@
-"""Streams to measure on: random, bounded, and large enough that they do not fit in a small cache."""
+"""Streams to measure on: random, bounded, and too large for a small cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sparse(n: int, d: int, entries: int) -> Transitions:
     rng = np.random.default_rng(0)
     width = d // entries
     rows = []
-    for _ in range(2):  # one entry in each of equal stretches: distinct and ascending
+    for _ in range(2):  # one entry in each of several equal stretches: distinct and ascending
         index = rng.integers(0, width, (n, entries)) + width * np.arange(entries)
         value = (rng.random((n, entries)) + 0.5) / np.sqrt(entries)
         ptr = np.arange(n + 1) * entries

@@ -1,4 +1,4 @@
-"""What is not an update against C: growth in d, batch sums, sampling, metrics, start-up, experiment."""
+"""Measurements without C: growth in d, batch sums, sampling, metrics, start-up, an experiment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ print(time.time())
 
 
 def growth(size: Size) -> Iterator[Row]:
-    """The exponent p of `time a step ~ d^p` from d = 256 to 65,536, streamed rows."""
+    """The exponent p of `time per step ~ d^p` from d = 256 to 65,536, on streamed rows."""
     widths = [256, 1024, 4096, 16_384, 65_536]
     batches = [data.dense(size.rows(d, least=16), d) for d in widths]
     for name, (maker, alpha) in METHODS.items():
@@ -93,8 +93,8 @@ def sampling(size: Size) -> Iterator[Row]:
 def metrics_share(size: Size, every: int = 100) -> Iterator[Row]:
     """The share of a sweep's time that an error recorded every 100 steps takes.
 
-    Errors are worked out in a thread of their own, so there are two answers: of the time that passes,
-    which a second core that is idle makes smaller, and of the processor's time.
+    Errors are computed in a thread of their own, so there are two answers: the share of wall time,
+    which an idle second core reduces, and the share of processor time.
     """
     problem = random_mdp()
     metrics = {"rmse": rmse(problem)}
@@ -138,7 +138,7 @@ def experiment(size: Size, runs: int = 20, steps: int = 5000) -> Iterator[Row]:
 
 
 def cold_start(size: Size) -> Iterator[Row]:
-    """Seconds from starting a process, its cache of compiled code warm, to its first update done."""
+    """Seconds from the start of a process with a warm compilation cache to its first update."""
     seconds, worked = [], []
     for _ in range(max(2, size.repeats // 20) + 1):
         begin, busy = time.time(), sum(os.times()[2:4])
@@ -152,7 +152,7 @@ def cold_start(size: Size) -> Iterator[Row]:
 
 
 def others(size: Size) -> Iterator[Row]:
-    """Every other registered learner, other packages' too, on the random MDP: for `--against`."""
+    """Every other registered learner, including other packages', on the random MDP: for `--against`."""
     batch = random_mdp().sample(max(500, int(size.share * 5000)), seed=0)
     for name in LEARNERS.names():
         if name in KNOWN:

@@ -45,7 +45,7 @@ class _Sparse(ctypes.Structure):
 
 
 class Native:
-    """The loaded updates. `bind(name, batch)` gives a function of `(alpha, alpha_w, theta, w)`."""
+    """The loaded updates. `bind(name, batch)` returns a function of `(alpha, alpha_w, theta, w)`."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -65,7 +65,7 @@ class Native:
 
 
 def compiler() -> str | None:
-    """The C compiler: `$CC`, else `cc`, `gcc` or `clang`; None where there is none."""
+    """The C compiler: `$CC`, else `cc`, `gcc` or `clang`; None if there is none."""
     return next(
         (path for name in (os.environ.get("CC"), "cc", "gcc", "clang") if (path := _which(name))),
         None,

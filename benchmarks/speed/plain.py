@@ -86,7 +86,7 @@ def tdrc(
 def gtd2mp(
     phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
 ) -> None:
-    """A step of `gtd2`, and then one from the same place with the directions where that ended."""
+    """A step of `gtd2`, then one from the same place with the directions found where the first ended."""
     reward, gamma, rho = batch.reward, batch.discount, batch.rho
     for t in range(batch.n):
         dphi = phi[t] - gamma[t] * next_phi[t]
@@ -101,7 +101,7 @@ def gtd2mp(
 def td_sparse(
     phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
 ) -> None:
-    """As `td`, on the entries of a row alone."""
+    """As `td`, on the entries of a row only."""
     for t in range(batch.n):
         (i, x), (k, y) = _entries(phi, t), _entries(next_phi, t)
         delta = batch.reward[t] + batch.discount[t] * (y @ theta[k]) - x @ theta[i]
@@ -125,7 +125,7 @@ def o2td_sparse(
 def etd_sparse(
     phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
 ) -> None:
-    """As `etd`, on the entries of a row alone."""
+    """As `etd`, on the entries of a row only."""
     follow, carried = 0.0, 0.0
     for t in range(batch.n):
         (i, x), (k, y), gamma = _entries(phi, t), _entries(next_phi, t), batch.discount[t]

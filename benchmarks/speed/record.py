@@ -1,4 +1,4 @@
-"""What a benchmark run leaves behind: rows, the machine they were measured on, and a comparison."""
+"""The record of a benchmark run: rows, the machine they were measured on, and a comparison."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from o2td.errors import FormatError
 __all__ = ["Change", "Row", "compare", "load", "machine", "save"]
 
 FORMAT = 1
-SLOWER = 1.3  # a row that grew by more than this has got slower
+SLOWER = 1.3  # a row that grew by more than this factor counts as slower
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. `value` is what `target` speaks of; `met` is None where there is no target.
+    """One measurement. `value` is what `target` limits; `met` is None if there is no target.
 
-    `ratio_to_c` and `ratio_to_numpy` are our time over theirs, from the fastest of repetitions that
-    were interleaved; None where there is nothing to compare with.
+    `ratio_to_c` and `ratio_to_numpy` are our time over theirs, from the fastest of interleaved
+    repetitions; None if there is nothing to compare with.
     """
 
     measure: str
@@ -45,11 +45,11 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, str, int, int]:
-        """What makes two rows of two runs the same measurement."""
+        """Identifies the same measurement in two runs."""
         return self.measure, self.algorithm, self.layout, self.d, self.lanes
 
     def judged(self, value: float | None, unit: str, relation: str, limit: float) -> Row:
-        """The row with a value and the target that it is held to."""
+        """The row with a value and its target."""
         met = None
         if value is not None:
             met = value <= limit if relation == "<=" else value >= limit
@@ -71,7 +71,7 @@ class Change:
 
 
 def machine(compiler: str | None) -> dict[str, Any]:
-    """Where and with what the rows were measured."""
+    """The machine and versions with which the rows were measured."""
     versions = {name: _version(name) for name in ("o2td", "numpy", "scipy", "numba", "llvmlite")}
     return {
         "system": platform.platform(),

@@ -1,7 +1,6 @@
 """Times that survive a noisy machine: competitors take turns, and the fastest turn of each counts.
 
-What is counted is this thread's own processor time, if no other clock is given: nearly everything here
-runs in one thread.
+The default clock is this thread's own processor time, since nearly everything here runs in one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Times:
         return float(np.median(self.seconds))
 
     def over(self, other: Times) -> float:
-        """The median ratio of turns: for clocks that count waiting, by which one turn may be spoiled."""
+        """The median ratio of turns: for clocks that count waiting, which may spoil a turn."""
         return float(np.median(np.divide(self.seconds, other.seconds)))
 
 

@@ -25,7 +25,7 @@ Update = Callable[[float, float, Floats, Floats], None]
 TOLERANCE = 1e-10
 ROW_BYTES = (
     1 << 27
-)  # of features in a stream: beyond all caches, so that the cost of a call is small in it
+)  # of features per stream: beyond all caches, so that the overhead of a call is small
 MOST_ROWS = 1 << 16  # so that one repetition takes milliseconds
 METHODS: dict[str, tuple[Callable[..., Learner], float]] = {
     "TD": (TD, 0.1),
@@ -37,7 +37,7 @@ MORE: dict[str, tuple[Callable[..., Learner], float]] = {
     "TDRC": (TDRC, 0.1),
     "GTD2MP": (GTD2MP, 0.1),
 }
-"""Measured on tables only."""
+"""Only measured on tables."""
 KNOWN = METHODS | MORE
 
 
@@ -46,10 +46,10 @@ class Size:
     """How much to measure."""
 
     repeats: int
-    share: float  # of the rows of a full run
+    share: float  # of a full run's rows
 
     def rows(self, d: int, least: int = 400) -> int:
-        """Rows of a stream of d features."""
+        """The number of rows in a stream of d features."""
         return max(least, int(self.share * min(MOST_ROWS, ROW_BYTES / (16 * d))))
 
 
@@ -82,7 +82,7 @@ def _update(name: str, batch: Transitions, size: Size, native: Native | None) ->
 
 
 def lanes(size: Size, native: Native | None, count: int = 64, d: int = 201) -> Iterator[Row]:
-    """Many step sizes over one stream by `sweep`, against C one lane after the other."""
+    """Many step sizes over one stream by `sweep`, against C one lane after another."""
     for name in METHODS:
         for make in (data.dense, data.table):
             batch = make(max(200, int(size.share * 2000)), d)
@@ -100,7 +100,7 @@ def lanes(size: Size, native: Native | None, count: int = 64, d: int = 201) -> I
 
 
 def learn_one(size: Size) -> Iterator[Row]:
-    """One call per row, as a system that learns online makes it, against the NumPy loop."""
+    """One call per row, as in a system that learns online, against the NumPy loop."""
     batch = data.dense(max(200, int(size.share * 500)), 8)
     phi, next_phi = (list(rows.copy()) for rows in (batch.phi, batch.next_phi))
     numbers = (batch.reward, batch.discount, batch.rho, batch.start)
@@ -153,7 +153,7 @@ def _same(told: str, ours: Floats, theirs: Floats) -> None:
 
 
 def _going_on(update: Update, alpha: float, d: int) -> Callable[[], None]:
-    """Pass after pass over the same rows, as a learner that is never reset."""
+    """Pass after pass over the same rows by a learner that is never reset."""
     theta, w = np.zeros((2, d))
     return lambda: update(alpha, alpha, theta, w)
 

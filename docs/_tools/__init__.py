@@ -1,1 +1,1 @@
-"""What builds the site: measured numbers, figures, generated pages, formulas and checks."""
+"""Tools that build the site: measured numbers, figures, generated pages, formulas and checks."""

@@ -1,6 +1,6 @@
-"""The picture of `docs/architecture.md`: rooms and who imports whom, from the source itself.
+"""The picture of `docs/architecture.md`: packages and who imports whom, read from the source.
 
-`python -m docs._tools.architecture` draws it anew. A room is a package or module directly in
+`python -m docs._tools.architecture` redraws it. A room is a package or module directly in
 `src/o2td`; an arrow is an import that no other arrows imply.
 """
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "o2td"
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
-# From the top floor to the ground; an import never goes up.
+# From the top floor to the ground floor; imports never go up.
 FLOORS: dict[str, tuple[str, ...]] = {
     "commands": ("cli",),
     "clients": ("paper", "checks", "interactive", "sklearn"),
@@ -37,13 +37,13 @@ def rooms() -> list[str]:
 
 
 def floors() -> dict[str, tuple[str, ...]]:
-    """Rooms by floor; what no floor lists stands on the ground, for all to use."""
+    """Rooms by floor; rooms that no floor lists are on the ground floor, for all to use."""
     listed = {room for row in FLOORS.values() for room in row}
     return {**FLOORS, GROUND: tuple(room for room in rooms() if room not in listed)}
 
 
 def imports() -> dict[str, set[str]]:
-    """The rooms that each room imports when it runs, hints for type checkers left out."""
+    """The rooms that each room imports at run time; imports for type checkers are left out."""
     known = set(rooms())
     found: dict[str, set[str]] = {room: set() for room in known}
     for path in SOURCE.rglob("*.py"):
@@ -68,7 +68,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 def arrows() -> set[tuple[str, str]]:
-    """Imports between floors above the ground that no longer way of imports implies."""
+    """Imports above the ground floor that are not implied by a longer chain of imports."""
     ground = set(floors()[GROUND])
     graph = {a: {b for b in to if b not in ground} for a, to in imports().items()}
     return {
@@ -101,7 +101,7 @@ def draw() -> str:
         )
         parts.append(f'<text class="name" x="20" y="{y + 22}">{escape(name)}</text>')
         for k, line in enumerate(lines):
-            left = _LEFT + (7 - len(line)) * (_BOX + _GAP) // 2  # in the middle of the floor
+            left = _LEFT + (7 - len(line)) * (_BOX + _GAP) // 2  # centred on the floor
             for j, room in enumerate(line):
                 places[room] = (left + j * (_BOX + _GAP), y + k * (_HIGH + 12))
         y += high + _FLOOR - _HIGH - 12

@@ -1,4 +1,4 @@
-"""Tables that pages hold between marks, by name: `baird table`, `claims` and so on."""
+"""Tables that pages hold between markers, by name: `baird table`, `claims` and so on."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ _ERRORS = ("rmse", "rmspbe")
 
 
 def _sotd() -> str:
-    """The kept ratios of mean square errors, by number of rows."""
+    """The stored ratios of mean squared errors, by number of rows."""
     found = claims.kept()["sotd"]
     head = ["rows", *(f"{int(n):,}" for n in found["normalized"])]
     names = {"ordinary": "SOTD as printed / LSTD", "normalized": "SOTD, sums normalised / LSTD"}
@@ -170,7 +170,7 @@ def _estimators() -> str:
 
 
 def _coverage() -> str:
-    """How often intervals held the truth, by kind of log."""
+    """How often intervals covered the truth, by kind of log."""
     rows = []
     for name, study in record().items():
         if "covers lstd" in study:
@@ -187,7 +187,7 @@ def _coverage() -> str:
 
 
 def _words() -> str:
-    """How often intervals held the truth, by the verdict that they got."""
+    """How often intervals covered the truth, by their verdict."""
     found = record()["words"]
     rows = []
     for verdict in ("trust", "caution", "cannot answer"):

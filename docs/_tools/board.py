@@ -1,6 +1,6 @@
-"""The leaderboard, kept from a reproduction: docs/data/leaderboard.json.
+"""The leaderboard, stored from a reproduction: docs/data/leaderboard.json.
 
-`python -m docs._tools.board FOLDER` takes it from the folder that `o2td reproduce` has filled.
+`python -m docs._tools.board FOLDER` reads it from the folder that `o2td reproduce` has filled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BOARD = ROOT / "docs" / "data" / "leaderboard.json"
 
 
 def take(folder: str) -> dict[str, Any]:
-    """Median errors by method and domain, and the mean ratio to the least of each domain."""
+    """Median errors by method and domain, and the mean ratio to the lowest of each domain."""
     from o2td.paper import load
     from o2td.paper.board import relative, standings
     from o2td.report.style import pretty
@@ -54,7 +54,7 @@ def kept() -> dict[str, Any]:
 
 
 def rows() -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table, the least ratio first."""
+    """Head and rows of the table, lowest ratio first."""
     found = kept()
     lines = []
     order = sorted(found["methods"].items(), key=lambda item: item[1]["ratio"] or math.inf)

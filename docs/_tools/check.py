@@ -1,4 +1,4 @@
-"""Check a built site: every link, anchor, image and script exists, and nothing comes from elsewhere.
+"""Check a built site: every link, anchor, image and script exists, and nothing loads from elsewhere.
 
 `python -m docs._tools.check site` prints what is wrong and exits with 1 if anything is.
 """
@@ -24,7 +24,7 @@ _RAW = re.compile(r"\{\{|\\\(|\\\[|\\operatorname|\\frac")
 
 @dataclass
 class Page(HTMLParser):
-    """What a page offers (ids) and asks for (links, and what a browser loads by itself)."""
+    """What a page offers (ids) and needs (links, and what a browser loads by itself)."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Page(HTMLParser):
         super().__init__()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Collect ids, links and loads; text in code and scripts is not read."""
+        """Collect ids, links and loads; text in code and scripts is skipped."""
         given = {name: value or "" for name, value in attributes}
         self.ids.update(given[name] for name in ("id", "name") if given.get(name))
         if tag == "a" and "href" in given:
@@ -50,7 +50,7 @@ class Page(HTMLParser):
         self._quiet += tag in ("code", "script", "style")
 
     def handle_endtag(self, tag: str) -> None:
-        """Text counts again."""
+        """Read text again after code or a script."""
         self._quiet -= tag in ("code", "script", "style")
 
     def handle_data(self, data: str) -> None:

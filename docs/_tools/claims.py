@@ -1,8 +1,8 @@
-"""The verdicts on the paper's claims, kept from a reproduction: docs/data/claims.json.
+"""The verdicts on the paper's claims, stored from a reproduction: docs/data/claims.json.
 
-`python -m docs._tools.claims FOLDER` takes them from the folder that `o2td reproduce` has filled.
+`python -m docs._tools.claims FOLDER` reads them from the folder that `o2td reproduce` has filled.
 Nothing is run: the numbers are judged again from the store, as `o2td reproduce --json` does, and the
-name of each measured quantity is kept with them.
+name of each measured quantity is stored with them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def kept() -> dict[str, Any]:
 
 
 def by_id() -> dict[str, Any]:
-    """What was measured, for sentences that quote it: `claims.13.measured`, `claims.count.undecided`."""
+    """Measured values for sentences that quote them: `claims.13.measured`, `claims.count.undecided`."""
     found = kept()
     counts = Counter(claim["verdict"] for claim in found["claims"])
     words = {"undecided": "undecided", "reproduced": "yes", "not reproduced": "no"}
@@ -76,7 +76,7 @@ def told(counts: Counter[str]) -> str:
 
 
 def shown() -> str:
-    """The claims as a list, one item per claim: what was said, the verdict, why, what was measured."""
+    """The claims as a list, one item per claim: text, verdict, reason, and what was measured."""
     found = kept()
     counts = Counter(claim["verdict"] for claim in found["claims"])
     runs = Counter(found["runs"].values()).most_common(1)[0][0]
@@ -103,7 +103,7 @@ def _item(claim: dict[str, Any]) -> str:
     values = [_brief(claim[k]) for k in ("measured", "low", "high")]
     span = values[0] if len(set(values)) == 1 else "{} [{}, {}]".format(*values)
     quantity = f"<br><small>Measured: {plain(claim['quantity'])}, {span}</small>"
-    # Where it holds and where it does not are long lists: each on a line of its own.
+    # The lists of where it holds and where it does not are long: each gets a line of its own.
     why = re.sub(r" (It (?:holds|does not hold) for:|These runs)", r"<br>\1", plain(claim["why"]))
     return f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{why}{quantity}"
 
@@ -115,7 +115,7 @@ def _brief(value: float | None) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that starts no markup."""
+    """Text with its markup characters escaped."""
     text = " ".join(text.split())
     for mark in "\\|*_<>[]$`":
         text = text.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, "\\" + mark))
@@ -123,7 +123,7 @@ def plain(text: str) -> str:
 
 
 def main(folder: str) -> None:
-    """Keep what pages show of a reproduction."""
+    """Store what pages show of a reproduction."""
     from docs._tools import curves
     from o2td.paper import load
 

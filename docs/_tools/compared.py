@@ -1,4 +1,4 @@
-"""What studies of comparisons, returns and unknown behaviours found, as tables: `docs/data`."""
+"""Results of the studies of comparisons, returns and unknown behaviours (`docs/data`) as tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shown() -> str:
 
 
 def best() -> str:
-    """Whether the probability of being best is what it says."""
+    """Whether the probability of being best is calibrated."""
     from docs._tools.blocks import table
 
     rows = [
@@ -55,7 +55,7 @@ def best() -> str:
 
 
 def returns() -> str:
-    """How often intervals of quantiles and of the worst tenth held the truth, and refusals."""
+    """How often intervals of quantiles and of the worst tenth covered the truth, and refusals."""
     from docs._tools.blocks import table
 
     found = kept("returns")
@@ -73,7 +73,7 @@ def returns() -> str:
 
 
 def unknown() -> str:
-    """What it costs not to know the behaviour."""
+    """The cost of not knowing the behaviour."""
     from docs._tools.blocks import table
 
     rows = [

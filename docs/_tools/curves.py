@@ -1,6 +1,6 @@
-"""The paper's figures, kept from a reproduction: docs/data/curves.json.
+"""The paper's figures, stored from a reproduction: docs/data/curves.json.
 
-`python -m docs._tools.claims FOLDER` keeps them with the claims. The paper's own methods alone, at the
+`python -m docs._tools.claims FOLDER` stores them with the claims. Only the paper's methods, at the
 printed step sizes: the mean over runs at some fifty steps, with its 95 % interval.
 """
 
@@ -39,7 +39,7 @@ def _of(table: Any, algorithm: str) -> Any:
 
 
 def _figure(results: Any, name: str) -> dict[str, Any]:
-    """One figure; of Baird's two forms the star, the one that the paper's source draws."""
+    """One figure; for Baird's counterexample the star form, which the paper's source draws."""
     table, about = results.curves(name, "shown"), results.about(name)
     domains = table["domain"].unique(maintain_order=True).to_list() if "domain" in table else []
     star = [domain for domain in domains if "star" in domain]

@@ -1,7 +1,7 @@
 """Docstrings for the site: examples that stand outside an "Examples" section become code blocks.
 
-Markdown would read `>>>` as a quotation in a quotation in a quotation. And parameters that mean the
-same in many functions get the words of `words.py`.
+Markdown would read `>>>` as three nested quotations. Parameters that mean the same in many functions
+get their descriptions from `words.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ITEM = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)( : [^\n]*)?$")
 
 
 def listed(docstring: str, part: str, names: list[str]) -> str:
-    r"""The docstring with a list of those parameters that have shared words, where it has no list.
+    r"""The docstring with a list of the parameters that have shared descriptions, if it has no list.
 
     >>> listed("Sum.\n\nReturns\n-------\nfloat", "exact", ["problem", "other"])
     'Sum.\n\nParameters\n----------\nproblem\n    A finite problem.\n\nReturns\n-------\nfloat'
@@ -46,10 +46,10 @@ def listed(docstring: str, part: str, names: list[str]) -> str:
 
 
 def described(docstring: str, part: str = "") -> str:
-    r"""The docstring with its parameters one by one, with words for the shared ones that have none.
+    r"""The docstring with its parameters one by one, and shared descriptions where they have none.
 
-    Paragraphs that follow the parameters go before them: a reader of sections would take them for
-    more parameters. Of names that share a line each gets its own, so that each shows its default.
+    Paragraphs after the parameters are moved before them: a parser would take them for more
+    parameters. Names that share a line each get their own, so that each shows its default.
 
     >>> described("Parameters\n----------\nstep_size : float\ntrace : float\n    x")
     'Parameters\n----------\nstep_size : float\n    alpha: a number, ...\ntrace : float\n    x\n'
@@ -86,7 +86,7 @@ def _one_by_one(line: str, about: list[str], part: str) -> str:
 
 
 def fenced(docstring: str) -> str:
-    r"""The docstring with fences around examples, up to its "Examples" section.
+    r"""The docstring with fences around the examples before its "Examples" section.
 
     >>> fenced("Sum.\n\n>>> 1 + 1\n2\n\nMore.")
     'Sum.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore.'

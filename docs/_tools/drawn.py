@@ -1,4 +1,4 @@
-"""Pictures that the code of a page draws: a block saves `name.svg`, the page shows images/name.svg.
+"""Pictures that a page's own code draws: a block saves `name.svg`, the page shows images/name.svg.
 
 `make docs` runs the page's blocks and keeps the pictures; tests run the blocks too, and compare.
 """
@@ -35,7 +35,7 @@ def shown(text: str) -> set[str]:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Matplotlib as all pictures of the book have it; the same bytes from the same numbers."""
+    """Matplotlib in the style of the book; the same numbers give the same bytes."""
     import matplotlib as mpl
 
     from docs._tools.pictures import STYLE
@@ -52,13 +52,13 @@ def styled() -> Iterator[None]:
 
 
 def read(path: Path) -> str:
-    """A picture without what says when and by which program it was made."""
+    """A picture without its date and creator."""
     lines = _BESIDE.sub("", path.read_text("utf-8")).strip().split("\n")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two pictures show the same words, and lines in the same places to a hundredth.
+    """Whether two pictures have the same words, and lines in the same places within a hundredth.
 
     >>> line = '<text x="1">0.5</text><path d="M 10 20 L {} 40"/>'
     >>> alike(line.format(100), line.format(100.2)), alike(line.format(100), line.format(130))
@@ -78,7 +78,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def _box(path: str) -> tuple[float, ...]:
-    """How far a line goes to each side."""
+    """The bounding box of a line."""
     pairs = [(float(x), float(y)) for x, y in _PAIR.findall(path)] or [(0.0, 0.0)]
     columns, rows = zip(*pairs, strict=True)
     return min(columns), max(columns), min(rows), max(rows)

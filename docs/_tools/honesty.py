@@ -1,4 +1,4 @@
-"""What the study of foreign logs found: docs/data/honesty.json, as tables."""
+"""Results of the honesty study (docs/data/honesty.json) as tables."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def sizes() -> str:
 
 
 def kinds() -> str:
-    """Words by kind of task."""
+    """Verdicts by kind of task."""
     return _words(lambda kind: not kind.startswith("defect"))
 
 
 def defects() -> str:
-    """Words by defect that a test can see."""
+    """Verdicts by defect, for defects that a test can see."""
     unseen = kept()["unseen"]
     return _words(lambda kind: kind.startswith("defect") and kind not in unseen)
 
 
 def unseen() -> str:
-    """Words by defect that leaves no trace."""
+    """Verdicts by defect, for defects that leave no trace."""
     hidden = kept()["unseen"]
     return _words(lambda kind: kind in hidden)
 
@@ -94,7 +94,7 @@ def alarms() -> str:
 
 
 def candidates() -> str:
-    """Relative errors of estimates that were tried and left out, beside the recommended one's."""
+    """Relative errors of the estimators that were tried and left out, beside the recommended one's."""
     from docs._tools.blocks import table
 
     tried = kept()["candidates"]
@@ -121,7 +121,7 @@ def fits() -> str:
 
 
 def bandit() -> str:
-    """Answers to the logs of the Open Bandit Dataset."""
+    """Answers on the logs of the Open Bandit Dataset."""
     from docs._tools.blocks import table
 
     rows = []

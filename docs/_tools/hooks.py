@@ -1,4 +1,4 @@
-"""MkDocs' hooks: pages as they stand, docstrings beside them, formulas to MathML, tags for sharing."""
+"""MkDocs hooks: strip markers, add docstrings, convert formulas to MathML, add tags for sharing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from docs._tools import mathml, pages, values
 
-_FONT = "STIXGeneral.ttf"  # letters and signs of formulas; it comes with matplotlib
+_FONT = "STIXGeneral.ttf"  # for formulas; it comes with matplotlib
 _PICTURE = "images/where-methods-land.png"
 
 
 def on_config(config: Any) -> Any:
-    """List every page in the navigation, and tell the version."""
+    """List every page in the navigation, and set the version."""
     from o2td import __version__
 
     config["nav"] = pages.nav(config["nav"])
@@ -39,14 +39,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Leave the marks out, lead links out of docs/ somewhere, and add what only the site has."""
+    """Strip the markers, redirect links that leave docs/, and add what only the site has."""
     path = page.file.src_uri
     text = pages.inward(values.unmarked(markdown), path, config["repo_url"] or "")
     return text.rstrip() + "\n" + pages.only_in_the_site(path)
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
-    """Write formulas as MathML, and no dash before a description that is not there."""
+    """Write formulas as MathML, and drop the dash before a missing description."""
     content = re.sub(r'–\s*<div class="doc-md-description">\s*</div>', "", content)
     try:
         return mathml.render(content)
@@ -55,7 +55,7 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any, **_: Any) -> str:
-    """Say what a page is about to whoever shows a link to it."""
+    """Add a description and a picture for those who share a link to the page."""
     about = description(page.content or "") or config["site_description"]
     output = re.sub(
         r'<meta name="description" content="[^"]*">',
@@ -80,7 +80,7 @@ def on_post_page(output: str, page: Any, config: Any, **_: Any) -> str:
 
 
 def description(content: str) -> str:
-    """The first sentence or two of a page, as plain words.
+    """The first sentence or two of a page, as plain text.
 
     >>> description("<h1>Title</h1><p>One <em>sentence</em>. Two.</p>")
     'One sentence. Two.'
@@ -92,10 +92,10 @@ def description(content: str) -> str:
 
 
 def on_post_template(output: str, template_name: str, config: Any, **_: Any) -> str:
-    """The page for what is not there: its links lead on from any folder of any host.
+    """The 404 page, whose links must work from any folder of any host.
 
-    A server shows it in place of an address of any depth, so its links are made relative to the
-    root by a base, which is the site's address, or the folder that the page itself lies in.
+    A server shows it for addresses of any depth, so a base makes its links relative to the root:
+    the site's address, or else the folder of the page itself.
     """
     if template_name != "404.html":
         return output

@@ -1,8 +1,8 @@
 """The numbers that pages and pictures are made from: docs/data/numbers.json.
 
-They are measured by `_tools.measure` and written anew where a number has changed by more than the
-tolerance, so that machines whose roundings differ do not take turns. A test measures again and fails
-where the two differ.
+`_tools.measure` measures them. The file is rewritten only if a number has changed by more than the
+tolerance, so that machines with different rounding do not overwrite each other. A test measures again
+and fails if the two differ.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from docs._tools.measure import ROOT
 from docs._tools.values import near
 
 KEPT = ROOT / "docs" / "data" / "numbers.json"
-_DIVERGED = 1e6  # how far a diverging learner gets is nobody's business
+_DIVERGED = 1e6  # beyond this a learner has diverged, and its numbers are not compared
 
 
 def numbers() -> dict[str, Any]:
-    """What is in the file, with what other studies have kept beside it."""
+    """The contents of the file, with the stored results of other studies."""
     from docs._tools import board, claims, curves, near
     from docs._tools.blocks import record
 
@@ -41,7 +41,7 @@ def read() -> dict[str, Any]:
 
 
 def refresh() -> list[str]:
-    """Measure, and write the file anew if something differs; says what does."""
+    """Measure, rewrite the file if something differs, and return what differs."""
     measured = _rounded(measure.numbers())
     changed = differences(read(), measured) if KEPT.exists() else ["everything"]
     if changed:

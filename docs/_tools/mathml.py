@@ -1,4 +1,4 @@
-"""Formulas: TeX between dollars to MathML at build time, so that a page needs no script for them."""
+"""Convert TeX between dollar signs to MathML at build time, so that pages need no script for it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from latex2mathml.converter import convert
 
 # What arithmatex (pymdownx) leaves on a page for `$...$` and `$$...$$`.
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.S)
-# A stop or a bracket must not begin the line after the formula that it belongs to.
+# A full stop or bracket must not be separated from its formula by a line break.
 _ENDING = re.compile(
     r'(\(?<math[^>]*display="inline"[^>]*>(?:(?!</math>).)*</math>[.,;:)?]+)', re.S
 )
 _UPRIGHT = re.compile(r"<mi>(&#x00(?:39[1-9A-F]|3A[0-9]);)</mi>")
-# Signs that latex2mathml writes in ways that browsers set with gaps, and how they are set well:
-# norm bars of one height, an asterisk and a transpose that are letters and not operators, a name
-# right before its parenthesis, and a prime beside its letter, since fonts have it raised already.
+# latex2mathml writes some signs in ways that browsers set with gaps; these set them well: norm bars
+# of one height, the asterisk and the transpose as letters instead of operators, no gap between a name
+# and its parenthesis, and primes beside their letter, since fonts raise them already.
 _BETTER = [
     (r"<mo>&#x02016;</mo>", '<mo stretchy="false" lspace="0" rspace="0">‖</mo>'),
     (r"<mo>&#x0002A;</mo>", '<mi mathvariant="normal">∗</mi>'),
@@ -44,7 +44,7 @@ def render(page: str) -> str:
 
 
 def formula(tex: str, block: bool = False) -> str:
-    r"""MathML of one formula, its source kept as an annotation for who copies it.
+    r"""MathML of one formula, with its source as an annotation for copying.
 
     >>> "<msup>" in formula("X^*")
     True
@@ -61,7 +61,7 @@ def formula(tex: str, block: bool = False) -> str:
 
 
 def parts(source: str) -> list[str]:
-    r"""What `\quad` and `\qquad` set apart; the page puts it side by side, or below on a phone.
+    r"""The parts between `\quad` and `\qquad`; shown side by side, or on a phone one below another.
 
     >>> parts(r"a = b, \qquad c = \text{x \quad y}")
     ['a = b,', 'c = \\text{x \\quad y}']
@@ -81,7 +81,7 @@ def _one(source: str, display: str) -> str:
     unknown = re.search(r"\\[A-Za-z]+", markup)
     if unknown or "<mi>&</mi>" in markup:
         raise ValueError(f"{unknown[0] if unknown else '&'}: no such command in formula {source}")
-    # Greek capitals stand upright, as in the paper; MathML would slant them.
+    # Greek capitals are upright, as in the paper; MathML would slant them.
     markup = _UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', markup)
     for plain, better in _BETTER:
         markup = re.sub(plain, better, markup)

@@ -1,7 +1,7 @@
 """Every number that the site shows, measured on small problems and cached under build/docs.
 
-`numbers()` returns plain data (JSON). Nothing here is typed in: a page that quotes a number names it,
-and a name that does not exist stops the build.
+`numbers()` returns plain data (JSON). No number is typed in: a page that quotes one names it, and a
+name that does not exist stops the build.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CACHE = ROOT / "build" / "docs"
 SOURCES = ("chain", "domains", "emphasis", "exact", "kernels", "learners", "metrics", "model")
 SOURCES += ("problem", "sampling", "solvers", "transitions")
 TRACES = (0.0, 0.9)
-GARNETS = 200  # as many, and the same, as in the studies of the paper
+GARNETS = 200  # the same problems as in the studies of the paper
 STEPS = 4000
 RUNS = 8
 STEP_SIZES = tuple(2.0**-k for k in range(1, 15, 2))
@@ -43,7 +43,7 @@ def numbers() -> dict[str, Any]:
 
 
 def _digest() -> str:
-    """Of the code that the numbers depend on, and of what other packages have registered."""
+    """A digest of the code that the numbers depend on, and of what other packages have registered."""
     from o2td.registry import LEARNERS, SOLVERS
 
     digest = hashlib.sha256(repr((LEARNERS.names(), SOLVERS.names())).encode())
@@ -75,7 +75,7 @@ def family(method: str) -> str:
 
 
 def reference_problems() -> dict[str, Any]:
-    """Small problems with exact answers on which every page shows where its method lands."""
+    """Small problems with exact answers, on which every method's page shows where the method lands."""
     from o2td import domains
     from o2td.paper.studies.geometry import three_states
 
@@ -142,7 +142,7 @@ def _geometry() -> dict[str, Any]:
 
 
 def _limits(problem: Any) -> Iterator[tuple[str, Any]]:
-    """Label and suboptimality of every learner and solver that lands somewhere."""
+    """Label and suboptimality of every learner and solver that has a limit."""
     from o2td import exact
     from o2td.errors import O2TDError
     from o2td.exact.analysis import variants
@@ -186,7 +186,7 @@ def _nearness() -> dict[str, Any]:
 
 
 def _stability() -> dict[str, Any]:
-    """On how many random problems each learner's mean dynamics are unstable."""
+    """The number of random problems on which each learner's mean dynamics are unstable."""
     from o2td import domains, exact
     from o2td.emphasis import READINGS, Omega
     from o2td.errors import O2TDError
@@ -214,7 +214,7 @@ def _stability() -> dict[str, Any]:
 
 
 def _by_lambda() -> dict[str, Any]:
-    """Distance from best against lambda: of the limits, and of LSTD(lambda) from few and many rows."""
+    """Distance from the best against lambda: the limits, and LSTD(lambda) from few and many rows."""
     import numpy as np
 
     from o2td import ETD, LSTD, O2TD, TD, domains, exact
@@ -253,9 +253,9 @@ def _by_lambda() -> dict[str, Any]:
 
 
 def _curves() -> dict[str, Any]:
-    """Learners on the collision problem: RMSE against steps, at the best of some step sizes.
+    """Learners on the collision problem: RMSE against steps, at the best step size of a grid.
 
-    The step size is chosen on other seeds than those shown, by the mean RMSE over the run.
+    The step size is chosen on seeds other than those shown, by the mean RMSE over the run.
     """
     import numpy as np
 
@@ -318,7 +318,7 @@ def _batch() -> dict[str, Any]:
 
 
 def _counts() -> dict[str, int]:
-    """How many of each kind this library has itself."""
+    """The number of methods of each kind in the library itself."""
     from o2td import _HOMES, learners
     from o2td.registry import SOLVERS
 

@@ -1,8 +1,9 @@
-"""What the study of mutants found: docs/data/mutation.json.
+"""Results of the mutation study: docs/data/mutation.json.
 
-`python -m docs._tools.mutants RECORD ...` takes it from the records of studies; for each group the last
-that met it counts, and of earlier ones the numbers are kept. Verdicts on survivors are written there
-by hand, and kept where they still fit; so are new places of files that move after the study (`moved`).
+`python -m docs._tools.mutants RECORD ...` takes them from the records of studies. For each group the
+last study that covered it counts; the totals of earlier ones are kept. Verdicts on survivors are
+written there by hand and kept where they still fit, as are the new paths of files that moved after the
+study (`moved`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def kept() -> dict[str, Any]:
 
 
 def totals(study: dict[str, Any]) -> tuple[int, int]:
-    """Mutants killed, and met."""
+    """Mutants killed, and mutants tested."""
     counts = study["groups"].values()
     return sum(one["killed"] for one in counts), sum(one["met"] for one in counts)
 
@@ -44,7 +45,7 @@ def figure() -> str:
 
 
 def groups() -> str:
-    """A table of the groups, and of what was found before tests were added."""
+    """A table of the groups, with the results from before tests were added."""
     from docs._tools.blocks import table
 
     study = kept()
@@ -75,7 +76,7 @@ KINDS = {
 
 
 def verdicts() -> str:
-    """How many survivors there are of each kind."""
+    """The number of survivors of each kind."""
     found = Counter(one["verdict"].partition(":")[0] for one in kept()["survivors"])
     told = [f"- {found[kind]}: {words} (*{kind.lower()}*)." for kind, words in KINDS.items()]
     lead = f"{len(kept()['survivors'])} mutants survived the tests that were run on them:"
@@ -98,7 +99,7 @@ def _lines(found: list[dict[str, Any]], moved: dict[str, str]) -> Iterator[str]:
 
 
 def take(*names: str) -> dict[str, Any]:
-    """Records put together, group by group, with the verdicts that are there already."""
+    """Merge records, group by group, keeping existing verdicts."""
     judged = (
         {_name(one): one["verdict"] for one in kept()["survivors"]} if MUTATION.exists() else {}
     )

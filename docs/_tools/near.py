@@ -1,6 +1,6 @@
-"""Near-optimal without tuning, kept: docs/data/near_optimal.json.
+"""Results of the near-optimal study: docs/data/near_optimal.json.
 
-`python -m docs._tools.near [PROBLEMS]` measures anew, on so many problems of each family.
+`python -m docs._tools.near [PROBLEMS]` measures again, on this many problems per family.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def take(problems: int) -> dict[str, Any]:
 
 
 def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
-    """The study's lines by short name, with families; those of fresh families by themselves."""
+    """The study's lines by short name, with families; those of fresh families separately."""
     import polars as pl
 
     from o2td.paper.near import foresight, standings, there
@@ -50,7 +50,7 @@ def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
 
 
 def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
-    """What the page says in words: geometric means over families and numbers of rows."""
+    """The ratios that the text quotes: geometric means over families and numbers of rows."""
 
     def over(part: Any, ours: str, others: str, first: int = 0) -> float:
         return _rounded(_mean(part[ours]["error"][first:]) / _mean(part[others]["error"][first:]))
@@ -104,7 +104,7 @@ def lines(fresh: bool = False) -> tuple[list[str], list[list[str]]]:
 
 
 def families() -> tuple[list[str], list[list[str]]]:
-    """Head and rows by family: ours over the field's best with its step size chosen for that family."""
+    """Head and rows by family: our error over that of the best published method tuned for it."""
     found = kept()
     rows = []
     for some in (found, found["fresh"]):

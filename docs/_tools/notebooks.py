@@ -1,7 +1,7 @@
-"""Run the notebooks of examples/notebooks offline and keep what their cells print and draw.
+"""Run the notebooks of examples/notebooks offline and store what their cells print and draw.
 
-`python -m docs._tools.notebooks`, which `make notebooks` runs, needs no notebook server: cells are run
-in order in one namespace, the value of a last expression is shown, a figure as a picture.
+`python -m docs._tools.notebooks`, which `make notebooks` runs, needs no notebook server: cells run in
+order in one namespace, and the value of each cell's last expression is shown, figures as pictures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "examples" / "notebooks"
 
 
 def run(path: Path) -> dict[str, Any]:
-    """The notebook with fresh outputs; an error of a cell is raised."""
+    """The notebook with fresh outputs; an error in a cell is raised."""
     notebook: dict[str, Any] = json.loads(path.read_text("utf-8"))
     space: dict[str, Any] = {"__name__": "notebook"}
     os.environ["COLUMNS"] = "100"

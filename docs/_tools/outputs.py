@@ -1,10 +1,10 @@
-"""What commands on a page print, between marks: `<!--= output | 8 -->` before a console block.
+"""Output of the commands on a page, between markers: `<!--= output | 8 -->` before a console block.
 
-Every `$ o2td …` of the block is run, and what it prints stands below it; with a number only so many
-lines. Blocks before it on the page are run too, in a folder of their own, because a command may read
-what they write. What differs in nothing but the last digits of numbers stays as it is; the time of an
-answer and the digests of files, which always differ, are left out. Pictures that blocks save and the
-page shows are kept the same way.
+Every `$ o2td …` of the block is run, and its output is written below it, or only the first lines if the
+marker has a number. Earlier blocks on the page run too, in a folder of their own, because a command may
+read what they write. Output that differs only in the last digits of numbers stays as it is; the time of
+an answer and the digests of files, which always differ, are left out. Pictures that blocks save and the
+page shows are stored the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CUT = "..."
 
 
 def filled(text: str) -> tuple[str, dict[str, str]]:
-    """The page with what its marked commands print now, and the pictures that its blocks draw."""
+    """The page with the present output of its marked commands, and the pictures that its blocks draw."""
     pictures = drawn.shown(text)
     if not pictures and not re.search(f"^{_MARKED}", text, re.M):
         return text, {}
@@ -65,7 +65,7 @@ class _Page:
         self.end = max(match.end() for match in asked)
 
     def run(self, block: re.Match[str]) -> str:
-        """Run one block, if an output depends on it; the same block, with outputs filled in."""
+        """Run one block if an output depends on it; returns the block with its outputs filled in."""
         most, language, text = block[1], block[2], block[3]
         if block.start() > self.end:
             return block[0]
@@ -103,12 +103,12 @@ def answer(command: str, most: int | None = None) -> str:
 
 @contextlib.contextmanager
 def registered() -> Iterator[None]:
-    """What a page registers is known on that page alone."""
+    """Keep what a page registers to that page alone."""
     from o2td import registry
 
     every = [one for one in vars(registry).values() if isinstance(one, registry.Registry)]
     for known in every:
-        known.names()  # all are found before a page may add its own
+        known.names()  # find all plug-ins before a page adds its own
     before = [dict(known._members) for known in every]
     try:
         yield
@@ -119,7 +119,7 @@ def registered() -> Iterator[None]:
 
 @contextlib.contextmanager
 def terminal(columns: int) -> Iterator[None]:
-    """Commands print as on a terminal of this width, without colours."""
+    """Let commands print as on a terminal of this width, without colours."""
     width = str(columns)
     wanted = {"COLUMNS": width, "TERMINAL_WIDTH": width, "NO_COLOR": "1"}
     before = {key: os.environ.get(key) for key in wanted}

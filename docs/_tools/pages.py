@@ -1,6 +1,6 @@
-"""Pages that are made from the code: one per method, the reference, the commands, the domains.
+"""Pages generated from the code: one per method, the reference, the commands, the domains.
 
-A new algorithm, domain or public name gets its place without an edit here.
+A new algorithm, domain or public name appears without an edit here.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ TITLES = {
 
 
 def missing() -> Iterator[Path]:
-    """Begin the pages that no one has written yet, and give every method's page its head and end.
+    """Create the pages that nobody has written yet, and give every method's page its head and end.
 
-    What they hold of the code stands between marks, and `refresh` fills it in.
+    What comes from the code stands between markers, and `refresh` fills it in.
     """
     from o2td.registry import LEARNERS, SOLVERS
 
@@ -65,7 +65,7 @@ def missing() -> Iterator[Path]:
 
 
 def _written(path: Path, text: str | None) -> bool:
-    """Write a page that is new or changed; without a text, only one that is not there."""
+    """Write a page that is new or changed; without a text, only if it is missing."""
     if (text is None and path.exists()) or (path.exists() and path.read_text("utf-8") == text):
         return False
     path.write_text(text or "# Commands\n\n<!--= commands -->\n<!--/-->\n", encoding="utf-8")
@@ -73,7 +73,7 @@ def _written(path: Path, text: str | None) -> bool:
 
 
 def made(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
-    """What pages hold of the code, by the name of its mark."""
+    """What pages take from the code, by the name of its marker."""
     from o2td.registry import LEARNERS, SOLVERS
 
     found: dict[str, Callable[[], str]] = {
@@ -89,7 +89,7 @@ def made(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
 
 
 def only_in_the_site(path: str) -> str:
-    """What the site adds to a page: signatures and docstrings, which a repository has in its code."""
+    """What the site adds to a page: signatures and docstrings, which readers of the repository have."""
     from o2td.registry import LEARNERS, SOLVERS
 
     folder, _, name = path.removesuffix(".md").rpartition("/")
@@ -105,7 +105,7 @@ def only_in_the_site(path: str) -> str:
 
 
 def of_the_root() -> dict[str, str]:
-    """Files of the repository's root that are pages of the site, too."""
+    """Files in the repository's root that are also pages of the site."""
     return {
         f"{name.lower()}.md": _root_page((ROOT / f"{name}.md").read_text("utf-8"))
         for name in ("CONTRIBUTING", "CHANGELOG")
@@ -113,7 +113,7 @@ def of_the_root() -> dict[str, str]:
 
 
 def nav(listed: list[Any]) -> list[Any]:
-    """The navigation with every page that it does not list at the end of its folder's section."""
+    """The navigation; pages that it does not list come at the end of their folder's section."""
     known = set(re.findall(r"[\w./-]+\.md", repr(listed)))
     docs = ROOT / "docs"
     every = sorted(p.relative_to(docs).as_posix() for p in docs.rglob("*.md"))
@@ -143,7 +143,7 @@ def _extended_nav(listed: list[Any], more: dict[str, list[str]]) -> list[Any]:
 
 
 def _grouped(title: str, paths: list[str]) -> list[Any]:
-    """Methods by kind, in the order of their registries; others as they are."""
+    """Methods by kind, in registry order; other pages in their given order."""
     if title != "Methods":
         return list(paths)
     from o2td.registry import LEARNERS, SOLVERS
@@ -182,7 +182,7 @@ def _figures(name: str, figures: set[str]) -> str:
 
 
 def _prose(factory: Any) -> str:
-    """The module's own words for a method whose page is not written."""
+    """The module's docstring, for a method whose page is not written."""
     return inspect.getdoc(sys.modules[factory.__module__]) or inspect.getdoc(factory) or ""
 
 
@@ -280,7 +280,7 @@ def _methods_index(data: dict[str, Any]) -> str:
 
 
 def homes() -> dict[str, list[str]]:
-    """Public modules with the public names in each."""
+    """Public modules with their public names."""
     import o2td
 
     found: dict[str, list[str]] = {}
@@ -297,13 +297,13 @@ def _short(module: str) -> str:
 
 
 def _extended(module: Any, names: list[str]) -> list[str]:
-    """The names that a package lists as public beside those that stand in o2td itself."""
+    """The public names of a package that are not in o2td itself."""
     more = [n for n in getattr(module, "__all__", ()) if n not in names]
     return [*names, *more]
 
 
 def _about(module: str) -> str:
-    """A module's own words and a table of its names; methods are linked to their pages."""
+    """A module's docstring and a table of its names; methods are linked to their pages."""
     from docs._tools.doctests import fenced
     from o2td.registry import LEARNERS, SOLVERS
 
@@ -359,7 +359,7 @@ def _exists(module: str) -> bool:
 
 
 def _commands() -> str:
-    """What each command says of itself."""
+    """The help of each command."""
     from o2td.cli.main import COMMANDS
 
     parts = ["Each command lists its options with `--help`:"]
@@ -383,7 +383,7 @@ def _help(name: str) -> str:
 
 
 def _root_page(text: str) -> str:
-    """A file of the repository's root as a page of docs/."""
+    """A file in the repository's root as a page of docs/."""
     return re.sub(r"(\]\()(?!http|#)(?:docs/)?([^)]+\))", _moved, text)
 
 
@@ -393,7 +393,7 @@ def _moved(match: re.Match[str]) -> str:
 
 
 def inward(text: str, path: str, repository: str) -> str:
-    """A page's links to files outside docs/: to their page, to the repository, or words alone.
+    """Redirect links to files outside docs/: to their page, to the repository, or to plain text.
 
     >>> inward("[a](../CONTRIBUTING.md#b), [c](../../x/y.py), [d](e.md)", "start.md", "")
     '[a](contributing.md#b), c, [d](e.md)'

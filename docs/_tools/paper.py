@@ -24,7 +24,7 @@ from o2td.paper.studies.geometry import diverging_cycle
 
 
 def findings() -> dict[str, Any]:
-    """One entry for each place."""
+    """One entry per place."""
     return {
         "ratio_inside": _ratio_inside(),
         "baird": _baird(),
@@ -77,7 +77,7 @@ def _baird() -> dict[str, Any]:
             name: dict(zip(lanes, mean[:, -1], strict=True)) for name, mean in curves.items()
         }
         found[form]["curve"] = dict(zip(lanes, curves["rmse"], strict=True))
-        # "The variance": of the error between runs, as the mean over the run of its deviation.
+        # "The variance": the standard deviation of the error between runs, averaged over the run.
         apart = np.std(runs["rmse"], axis=0, ddof=1).mean(axis=1)
         found[form]["deviation"] = dict(zip(lanes, apart, strict=True))
         found["steps"] = result.steps
@@ -101,7 +101,7 @@ def _stage_one() -> dict[str, float]:
 
 
 def _monte_carlo() -> dict[str, float]:
-    """`X*^T R = Phi^T Xi V`, as a relative difference."""
+    """The relative difference between `X*^T R` and `Phi^T Xi V`."""
     problem = domains.garnet(seed=(13, 0))
     Phi, V = np.asarray(problem.features), exact.value(problem)
     left = exact.optimal_direction(problem).T @ problem.expected_reward(problem.target)
@@ -110,7 +110,7 @@ def _monte_carlo() -> dict[str, float]:
 
 
 def _cycle() -> dict[str, Any]:
-    """Eigenvalues of the mean dynamics on the cycle, and what GTD2 makes of the same weight."""
+    """Eigenvalues of the mean dynamics on the cycle, and GTD2 with the same weight."""
     problem = diverging_cycle()
     learners = {
         "TD": TD(0.1),
@@ -126,7 +126,7 @@ def _cycle() -> dict[str, Any]:
 
 
 def _etd_on_iid_rows() -> dict[str, float]:
-    """ETD on rows drawn independently: every row a start, or the follow-on trace carried over."""
+    """ETD on independently drawn rows: every row a start, or the follow-on trace carried over."""
     problem = domains.garnet(seed=(13, 0))
     rows = problem.sample(2000, seed=5, scheme="iid")
     td = TD(0.01).partial_fit(rows).theta
@@ -143,7 +143,7 @@ def _etd_on_iid_rows() -> dict[str, float]:
 
 
 def _spread_of_value() -> dict[str, float]:
-    """How much V varies between the states of the paper's random MDP, by the form of its reward."""
+    """How much V varies between the states of the paper's random MDP, by form of the reward."""
     found = {}
     for form in ("state_action", "action_next"):
         problem = domains.random_mdp(seed=0, reward=form)

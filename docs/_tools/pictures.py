@@ -1,6 +1,6 @@
-"""Figures from measured numbers: SVG for the book, PNG for the read-me, in docs/images.
+"""Figures drawn from measured numbers: SVG for the book, PNG for the read-me, in docs/images.
 
-`make docs` draws them anew where the numbers, or this file, have changed.
+`make docs` redraws them if the numbers or this file have changed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from docs._tools.measure import ROOT, family
 from o2td.report.style import Look, look, plain
 
 INK, FAINT, BLUE = "#1f2933", "#9aa5b1", "#1f5fa8"
-SHADES = (BLUE, "#2e7d4f", "#b7791f")  # of what is no method: numbers of rows
-WIDTH = 3.75  # inches of a panel: 360 pixels, so that its letters keep their size on a phone
+SHADES = (BLUE, "#2e7d4f", "#b7791f")  # for curves that are not methods: numbers of rows
+WIDTH = 3.75  # inches per panel: 360 pixels, so that text keeps its size on a phone
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -28,7 +28,7 @@ STYLE = {
     "axes.titlesize": 10.0,
     "axes.titlelocation": "left",
     "legend.frameon": False,
-    "svg.fonttype": "none",  # letters, not outlines: a third of the size, and they can be searched
+    "svg.fonttype": "none",  # text instead of outlines: a third of the size, and searchable
     "svg.hashsalt": "o2td",
     "text.color": INK,
     "xtick.color": INK,
@@ -107,7 +107,7 @@ def draw_geometry(axes: Any, data: dict[str, Any]) -> None:
 
 
 def _as_line(seen: Look, mark: bool = True) -> dict[str, Any]:
-    """How a method's line is drawn, the same in every figure of the project."""
+    """A method's line style, the same in every figure of the project."""
     return {"color": seen.colour, "ls": seen.dash, "marker": seen.marker if mark else None}
 
 
@@ -116,7 +116,7 @@ def _order(rows: dict[str, Any]) -> list[str]:
 
 
 def draw_nearness(axes: Any, rows: dict[str, Any], names: list[str], marked: set[str]) -> None:
-    """One line per method on a log axis: from the 10 % to the 90 % quantile, a mark at the median."""
+    """One line per method on a log axis from the 10 % to the 90 % quantile, marked at the median."""
     for y, name in enumerate(reversed(names)):
         colour = look(name).colour if name in marked or not marked else FAINT
         row, mark = rows[name], look(name).marker
@@ -134,7 +134,7 @@ def draw_nearness(axes: Any, rows: dict[str, Any], names: list[str], marked: set
 
 
 def short(label: str) -> str:
-    """A method's label for people; O2TD's default reading is named as the others are.
+    """A method's label for readers; O2TD's default reading is named like the others.
 
     >>> short("TD"), short("TD(trace=0.9)"), short("O2TD(trace=0.9, omega=state)"), short("O2TD")
     ('TD', 'TD, λ = 0.9', 'O2TD state, λ = 0.9', 'O2TD sample')
@@ -149,7 +149,7 @@ def short(label: str) -> str:
 
 
 def groups(rows: dict[str, Any]) -> list[list[str]]:
-    """Methods with the same limits on all problems together, the nearest to the best first.
+    """Methods grouped by equal limits on all problems, nearest to the best first.
 
     >>> same = {"median": 2.0, "all": [1.0, 3.0]}
     >>> groups({"TD": same, "best": {"median": 1.0, "all": [1.0, 1.0]}, "GTD": same})
@@ -175,7 +175,7 @@ def picture_geometry(data: dict[str, Any]) -> Any:
 
 
 def picture_nearness(data: dict[str, Any]) -> Any:
-    """All methods; those with the same limits share a line."""
+    """All methods; methods with the same limits share a line."""
     rows = data["nearness"]
     told: dict[str, Any] = {}
     for names in groups(rows):
@@ -285,7 +285,7 @@ def _curves_of(name: str, data: dict[str, Any]) -> list[str]:
 
 
 def method_data(name: str, data: dict[str, Any]) -> Any:
-    """A method's error on the collision problem as data come in."""
+    """A method's error on the collision problem against the amount of data."""
     online, batch = data["curves"]["methods"], data["batch"]["methods"]
     landed = data["landings"]["collision"]["methods"]
     curves = _curves_of(name, data)
@@ -315,7 +315,7 @@ def method_data(name: str, data: dict[str, Any]) -> Any:
 
 
 def paper_figure(number: str, data: dict[str, Any]) -> Any:
-    """One of the paper's figures as it is laid out there: RMSPBE above RMSE."""
+    """One of the paper's figures, laid out as there: RMSPBE above RMSE."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -333,7 +333,7 @@ def paper_figure(number: str, data: dict[str, Any]) -> Any:
             )
             line = _as_line(look(name), mark=number == "2")
             axes.plot(curve["step"], mean, ms=4, **line, label=shown_in_paper(name))
-            # An interval may reach zero, which a log axis cannot show: there it is mirrored.
+            # An interval may reach zero, which a log axis cannot show: mirror it about the mean.
             floor = np.maximum(low, mean * (mean / high))
             axes.fill_between(curve["step"], floor, high, color=line["color"], alpha=0.15, lw=0)
         axes.set_yscale("log")
@@ -347,7 +347,7 @@ def paper_figure(number: str, data: dict[str, Any]) -> Any:
 
 
 def shown_in_paper(name: str) -> str:
-    """A method's name beside the paper's own."""
+    """A method's name, and the paper's name for it if that differs."""
     names = {
         "O2TD printed": "O²TD as printed",
         "O2TD sample": "O²TD, ratio kept",
@@ -381,7 +381,7 @@ def names(data: dict[str, Any]) -> set[str]:
 
 
 def _of_methods(data: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The figures of every method that has them, by name, to be drawn when asked for."""
+    """The figures of every method that has them, by name, drawn on demand."""
     from o2td.registry import LEARNERS, SOLVERS
 
     for name in (*LEARNERS.names(), *SOLVERS.names()):
@@ -392,7 +392,7 @@ def _of_methods(data: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Any]]]
 
 
 def refresh(data: dict[str, Any]) -> list[Path]:
-    """Draw all figures anew where the numbers or this file have changed; those that were."""
+    """Redraw all figures if the numbers or this file have changed; returns what was drawn."""
     import matplotlib as mpl
 
     if not stale(data):
@@ -458,7 +458,7 @@ def darkened(path: Path) -> Path:
 
     light = image.imread(path)[..., :3]
     inverted = 0.9 - 0.8 * light
-    # A turn of all hues by 180 degrees, as the filter of style sheets defines it.
+    # Rotate all hues by 180 degrees, as CSS's hue-rotate filter does.
     grey = np.array([0.213, 0.715, 0.072])
     turned = np.clip(2.0 * (inverted @ grey)[..., None] - inverted, 0.0, 1.0)
     dark = path.with_name(f"{path.stem}-dark.png")

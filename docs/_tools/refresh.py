@@ -1,7 +1,7 @@
-"""Write what the pages of the repository measure: numbers, tables, pictures, outputs of commands.
+"""Update what the repository's pages measure: numbers, tables, pictures, outputs of commands.
 
-`python -m docs._tools.refresh`, which `make docs` runs first, brings every page up to date in place;
-`python -m docs._tools.refresh PAGE …` these pages only, without measuring anew.
+`python -m docs._tools.refresh`, which `make docs` runs first, updates every page in place;
+`python -m docs._tools.refresh PAGE …` updates only these pages, without measuring again.
 A page is any Markdown file in docs/ or in the root; a method, a public module or a chapter needs no
 list of its own.
 """
@@ -21,12 +21,12 @@ PLAY = ROOT / "docs" / "play.html"
 
 
 def sources() -> list[Path]:
-    """Every Markdown file that a visitor of the repository may open."""
+    """Every Markdown file that a visitor to the repository may open."""
     return sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 
 
 def stale(commands: bool = True, pages: Iterable[Path] | None = None) -> Iterator[tuple[Path, str]]:
-    """Pages, and pictures that their code draws, that differ from what they should be; with that."""
+    """Pages, and pictures that their code draws, that are out of date, with what they should be."""
     data = kept.numbers()
     known = blocks(data)
     for path in sources() if pages is None else pages:
@@ -47,7 +47,7 @@ def stale(commands: bool = True, pages: Iterable[Path] | None = None) -> Iterato
 
 
 def play() -> str:
-    """The page to play with: problems on which something is to be seen."""
+    """The interactive page, with problems on which there is something to see."""
     from o2td import domains, interactive
     from o2td.paper.studies.geometry import diverging_cycle, three_states
 
@@ -58,7 +58,7 @@ def play() -> str:
 
 
 def main(only: list[str]) -> None:
-    """Measure, draw, and write; with names of pages, these alone and from the numbers as kept."""
+    """Measure, draw and write; given names of pages, only these, from the stored numbers."""
     chosen = [Path(name).resolve() for name in only] or None
     if chosen is None:
         for change in kept.refresh()[:20]:

@@ -9,9 +9,9 @@ from docs._tools.measure import ROOT
 
 SCALE = ROOT / "docs" / "data" / "scale.json"
 LOG = 100e9  # bytes
-FILE = 100e6  # bytes of one file
-CORES = 80  # of ten machines
-LINE = 125e6  # bytes a second into the one process that merges
+FILE = 100e6  # bytes per file
+CORES = 80  # on ten machines
+LINE = 125e6  # bytes per second into the one process that merges
 
 
 def kept() -> dict[str, Any]:
@@ -56,14 +56,14 @@ def measured() -> str:
 
 
 def ratio() -> str:
-    """How many bare scans an evaluation takes, row by row."""
+    """An evaluation's time over that of a bare scan, row by row."""
     one = kept()
     each = one["evaluate"]["cpu"] / one["evaluate"]["rows"]
     return f"{each / (one['scan']['cpu'] / one['scan']['rows']):.0f}"
 
 
 def growth() -> str:
-    """What files send back, of few rows and of ten times as many."""
+    """What files send back, for few rows and for ten times as many."""
     sent = kept()["sent"]
     more = sent["from_part"] / sent["from_fewer"] - 1.0
     return (

@@ -1,8 +1,8 @@
-"""Pictures of the page that `o2td evaluate --out` writes: docs/images/report.png and report-dark.png.
+"""Screenshots of the page that `o2td evaluate --out` writes: docs/images/report.png, report-dark.png.
 
-`python -m docs._tools.screens` takes them; it needs a Chromium. The log is that of the guide. The
-words in the picture are kept next to it, in report.txt, so that a test without a browser notices
-when the page says something else.
+`python -m docs._tools.screens` takes them; it needs Chromium. The log is the guide's. The words on
+the screenshot are stored next to it, in report.txt, so that a test without a browser notices when the
+page says something else.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def words(page: str) -> list[str]:
 
 
 def stale(page: str) -> str | None:
-    """Where a page no longer says what is in the pictures; None if it does."""
+    """Where a page differs from the words on the screenshots; None if it does not."""
     kept = KEPT.read_text("utf-8").split()
     for place, (old, new) in enumerate(zip(kept, words(page), strict=False)):
         if old != new:
@@ -79,7 +79,7 @@ def stale(page: str) -> str | None:
 
 
 def main() -> None:
-    """Run the guide's blocks up to its answer, and photograph the answer's page."""
+    """Run the guide's blocks up to its answer, and take screenshots of the answer's page."""
     from playwright.sync_api import sync_playwright
 
     text = GUIDE.read_text("utf-8")

@@ -1,10 +1,10 @@
-"""Measured values in pages: what stands between two marks is written there by `make docs`.
+"""Measured values in pages: `make docs` writes what stands between two markers.
 
 <!--= nearness.TD.median -->1.52<!--/-->        a number, three significant digits
 <!--= paper.baird.star.rmse.GTD2 | .4g -->…     with a format
 <!--= claims -->…<!--/-->                       a block, from `_tools.blocks`
 
-The marks are comments, so a page reads as it stands. A mark right after a backtick is code.
+The markers are comments, so a page reads as it stands. A marker right after a backtick is code.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 _MARK = re.compile(r"(?<!`)<!--= ([^|\n]+?)(?: \| ([^\n]+?))? -->(.*?)<!--/-->", re.S)
 _NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?")
-_ROUNDING = 1e-9  # smaller numbers are what rounding has left, and differ between machines
+_ROUNDING = 1e-9  # smaller numbers are rounding errors, and differ between machines
 
 
 def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], str]]) -> str:
-    """`text` with every value between marks as it is now.
+    """`text` with every value between markers updated.
 
     >>> fill("<!--= a.b --><!--/--> of <!--= a.c | .1f -->9<!--/-->", {"a": {"b": 2.34567, "c": 10}}, {})
     '<!--= a.b -->2.35<!--/--> of <!--= a.c | .1f -->10.0<!--/-->'
@@ -34,7 +34,7 @@ def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], s
 
     def value(match: re.Match[str]) -> str:
         name, form = match[1], match[2]
-        if name == "output":  # of a command: see `_tools.outputs`
+        if name == "output":  # a command's: see `_tools.outputs`
             return match[0]
         new = blocks[name]().strip() if name in blocks else _shown(look_up(data, name), form)
         new = f"\n\n{new}\n\n" if "\n" in new else new
@@ -44,7 +44,7 @@ def fill(text: str, data: Mapping[str, Any], blocks: Mapping[str, Callable[[], s
 
 
 def unmarked(text: str) -> str:
-    """The page without marks, as the site shows it.
+    """The page without markers, as the site shows it.
 
     >>> unmarked("<!--= a.b -->2.35<!--/--> of it")
     '2.35 of it'
@@ -53,7 +53,7 @@ def unmarked(text: str) -> str:
 
 
 def same(one: str, other: str, tolerance: float = 0.01) -> bool:
-    """Whether two texts differ in nothing but numbers, and these by little; seconds may be any.
+    """Whether two texts differ only slightly, and only in numbers; times in seconds may differ freely.
 
     >>> same("1.52 of 40", "1.53 of 40"), same("1.52 of 40", "1.72 of 40"), same("a", "b")
     (True, False, False)
@@ -74,13 +74,13 @@ def _read(shown: str) -> float:
 
 
 def near(a: float, b: float, tolerance: float = 0.01) -> bool:
-    """Whether two numbers differ by little; what is as small as rounding counts as zero."""
+    """Whether two numbers nearly agree; numbers at rounding level count as zero."""
     size = max(abs(a), abs(b))
     return size < _ROUNDING or abs(a - b) <= tolerance * size
 
 
 def look_up(data: Any, name: str) -> Any:
-    """The entry of nested dicts and lists that a dotted name leads to; `TD(trace=0.9)` is one word."""
+    """The entry of nested dicts and lists at a dotted name; `TD(trace=0.9)` is one part of a name."""
     found = data
     for word in re.findall(r"[^.(]+(?:\([^)]*\))?", name):
         if isinstance(found, list):

@@ -1,7 +1,7 @@
-"""Words for parameters that mean the same in many functions, for those that say nothing about them.
+"""Descriptions of parameters that mean the same in many functions, for those that have none.
 
-A key is a name, or `part:name` where it holds for one part of o2td only. The site shows them under
-the docstring; `tests/docs/test_parameters.py` demands that no parameter is without words.
+A key is a name, or `part:name` if it holds for one part of o2td only. The site shows them under
+the docstring; `tests/docs/test_parameters.py` demands that every parameter has one.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ SHARED = {
 
 
 def words(part: str, name: str) -> str:
-    """What is said about a parameter of a part of o2td; nothing where it has no shared meaning.
+    """The description of a parameter in a part of o2td; empty if it has no shared meaning.
 
     >>> words("exact", "X")
     'The direction, one column per feature; (S, d).'

@@ -1,1 +1,1 @@
-"""The compiled inner loops: arrays in, arrays out. Two families, `weighted` and `gradient`."""
+"""The compiled inner loops: arrays in, arrays out. The main families are `weighted` and `gradient`."""

@@ -1,6 +1,6 @@
 """Rows and traces as a step sees them: the same few functions on dense, table and CSR rows.
 
-A step of one's own (`o2td.learners.StepLearner`) gets the features of its row, and its traces, as small
+A user's step (`o2td.learners.StepLearner`) gets the features of its row, and its traces, as small
 tuples, and works on them with
 
     dot(x, v)                sum_j x_j v_j
@@ -15,8 +15,8 @@ else is a loop over the stored entries:
     for k in range(count(x)):
         v[index(x, k)] += a * value(x, k) ** 2
 
-Each takes time linear in the entries: d on dense rows, those of the row or of the trace on CSR
-rows. All are plain functions in Python, and have their own compiled form. Indices are not checked.
+Each takes time linear in the number of entries: d on dense rows, those of the row or trace on CSR
+rows. In Python all are plain functions; each also has a compiled form. Indices are not checked.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ __all__ = [
     "value",
 ]
 
-VANISHED = 1e-150  # smaller entries leave a sparse trace
+VANISHED = 1e-150  # smaller entries are dropped from a sparse trace
 OPTIONS = {"fastmath": {"reassoc", "contract"}, "forceinline": True}
 
 
 class DenseFeatures(NamedTuple):
-    """Numbers begin:begin+size of a matrix laid out flat."""
+    """Entries begin:begin+size of a flattened matrix."""
 
     values: Floats
     begin: int
@@ -67,13 +67,13 @@ class SparseFeatures(NamedTuple):
 
 
 class DenseTrace(NamedTuple):
-    """A trace of which every entry is visited."""
+    """A dense trace: every entry is visited."""
 
     values: Floats
 
 
 class SparseTrace(NamedTuple):
-    """A trace with a list of where it is not zero; `sizes[place]` of `indices` count."""
+    """A trace with a list of its nonzero indices: the first `sizes[place]` of `indices`."""
 
     values: Floats
     indices: npt.NDArray[np.int32]
@@ -82,12 +82,12 @@ class SparseTrace(NamedTuple):
 
 
 def _is(kind: Any, *classes: type) -> bool:
-    """Whether a compiled type is that of one of these tuples."""
+    """Whether a compiled type is one of these tuples."""
     return getattr(kind, "instance_class", None) in classes
 
 
 def _entries(x: Any) -> tuple[Any, Any]:
-    """Where the entries are in a vector, and what they are: arrays or slices."""
+    """Indices and values of the entries, as arrays or slices."""
     if isinstance(x, DenseFeatures):
         return slice(0, x.size), x.values[x.begin : x.begin + x.size]
     if isinstance(x, SparseFeatures):
@@ -107,18 +107,18 @@ def _array(v: Any) -> Any:
 
 
 def count(x: Any) -> int:
-    """How many entries a row or trace has: d where it is dense."""
+    """The number of entries of a row or trace: d if it is dense."""
     return len(_entries(x)[1])
 
 
 def index(x: Any, k: int) -> int:
-    """Which feature entry k is."""
+    """The feature index of entry k."""
     where = _entries(x)[0]
     return k if isinstance(where, slice) else int(where[k])
 
 
 def value(x: Any, k: int) -> float:
-    """What entry k is."""
+    """The value of entry k."""
     return float(_entries(x)[1][k])
 
 
@@ -228,7 +228,7 @@ def _td_error(row, v):  # type: ignore[no-untyped-def]
 
     def dense(row, v):  # type: ignore[no-untyped-def]
         total = 0.0
-        for j in range(row.phi.size - row.next_phi.size):  # no successor: one of both is empty
+        for j in range(row.phi.size - row.next_phi.size):  # no successor: one of the two is empty
             total += get_row(row.phi.values, row.phi.begin + j) * get_theta(v, j)
         for j in range(row.next_phi.size):
             x = get_row(row.phi.values, row.phi.begin + j)

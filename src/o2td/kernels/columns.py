@@ -1,4 +1,4 @@
-"""Lanes, arrays (lanes, d) or (lanes, n), as groups of sixteen columns, and back (see `vectors`)."""
+"""Convert lanes, (lanes, d) or (lanes, n), to groups of sixteen columns and back (see `vectors`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["pack", "take_out", "turn", "unpack"]
 
 @njit(cache=True, nogil=True)
 def pack(lanes: Any, diverged: Any, groups: Any) -> None:
-    """Lanes (lanes, d) into groups of sixteen, (groups, 16 d), except diverged ones."""
+    """Pack lanes (lanes, d) into groups of sixteen (groups, 16 d), leaving out diverged ones."""
     for lane in range(len(lanes)):
         if diverged[lane] < 0:
             for j in range(lanes.shape[1]):
@@ -21,7 +21,7 @@ def pack(lanes: Any, diverged: Any, groups: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
-    """Groups into lanes, except those that were taken out."""
+    """Unpack groups into lanes, except those that were taken out."""
     for lane in range(len(lanes)):
         if diverged[lane] < 0:
             for j in range(lanes.shape[1]):
@@ -30,7 +30,7 @@ def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def take_out(group: Any, s: int, kept: Any) -> None:
-    """Lane s of a group: what it is goes to `kept`, and zeros take its place."""
+    """Move lane s of a group to `kept` and replace it by zeros."""
     for j in range(len(kept)):
         kept[j] = group[j * WIDTH + s]
         group[j * WIDTH + s] = 0.0
@@ -38,7 +38,7 @@ def take_out(group: Any, s: int, kept: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def turn(numbers: Any, which: Any, diverged: Any, low: int, lo: int, out: Any) -> None:
-    """Rows lo, lo + 1, ... of sixteen lanes' numbers, those of `which`, turned to (rows, 16)."""
+    """Transpose rows lo, lo + 1, ... of the sixteen lanes in `which` to (rows, 16)."""
     for s in range(WIDTH):
         lane = low + s
         if lane < len(diverged) and diverged[lane] < 0:

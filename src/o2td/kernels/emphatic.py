@@ -1,4 +1,4 @@
-"""The follow-on recursion of emphatic TD, one row at a time, for every compiled loop that has it.
+"""The follow-on recursion of emphatic TD, one row at a time, for every compiled loop that uses it.
 
 F_t = i_t + gamma_t rho_{t-1} F_{t-1},    M_t = lambda i_t + (1 - lambda) F_t
 """
@@ -12,12 +12,12 @@ __all__ = ["decay_of", "emphasis"]
 
 @register_jitable
 def decay_of(gamma, beta):  # type: ignore[no-untyped-def]
-    """The factor of `rho_{t-1} F_{t-1}`: gamma_t, or beta if it is not negative and gamma_t not 0."""
+    """The factor of `rho_{t-1} F_{t-1}`: gamma_t, or beta where beta >= 0 and gamma_t is not 0."""
     return gamma if beta < 0.0 or gamma == 0.0 else beta
 
 
 @register_jitable
 def emphasis(interest, trace, arrived):  # type: ignore[no-untyped-def]
-    """`F_t` and `M_t` of a row, to which `arrived = gamma_t rho_{t-1} F_{t-1}` comes."""
+    """`F_t` and `M_t` of a row, given `arrived = gamma_t rho_{t-1} F_{t-1}`."""
     followed = interest + arrived
     return followed, trace * interest + (1.0 - trace) * followed

@@ -1,6 +1,6 @@
-"""Several sums, or several additions, of a step in one pass over dense rows.
+"""Several sums or additions of a step, fused into one pass over dense rows.
 
-On CSR rows each costs the entries of the row or of the trace, and there is nothing to gain.
+On CSR rows each costs only the entries of the row or trace, so fusing gains nothing there.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ __all__ = ["fade", "move", "sizes"]
 
 
 def fade(z: Any, factor: float, x: Any, floor: float) -> None:
-    """`z = factor z + x`; on CSR rows, entries below `floor` leave the trace.
+    """`z = factor z + x`; on CSR rows, entries below `floor` are dropped from the trace.
 
-    Entries far below the last digit of their neighbours need not be visited again.
+    Entries far below the rounding of their neighbours need not be visited again.
     """
     follow(z, factor, 1.0, x)
     if isinstance(z, SparseTrace):

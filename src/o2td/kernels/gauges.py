@@ -1,4 +1,4 @@
-"""What step-size rules measure of each row: sizes of the trace, of dphi and of phi."""
+"""What step-size rules measure on each row: the sizes of the trace, of dphi and of phi."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def measure_sparse(
     count: int,
     out: Any,
 ) -> None:
-    """The same on CSR rows, along a trace with its list of indices."""
+    """The same on CSR rows, with a trace that lists its nonzero indices."""
     for t in range(len(weight)):
         square = dphi_moments(rows, following, t, discount[t])[1]
         count = trace_sparse(rows, rows.at[t], weight[t], decay[t], z, active, count)

@@ -63,7 +63,7 @@ def directions(member, delta, gamma, wphi, wz, wb):  # type: ignore[no-untyped-d
 
 @register_jitable
 def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
-    """The directions times their step sizes, and what is kept of w."""
+    """The directions times their step sizes, and the factor that w keeps."""
     return (
         alpha * step[0],
         alpha * step[1],
@@ -77,7 +77,7 @@ def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # type: ignore[no-untyped-def]
-    """Mirror-prox: the step taken from (theta, w) with directions of the point `first` leads to.
+    """Mirror-prox: a step from (theta, w) with the directions at the point that `first` leads to.
 
     `gram`: phi.phi, phi.phi', phi'.phi', z.phi, z.phi', z.z.
     """
@@ -101,9 +101,9 @@ def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # typ
 
 @register_jitable
 def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
-    """A bound on the step, features of size one, that is not finite if any part of it is not.
+    """A bound on the step for features of size one; not finite if any part of the step is not.
 
-    `bound` is one on the trace.
+    `bound` bounds the trace.
     """
     total = abs(delta) + (abs(step[0]) + abs(step[3])) * bound
     for k in range(6):
@@ -115,7 +115,7 @@ def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
 def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
     """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces.
 
-    phi begins at i of `here`, phi' at k of `there`.
+    phi begins at index i of `here`, phi' at index k of `there`.
     """
     pp = pn = nn = zp = zn = zz = 0.0
     for j in range(len(z)):
@@ -191,7 +191,7 @@ def _plain(
     theta: Any,
     w: Any,
 ) -> int:
-    """Without a trace `z = weight phi`, so its part of a step is added to that of phi."""
+    """Without a trace `z = weight phi`, so the step along z is added to the step along phi."""
     here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     gain, second_gain, weight = gains
     lean = member[8] == 0.0 and member[9] == 0.0  # w neither shrinks nor moves along phi'
@@ -284,7 +284,7 @@ def _traced(
     last = k
     a1 = a2 = a3 = c1 = c2 = c3 = 0.0
     keep = 1.0
-    most = bound[0]  # of the trace, features of size one
+    most = bound[0]  # bounds the trace, for features of size one
     for t in range(lo, hi):
         up, gamma, e, m = at[t] * d, discount[t], decay[t], weight[t]
         if gamma != 0.0:

@@ -1,4 +1,4 @@
-"""Lanes of the gradient-TD family: what compiled code reads of them, and one lane over some rows."""
+"""Lanes of the gradient-TD family: their arrays, and one lane over a block of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradient-TD kernel on CSR rows: time linear in the entries of a row and of the trace."""
+"""The gradient-TD kernel on CSR rows: time linear in the entries of the row and of the trace."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Many lanes over one stream: the compiled driver of every family.
 
-A lane is one learner. Rows are taken in small blocks that stay in the processor's cache while every
+A lane is one learner. Rows come in small blocks that stay in the processor's cache while every
 lane passes over them, and theta goes into the ring buffer every k steps without leaving compiled code.
 A lane that diverges stops there, with its step recorded, and never touches another.
 
@@ -16,23 +16,23 @@ from o2td.kernels.ring_buffer import append
 
 __all__ = ["CACHED_ROWS", "Flag", "advance", "block_end", "drive"]
 
-Flag = Literal[True] | None  # as None it is part of the type, and what it rules out is not compiled
-CACHED_ROWS = 64  # rows that every lane passes over before the next ones are read
+Flag = Literal[True] | None  # None is a type: branches that it rules out are not compiled
+CACHED_ROWS = 64  # every lane passes over this many rows before the next are read
 
 
 def advance(*arguments: Any) -> int:
-    """One lane over rows lo:hi; returns the first row that was not applied.
+    """Move one lane over rows lo:hi; returns the first row that was not applied.
 
-    Called as `advance(rows, following, lanes, lane, lo, hi)`; the type of `lanes` says which family's.
+    Called as `advance(rows, following, lanes, lane, lo, hi)`; the type of `lanes` selects the family.
     """
     raise NotImplementedError("compiled code only")
 
 
 @njit(cache=True, nogil=True)
 def block_end(lo: int, n: int, first: int, every: int) -> int:
-    """Where the block that begins at row lo ends.
+    """The end of the block that begins at row lo.
 
-    It does not depend on the number of lanes, so that neither do the results.
+    It does not depend on the number of lanes, so neither do the results.
     """
     return min(n, lo + min(CACHED_ROWS, every - (first + lo) % every)) if every > 0 else n
 
@@ -48,12 +48,12 @@ def drive(
     every: int,
     ring: Any,
 ) -> None:
-    """All lanes over n rows, the first of which is step `first` of the stream.
+    """Move all lanes over n rows, the first of which is step `first` of the stream.
 
     `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a
     multiple of `every` (none if every is 0) every theta goes into the ring.
     """
-    lo = min(0, n)  # a literal 0 would compile everything that follows twice
+    lo = min(0, n)  # a literal 0 would make Numba compile everything that follows twice
     while lo < n:
         hi = block_end(lo, n, first, every)
         for lane in range(len(diverged)):

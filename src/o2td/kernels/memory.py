@@ -1,18 +1,18 @@
-"""Reading and writing memory in compiled loops as C does with `restrict`.
+"""Read and write memory in compiled loops as C does with `restrict`.
 
 The compiler must assume that a store to theta may change the features, and tests for it before every
 row; for small d the tests cost as much as the row. `get_row`, `get_theta`, `put_theta`, ... access
 contiguous one-dimensional arrays and carry the promise that rows, theta, w and z never overlap (LLVM's
 `alias.scope` and `noalias`). Indices are not checked and do not count from the end.
 
-`rolled()` inside a loop keeps it a loop: it compiles to nothing, but is not copied by the compiler.
-Loops over the few entries of a sparse row, unrolled and vectorised for long ones, took up to twice
-as long, and how long depended on the address to which the code was loaded.
+`rolled()` inside a loop prevents unrolling: it compiles to nothing, but the compiler does not copy it.
+Loops over the few entries of a sparse row, if unrolled and vectorised as for long rows, took up to twice
+as long, and their time depended on the address at which the code was loaded.
 
 `post` writes a count that another thread reads with `posted`: a thread that has read it sees
 everything written before it.
 
-All are plain functions to Python; only compiled code has its own form of them.
+In Python all are plain functions; compiled code has forms of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WORD = 8  # bytes of a count
 
 
 def _promise(builder: Any, access: Any, own: str) -> None:
-    """Mark a load or store: it is in region `own` and touches none of the others."""
+    """Mark a load or store as being in region `own` and touching no other."""
     module = builder.module
 
     def node(*parts: Any) -> Any:
@@ -101,7 +101,7 @@ def _putter(own: str | None) -> Callable[[Any, Any, Any], None]:
 
 
 def rolled() -> None:
-    """Nothing; what contains it is neither unrolled nor vectorised."""
+    """Do nothing; a loop that contains this call is neither unrolled nor vectorised."""
 
 
 @type_callable(rolled)

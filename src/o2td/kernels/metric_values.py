@@ -10,7 +10,7 @@ from o2td.compiled import njit
 from o2td.kernels.memory import get_row, get_theta, posted, put_z
 from o2td.kernels.vectors import LINE, WIDTH, squares
 
-HUGEST = 1e300  # a sum of squares beyond this is shown as infinite
+HUGEST = 1e300  # larger sums of squares are shown as infinite
 
 
 @njit(cache=True, nogil=True)
@@ -25,12 +25,12 @@ def metric_values(
     metric: int,
     values: Any,
 ) -> None:
-    """`sqrt(|R (theta - center)|^2 + constant)` of records low:high to `values[lane, metric, record]`.
+    """`values[lane, metric, record] = sqrt(|R (theta - center)|^2 + constant)` for records low:high.
 
-    R (d, d), upper triangular, is laid out flat. Nothing is written before a record is in the ring.
+    R (d, d), upper triangular, is flattened. Nothing is written for a record before it is in the ring.
     """
     d, rows = len(center), len(ring.theta)
-    memory = np.zeros((d + 2) * WIDTH)  # vectors begin at lines of the cache
+    memory = np.zeros((d + 2) * WIDTH)  # vectors are aligned to cache lines
     skip = -memory.ctypes.data % LINE // 8
     shifted, total = memory[skip : skip + d * WIDTH], memory[skip + d * WIDTH :]
     flat, stride = ring.theta.ravel(), ring.stride

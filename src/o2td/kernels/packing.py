@@ -1,4 +1,4 @@
-"""Places of the scalars of a learner's state in its packed array (see `kernels.single_row`)."""
+"""Indices of a learner's scalars in its packed state array (see `kernels.single_row`)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ FOLLOWED = 11
 MEMBER = 13
 """Ten coefficients of a gradient-TD member."""
 BOUND = 23
-"""A bound on the trace, features of size one."""
+"""A bound on the trace for features of size one."""
 HEAD = 24
 """Where the vectors begin."""

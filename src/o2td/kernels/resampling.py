@@ -1,4 +1,4 @@
-"""Random weights of rows, the same for any order and split of the work: hashes of counts."""
+"""Random row weights from hashed counters, so they do not depend on the order or split of the work."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from o2td.compiled import njit
 
 __all__ = ["SPREAD", "mixed", "multipliers"]
 
-SPREAD = 0.5  # of the weights, which are 1 - SPREAD or 1 + SPREAD
-LENGTH = 2.0  # rows of a block where no trajectory starts, times t^(1/3)
-EPISODE = 8.0  # how much longer a block may be where trajectories do start
+SPREAD = 0.5  # weights are 1 - SPREAD or 1 + SPREAD
+LENGTH = 2.0  # a block without trajectory starts has LENGTH t^(1/3) rows
+EPISODE = 8.0  # how many times longer a block may be if trajectories do start
 _WORD = 64  # weights that one hash gives
 
 
 @njit(cache=True, nogil=True)
 def mixed(x: Any) -> Any:
-    """The finaliser of splitmix64: a 64-bit word from another."""
+    """The finaliser of splitmix64: maps one 64-bit word to another."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -28,7 +28,7 @@ def mixed(x: Any) -> Any:
 def multipliers(start: Any, first: int, memory: Any, out: Any) -> None:
     """`out[b, t] = 1 -+ SPREAD` of row t in lane b, the same for all rows of a block.
 
-    A block ends where a trajectory starts, or where it is long. `memory` holds the blocks so far, the
+    A block ends where a trajectory starts, or when it is long. `memory` holds the blocks so far, the
     rows of this one, and whether trajectories start; `first` is the number of rows before these.
     """
     lanes, n = out.shape

@@ -1,6 +1,6 @@
 """The compiled loop of residual gradient: `theta += gain_t delta_t (phi_t - gamma2_t phi2'_t)`.
 
-With one successor `gamma2, phi2'` are gamma and phi' themselves and gain is alpha rho; with a second,
+With one successor, `gamma2, phi2'` are gamma and phi' themselves and gain is alpha rho; with a second,
 independent one they are its own, and gain is alpha rho rho_2 (Baird 1995).
 """
 
@@ -21,7 +21,7 @@ HUGE = 1e150
 
 
 class ResidualLanes(NamedTuple):
-    """Residual-gradient lanes, each with its direction's successor `second`."""
+    """Residual-gradient lanes; `second` holds the successors that give the direction."""
 
     reward: Floats
     discount: Floats
@@ -45,7 +45,7 @@ def run(
     gain: Any,
     theta: Any,
 ) -> int:
-    """One lane over rows lo:hi; returns the first row that was not applied."""
+    """Move one lane over rows lo:hi; returns the first row that was not applied."""
     for t in range(lo, hi):
         delta = reward[t] - dot_row(rows, t, theta)
         if discount[t] != 0.0:

@@ -1,4 +1,4 @@
-"""A ring buffer of theta: drivers append that of every lane each k steps, metrics are read from it."""
+"""A ring buffer of theta: drivers append every lane's each k steps, and metrics read it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["RingBuffer", "append"]
 
 
 class RingBuffer(NamedTuple):
-    """The last records, in turn in the same memory: record r is where r modulo their number is."""
+    """The latest records: record r is stored at r modulo their number."""
 
     theta: npt.NDArray[np.float64]
-    """Rows (records * stride, d); of a record the first are those of the lanes."""
+    """Rows (records * stride, d); the first rows of a record belong to the lanes."""
     turned: npt.NDArray[np.bool_]
-    """Whether sixteen rows of a record hold (d, 16), a column per lane."""
+    """Whether each sixteen rows of a record hold (d, 16), one column per lane."""
     written: npt.NDArray[np.int64]
-    """How many have been written in all; read it with `memory.posted`."""
+    """The number written in total; read it with `memory.posted`."""
     stride: int
-    """Rows of a record."""
+    """Rows per record."""
 
     @classmethod
     def room(cls, records: int, stride: int, d: int) -> RingBuffer:
@@ -34,7 +34,7 @@ class RingBuffer(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def append(thetas: Any, turned: bool, ring: Any) -> None:
-    """Append all thetas, (lanes, d) or, turned, (groups, 16 d), if there is room for any."""
+    """Append all thetas, (lanes, d) or, transposed, (groups, 16 d), unless the ring has no room."""
     if len(ring.turned) > 0:
         slot = ring.written[0] % len(ring.turned)
         given, out = thetas.ravel(), ring.theta.ravel()

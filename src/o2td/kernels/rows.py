@@ -1,4 +1,4 @@
-"""Compiled passes over the rows of a block: what learners need to know of each row beforehand."""
+"""Compiled passes over a block of rows that compute what learners need of each row beforehand."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def omega_by_state(
     """
     for t in range(len(out)):
         s = state[t]
-        if dphi_moments(rows, following, t, discount[t])[1] > 0.0:  # else only rounding is added
+        if dphi_moments(rows, following, t, discount[t])[1] > 0.0:  # the rest is rounding
             add_row(rows, t, rho[t], total[s])
             if discount[t] != 0.0:
                 add_row(following, t, -rho[t] * discount[t], total[s])
@@ -140,7 +140,7 @@ def moments_by_regression(
     square: Any,
     out: Any,
 ) -> None:
-    """The same two moments, each regressed on phi by least mean squares, in O(d).
+    """The same two moments, each regressed on phi by least mean squares in O(d).
 
     `memory` holds the largest |phi|^2 and the running mean and count of rho |dphi|^2: the predicted
     denominator is floored at `floor` times that mean.

@@ -24,36 +24,36 @@ from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["Settle", "close_lane", "drive_settled", "open_lane", "remember", "settle_row"]
 
-SMALLEST = 1e-100  # share below which u is rebuilt
+SMALLEST = 1e-100  # u is rebuilt when its share falls below this
 
 
 class Settle(NamedTuple):
-    """Settings (lanes,) and memory of what happens after each step."""
+    """Settings (lanes,) and memory for what happens after each step."""
 
     active: bool
-    """Whether anything does."""
+    """Whether anything happens at all."""
     lazy: bool
-    """Whether only what a row touches moves, and the mean is `theta + share u`."""
+    """Whether only the entries that a row touches move, and the mean is `theta + share u`."""
     average: Floats
     """0 where nothing is averaged: the mean is theta."""
     l1: Floats
     radius: Floats
-    """Infinite where there is none."""
+    """Infinite where theta is not projected."""
     alpha: Floats
     """(lanes, n)"""
     steps: Floats
     """Rows before this block, (lanes,)."""
     mean: Floats
-    """(lanes, d); u in an open stretch of rows."""
+    """(lanes, d); holds u while a stretch of rows is open."""
     old: Floats
-    """(d,) theta before the step, where it may move."""
+    """(d,) theta before the step, at the indices that may move."""
     share: Floats
     """(1,)"""
 
 
 @register_jitable(forceinline=True)
 def open_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
-    """From the mean to u, at the beginning of a stretch of rows."""
+    """Replace the mean by u, at the beginning of a stretch of rows."""
     if settle.active and settle.lazy:
         settle.share[0] = 1.0
         for j in range(len(theta)):
@@ -62,7 +62,7 @@ def open_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
 
 @register_jitable(forceinline=True)
 def close_lane(settle, theta, lane):  # type: ignore[no-untyped-def]
-    """From u back to the mean."""
+    """Turn u back into the mean."""
     if settle.active and settle.lazy:
         for j in range(len(theta)):
             settle.mean[lane, j] = theta[j] + settle.share[0] * settle.mean[lane, j]
@@ -151,7 +151,7 @@ def _some(active, count, theta, old, u, factor, moving):  # type: ignore[no-unty
 
 @register_jitable(forceinline=True)
 def averages_only(settle, lane):  # type: ignore[no-untyped-def]
-    """Whether averaging, over all of theta, is everything that happens after a step."""
+    """Whether averaging all of theta is the only thing that happens after a step."""
     if not settle.active or settle.lazy:
         return False
     return settle.l1[lane] == 0.0 and settle.radius[lane] == np.inf
@@ -159,7 +159,7 @@ def averages_only(settle, lane):  # type: ignore[no-untyped-def]
 
 @register_jitable(forceinline=True)
 def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
-    """`mean += (theta - mean) min(1, a / (steps + a))`; without an a, the mean is theta."""
+    """`mean += (theta - mean) min(1, a / (steps + a))`; where a is 0, the mean is theta."""
     eta = min(1.0, a / (steps + a)) if a > 0.0 else 1.0
     for j in range(len(theta)):
         old = get_w(mean, j)
@@ -168,14 +168,14 @@ def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
 
 @register_jitable(forceinline=True)
 def remember(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
-    """Before a step: remember theta where the row may move it."""
+    """Before a step, remember theta where the row may move it."""
     if settle.active and settle.lazy:
         visit(rows, following, lanes, lane, t, theta, settle.old, settle.mean[lane], 0.0)
 
 
 @register_jitable(forceinline=True)
 def settle_row(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
-    """After a step."""
+    """After a step, apply the prox, the projection and the averaging."""
     if not settle.active:
         return
     bound = settle.alpha[lane, t] * settle.l1[lane]
@@ -220,7 +220,7 @@ def drive_settled(
     ring: Any,
 ) -> None:
     """As `lanes.drive`, row by row, with what happens after each step."""
-    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
+    lo = min(0, n)  # a literal 0 would make Numba compile everything that follows twice
     while lo < n:
         hi = block_end(lo, n, first, every)
         for lane in range(len(diverged)):

@@ -1,9 +1,9 @@
 """Many lanes over dense rows, sixteen side by side: the same steps, with features read once.
 
-As in the plain kernels a pass over theta applies the step of one row and takes the dot products of
+As in the plain kernels, a pass over theta applies the step of one row and takes the dot products of
 the next. Here such a pass moves sixteen lanes (`vectors`), so features come from memory once for
 all of them and there is no sum across a vector to wait for. `dphi = phi - gamma phi'` is computed
-once for all groups. A group is filled up to sixteen with lanes of zeros. A diverged lane is
+once for all groups. A group is padded to sixteen with lanes of zeros. A diverged lane is
 replaced by zeros too: it is taken out as it was before the row that overflowed, and does not affect
 others.
 """
@@ -29,15 +29,15 @@ class Room(NamedTuple):
     """Memory for a block of rows and a group of lanes."""
 
     dphi: Floats
-    """Rows of differences, laid out flat: those of the block after one of zeros."""
+    """Rows of differences, flattened: one of zeros, then those of the block."""
     omega: Floats
-    """Of each row of the block."""
+    """One per row of the block."""
     gains: Floats
-    """Up to four numbers of every row and lane, (4, rows, 16)."""
+    """Up to four numbers per row and lane, (4, rows, 16)."""
     numbers: Floats
-    """Eight of every lane, (8, 16)."""
+    """Eight numbers per lane, (8, 16)."""
     lanes: npt.NDArray[np.int64]
-    """The numbers of the lanes, 0, 1, ..."""
+    """The lanes' indices 0, 1, ..."""
 
 
 def room_for(lanes: int, n: int, d: int) -> Room:

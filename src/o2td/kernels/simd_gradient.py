@@ -32,7 +32,7 @@ def drive_side(
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts and keep no traces.
 
-    A record in the ring is then a multiple of sixteen rows, which hold groups as they are here.
+    A record in the ring then has a multiple of sixteen rows, which hold groups in this layout.
     """
     d, groups = lanes.theta.shape[1], -(-len(diverged) // WIDTH)
     m = lanes.member.T
@@ -49,9 +49,9 @@ def drive_side(
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _gradient_step(member: Any, gamma: float, v: Any, wphi: Any, given: Any, out: Any) -> float:
-    """The coefficients of one row for every lane, and what exceeds `HUGE` if any lane's do.
+    """The coefficients of one row for every lane, and a number that exceeds `HUGE` if any lane's do.
 
-    As `gradient.directions`, in phi and dphi; `given`: reward, weight and the two gains.
+    As `gradient.directions`, in terms of phi and dphi; `given` holds reward, weight and the two gains.
     """
     reward, weight, alpha, second = given
     p, q, c, f, keep, size = out[2], out[3], out[4], out[5], out[6], out[7]
@@ -86,7 +86,7 @@ def _gradient(
     lean: Any,
     room: Any,
 ) -> None:
-    """Sixteen gradient-TD lanes; `lean`: theta moves along dphi only, and w along phi only."""
+    """Move sixteen gradient-TD lanes; `lean`: theta moves only along dphi, and w only along phi."""
     here, at, d = rows.matrix.ravel(), rows.at, rows.matrix.shape[1]
     numbers, dphi = room.numbers, room.dphi
     v, wphi, p, q, c, f, keep, sizes = (
@@ -148,7 +148,7 @@ def _drive(
 ) -> None:
     pack(lanes.theta, diverged, theta)
     pack(lanes.w, diverged, w)
-    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
+    lo = min(0, n)  # a literal 0 would make Numba compile everything that follows twice
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
         differences(rows, following, lanes.discount[0], lo, hi, room)

@@ -32,7 +32,7 @@ def drive_side(
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts.
 
-    A record in the ring is then a multiple of sixteen rows, which hold groups as they are here.
+    A record in the ring then has a multiple of sixteen rows, which hold groups in this layout.
     """
     d, groups = lanes.theta.shape[1], -(-len(diverged) // WIDTH)
     _drive(
@@ -53,7 +53,7 @@ def _weighted(
     theta: Any,
     room: Any,
 ) -> None:
-    """Sixteen weighted-TD lanes without traces, from lane `low` on, over rows lo:hi."""
+    """Move sixteen weighted-TD lanes without traces, from lane `low` on, over rows lo:hi."""
     here, at, d = rows.matrix.ravel(), rows.at, rows.matrix.shape[1]
     v, a = room.numbers[0], room.numbers[1]
     size = hi - lo
@@ -98,7 +98,7 @@ def _traced(
     bound: Any,
     room: Any,
 ) -> None:
-    """As `_weighted`, along traces; `bound` is one on each lane's, features of size one."""
+    """As `_weighted`, along traces; `bound` bounds each lane's trace for features of size one."""
     here, at, d = rows.matrix.ravel(), rows.at, rows.matrix.shape[1]
     v, a, m, keep = room.numbers[0], room.numbers[1], room.numbers[2], room.numbers[3]
     size = hi - lo
@@ -158,7 +158,7 @@ def _drive(
         for lane in range(len(diverged)):
             if diverged[lane] < 0:
                 bound[lane // WIDTH, lane % WIDTH] = lanes.bound[lane, 0]
-    lo = min(0, n)  # a literal 0 would have all that follows compiled twice
+    lo = min(0, n)  # a literal 0 would make Numba compile everything that follows twice
     while lo < n:
         hi = min(block_end(lo, n, first, every), lo + CACHED_ROWS)
         differences(rows, following, lanes.discount[0], lo, hi, room)

@@ -1,9 +1,9 @@
 """One row at a time, for systems that learn online: a call costs well under a microsecond.
 
-Most of a compiled call's cost is its arguments, so a learner's whole state is one packed array: the
+Most of the cost of a compiled call is its arguments, so a learner's whole state is one packed array: the
 scalars of `kernels.packing`, then its vectors, d numbers each. Signatures are fixed: an argument of
 another type is refused (and converted by the caller) instead of causing another compilation.
-`start` is 0 or 1: the compiler finds the type of a whole number sooner than that of a bool.
+`start` is 0 or 1, because the dispatcher recognises an integer faster than a bool.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def one_weighted(
     rho: float,
     start: int,
 ) -> int:
-    """Weighted TD: vectors theta, z. Returns 1 if the row was applied; else nothing changed."""
+    """Weighted TD with vectors theta, z. Returns 1 if the row was applied; otherwise nothing changed."""
     d = len(phi)
     if len(next_phi) != d or len(packed) != HEAD + 2 * d:
         return 0
@@ -96,7 +96,7 @@ def one_weighted(
 
 @register_jitable
 def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
-    """As `gradient.gram_dense`, with the trace that this row will leave."""
+    """As `gradient.gram_dense`, with the trace as it will be after this row."""
     pp = pn = nn = zp = zn = zz = 0.0
     for j in range(len(phi)):
         entry = rho * (into * z[j] + phi[j])
@@ -119,7 +119,7 @@ def one_gradient(
     rho: float,
     start: int,
 ) -> int:
-    """Gradient TD: vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
+    """Gradient TD with vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
     d = len(phi)
     if len(next_phi) != d or len(packed) != HEAD + 4 * d:
         return 0

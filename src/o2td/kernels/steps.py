@@ -1,8 +1,8 @@
-"""The driver of steps written for one row: it passes rows, records theta, detects divergence.
+"""The driver of steps written for one row: it passes rows, records theta and detects divergence.
 
-A learner that diverges is left as it was before the row that made a number too large. A step need not
-look for that itself: the state is kept at the beginning of a stretch of rows, and a stretch that ends
-with a number beyond `HUGE` is taken again in halves until the row is found.
+A learner that diverges keeps the state from before the row that made a number too large. A step need
+not check for that: the state is saved at the beginning of a stretch of rows, and a stretch that ends
+with a number beyond `HUGE` is repeated in halves until the row is found.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["Row", "StepLanes", "driver_of"]
 
-LARGE = 1e100  # a ratio after which a lane is looked at at once
-CARRIED = ("steps", "before", "rho_before")  # scalars that the driver itself carries on
+LARGE = 1e100  # after a larger ratio, a lane is checked at once
+CARRIED = ("steps", "before", "rho_before")  # scalars that the driver carries from row to row
 
 
 class Row(NamedTuple):
-    """What a step gets of its row; `phi` and `next_phi` are for the functions of `kernels.access`."""
+    """A row as a step sees it; read `phi` and `next_phi` with the functions of `kernels.access`."""
 
     phi: Any
     next_phi: Any
-    """Without entries where discount is 0."""
+    """Has no entries where discount is 0."""
     reward: float
     discount: float
-    """gamma_{t+1}, of this transition."""
+    """gamma_{t+1}, the discount of this transition."""
     rho: float
     start: bool
     """Whether a trajectory starts here."""
@@ -57,11 +57,11 @@ class Row(NamedTuple):
     alpha_w: float
     """The second step size."""
     decay: float
-    """What is left of the trace of the row before: lambda c_{t-1} gamma_t, 0 at a start."""
+    """The factor that the trace keeps: lambda c_{t-1} gamma_t, 0 at a start."""
     before: float
-    """gamma_t, the discount of the row before, 0 at a start."""
+    """gamma_t, the discount of the previous row; 0 at a start."""
     rho_before: float
-    """rho_{t-1}, of the row before."""
+    """rho_{t-1}, the ratio of the previous row."""
     emphasis: float
     """M_t, the weight of this row."""
     interest: float
@@ -70,7 +70,7 @@ class Row(NamedTuple):
 
 
 class StepLanes(NamedTuple):
-    """Lanes of one step; columns are (streams, n), row arrays (lanes, n), parameters records."""
+    """Lanes of one step: columns are (streams, n), row arrays (lanes, n), parameters are records."""
 
     source: npt.NDArray[np.int64]
     reward: Floats
@@ -102,7 +102,7 @@ class StepLanes(NamedTuple):
 
 
 def values_of(rows: Any) -> Floats:
-    """The numbers of all rows, laid out flat."""
+    """The numbers of all rows, flattened."""
     found: Floats = rows.matrix.reshape(-1) if hasattr(rows, "matrix") else rows.data
     return found
 
@@ -115,7 +115,7 @@ def _values_of(rows):  # type: ignore[no-untyped-def]
 
 
 def features_at(rows: Any, values: Floats, t: int, present: bool) -> Any:
-    """Row t as `access` reads it, from `values_of(rows)`; without entries if it is not present."""
+    """Row t of `values_of(rows)` as `access` reads it; it has no entries if it is not present."""
     i = rows.at[t]
     if hasattr(rows, "matrix"):
         d = rows.matrix.shape[1]
@@ -150,12 +150,12 @@ def vectors_of(stacked: Any, lane: int) -> Any:
 def _vectors_of(stacked, lane):  # type: ignore[no-untyped-def]
     if len(stacked) == 1:
         return lambda stacked, lane: (stacked[0][lane],)
-    half = len(stacked) // 2  # or many vectors would be too deep a recursion
+    half = len(stacked) // 2  # halving keeps the recursion shallow if there are many vectors
     return lambda stacked, lane: vectors_of(stacked[:half], lane) + vectors_of(stacked[half:], lane)
 
 
 def traces_of(rows: Any, stacked: Any, active: Any, sizes: Any, lane: int, place: int) -> Any:
-    """The traces of one lane, with their lists of indices where rows are CSR."""
+    """The traces of one lane, with their index lists if rows are CSR."""
     if hasattr(rows, "matrix"):
         return tuple(DenseTrace(array[lane]) for array in stacked)
     pairs = zip(stacked, active, strict=False)
@@ -178,7 +178,7 @@ def _traces_of(rows, stacked, active, sizes, lane, place):  # type: ignore[no-un
 
 
 class Kept(NamedTuple):
-    """The state of one lane as it was: vectors and traces (k, d), lists (traces, d), and scalars."""
+    """The saved state of one lane: vectors and traces (k, d), index lists (traces, d), and scalars."""
 
     vectors: Floats
     active: npt.NDArray[np.int32]
@@ -187,7 +187,7 @@ class Kept(NamedTuple):
 
     @classmethod
     def room(cls, lanes: Any) -> Kept:
-        """Memory for a lane of these."""
+        """Memory for one of these lanes."""
         return cls(
             np.empty((len(lanes.all), max(array.shape[1] for array in lanes.all))),
             np.empty((len(lanes.active), lanes.active[0].shape[1]), dtype=np.int32),
@@ -198,14 +198,14 @@ class Kept(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def copy(source: Any, into: Any) -> None:
-    """Copy number by number, which compiles quickly; `into` may be larger."""
+    """Copy element by element, which compiles quickly; `into` may be larger."""
     for j in range(len(source)):
         into[j] = source[j]
 
 
 @njit(cache=True, nogil=True)
 def keep(lanes: Any, lane: int, kept: Any) -> None:
-    """Copy the state of a lane."""
+    """Save the state of a lane."""
     for k in range(len(lanes.all)):
         copy(lanes.all[k][lane], kept.vectors[k])
     for k in range(len(lanes.active)):
@@ -216,7 +216,7 @@ def keep(lanes: Any, lane: int, kept: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def restore(lanes: Any, lane: int, kept: Any) -> None:
-    """Copy it back."""
+    """Restore the saved state of a lane."""
     for k in range(len(lanes.all)):
         copy(kept.vectors[k, : lanes.all[k].shape[1]], lanes.all[k][lane])
     for k in range(len(lanes.active)):
@@ -227,7 +227,7 @@ def restore(lanes: Any, lane: int, kept: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def calm(lanes: Any, lane: int) -> bool:
-    """Whether all numbers of a lane's own state are below `HUGE` in sum; a row before is not state."""
+    """Whether a lane's own state, without `CARRIED`, sums to less than `HUGE` in absolute value."""
     total = sizes(lanes.numbers[lane, len(CARRIED) :])
     for k in range(len(lanes.all)):
         total += sizes(lanes.all[k][lane])
@@ -244,7 +244,7 @@ def sizes(x: Any) -> float:
 
 
 def step(*arguments: Any) -> None:
-    """Stands for the learner's own step in `drive_steps`."""
+    """Placeholder for the learner's own step in `drive_steps`."""
     raise NotImplementedError
 
 
@@ -260,7 +260,7 @@ def drive_steps(
     every: int,
     ring: Any,
 ) -> None:
-    """As `lanes.drive`, with a step for one row: a template, in which `step` is replaced."""
+    """As `lanes.drive`, with a step for one row: a template in which `step` is replaced."""
     lo, here, there = min(0, n), values_of(rows), values_of(following)
     while lo < n:
         hi = min(n, lo + every - (first + lo) % every) if every > 0 else n
@@ -305,7 +305,7 @@ def drive_steps(
                     s.before = gamma
                     s.rho_before = lanes.rho[k, t]
                     if lanes.rho[k, t] > LARGE and not calm(lanes, lane):
-                        vectors[0][:] = np.nan  # or a trace that the next row forgets would hide it
+                        vectors[0][:] = np.nan  # or a trace that the next row resets would hide it
                     if averaged:
                         average(mean, vectors[0], weight, s.steps - 1.0)
                     elif settle.active:
@@ -332,9 +332,9 @@ _DRIVERS: WeakKeyDictionary[Any, dict[tuple[str, ...], Drive]] = WeakKeyDictiona
 
 
 def driver_of(own: Any, names: tuple[str, ...]) -> Drive:
-    """`drive_steps` with this step in it: compiled if the step is, else plain Python.
+    """`drive_steps` with this step filled in: compiled if the step is, else plain Python.
 
-    One for each list of parameters' names: the compiler takes one record for another that begins alike.
+    There is one for each list of parameter names, because Numba confuses records that begin alike.
     """
     known = _DRIVERS.setdefault(own, {})
     if names not in known:
@@ -348,9 +348,9 @@ def _filled(own: Any, code: Any) -> FunctionType:
 
 
 def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
-    """The compiled driver, cached on disk next to the step's own file, whose changes are noticed.
+    """The compiled driver, cached on disk beside the step's own file, so that its changes are noticed.
 
-    Its name holds a digest of the files that Numba does not look at.
+    The driver's name contains a digest of the files that Numba does not check.
     """
     digest = hashlib.sha256(",".join(names).encode())
     for file in (__file__, access.__file__, fused.__file__):
@@ -365,6 +365,6 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
     options.pop("nopython", None)
     inlined = njit(**options)(function)
     filled = _filled(inlined, code)
-    filled.__qualname__ = code.co_name  # by which it is kept
+    filled.__qualname__ = code.co_name  # the cache's key
     made: Drive = njit(cache=True, nogil=True, fastmath=FASTMATH)(filled)
     return made

@@ -1,7 +1,7 @@
-"""Sixteen lanes side by side, as vectors of the processor.
+"""Sixteen lanes side by side, in the processor's vector registers.
 
-A matrix of sixteen lanes is (d, 16) laid out flat: a row of it is one feature's number in every lane,
-so that a feature is read once for all of them and no sum runs across a vector. With `M_j` such a row,
+A matrix of sixteen lanes is (d, 16), flattened: a row of it holds one feature's number in every lane,
+so a feature is read once for all of them and no sum runs across a vector. With `M_j` such a row,
 `a`, `keep`, ... sixteen numbers, one per lane, and `x`, `y`, `e` rows of features that the lanes share:
 
     slide        M_j += a x_j                                   out = sum_j M_j e_j
@@ -10,10 +10,10 @@ so that a feature is read once for all of them and no sum runs across a vector. 
     trail        Z_j = keep Z_j + m x_j,  M_j += a Z_j          out = sum_j M_j e_j
     squares      out = sum_i (sum_{j >= i} R_ij M_j)^2
 
-each in one pass over M, with the sums in registers. The compiler does not find these loops by
-itself; so they are written out here, in vectors that it splits to fit the processor. Sums run in
-the order of j in every lane, whatever is in the others. Arrays are contiguous and not checked; `x`
-begins at index i of its array, `y` at k, `e` at q. To Python these are plain functions.
+each in one pass over M, with the sums in registers. The compiler does not vectorise such loops by
+itself, so they are written out here with vectors that it splits to fit the processor. Sums run in
+the order of j in every lane, whatever the others hold. Arrays must be contiguous and are not checked;
+`x` begins at index i of its array, `y` at k, `e` at q. In Python these are plain functions.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from numba.extending import lower_builtin, type_callable
 __all__ = ["LINE", "WIDTH", "aligned", "fade", "slide", "slide_both", "squares", "trail"]
 
 WIDTH = 16
-LINE = 64  # bytes of a line of the cache: vectors that lie across two are slow
+LINE = 64  # bytes of a cache line: vectors that straddle two are slow
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _INDEX = ir.IntType(32)
 
 
 def aligned(count: int, d: int) -> Any:
-    """Zeros (count, 16 d), each row at the beginning of a line of the cache."""
+    """Zeros (count, 16 d), each row aligned to a cache line."""
     flat = np.zeros(count * WIDTH * d + LINE // 8)
     skip = -flat.ctypes.data % LINE // 8
     return flat[skip : skip + count * WIDTH * d].reshape(count, WIDTH * d)
@@ -100,13 +100,13 @@ def trail(
 
 
 def squares(R: Any, M: Any, out: Any, d: int) -> None:
-    """`out = sum_i (sum_{j >= i} R_ij M_j)^2`, R (d, d) laid out flat."""
+    """`out = sum_i (sum_{j >= i} R_ij M_j)^2` with R (d, d), flattened."""
     with np.errstate(over="ignore", invalid="ignore"):
         out[:WIDTH] = np.square(np.triu(R.reshape(d, d)) @ M.reshape(d, WIDTH)).sum(axis=0)
 
 
 class _Writer:
-    """Writes the instructions of one of these functions: its arguments by number, vectors, loops."""
+    """Emits the instructions of one of these functions: arguments by number, vectors, loops."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, given: Any) -> None:
         self._context, self.builder = context, builder
@@ -116,7 +116,7 @@ class _Writer:
         return ir.Constant(self.given[-1].type, value)
 
     def at(self, which: int, *offsets: Any) -> Any:
-        """Where an array begins, moved by offsets."""
+        """The address of an array's first number, plus offsets."""
         array = self._context.make_array(self._types[which])
         place = array(self._context, self.builder, self.given[which]).data
         for offset in offsets:
@@ -130,7 +130,7 @@ class _Writer:
         self.builder.store(value, self.builder.bitcast(place, _VECTOR.as_pointer()), align=8)
 
     def copies(self, place: Any) -> Any:
-        """The number at a place, sixteen times."""
+        """The number at an address, sixteen times."""
         empty = ir.Constant(_VECTOR, ir.Undefined)
         one = self.builder.insert_element(empty, self.builder.load(place), ir.Constant(_INDEX, 0))
         first = ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH)
@@ -140,23 +140,23 @@ class _Writer:
         return self.builder.fmul(x, y, flags=("contract",))
 
     def add(self, total: Any, x: Any, y: Any) -> Any:
-        """`total + x y`, rounded once where the processor can."""
+        """`total + x y`, rounded once if the processor can."""
         return self.builder.fadd(total, self.product(x, y), flags=("contract",))
 
     def zero(self) -> Any:
-        """Room for a vector, in a register in the end; it holds zeros."""
+        """Room for a vector of zeros; the compiler puts it in a register."""
         zeros = ir.Constant(_VECTOR, [0.0] * WIDTH)
         room = cgutils.alloca_once(self.builder, _VECTOR)
         self.builder.store(zeros, room)
         return room
 
     def row(self, j: Any) -> Any:
-        """Where row j of a matrix of lanes begins."""
+        """The address of row j of a matrix of lanes."""
         return self.builder.mul(j, self.number(WIDTH))
 
 
 def _moving(writer: _Writer, M: int, change: Any, e: int, q: int, out: int) -> None:
-    """The loop of all that move M and multiply it with e; `change(j, M_j)` is the new M_j."""
+    """The loop shared by all that move M and multiply it by e; `change(j, M_j)` is the new M_j."""
     total = writer.zero()
     with cgutils.for_range(writer.builder, writer.given[-1]) as loop:
         place = writer.at(M, writer.row(loop.index))
@@ -215,7 +215,7 @@ def _write_trail(writer: _Writer) -> None:
 
 
 def _write_squares(writer: _Writer) -> None:
-    """Two rows of R at a time: every M_j that is read serves both."""
+    """Take two rows of R at a time: every M_j that is read serves both."""
     R, M, out, d = range(4)
     builder, n, one = writer.builder, writer.given[d], writer.number(1)
     total = writer.zero()
@@ -255,7 +255,7 @@ def _write_squares(writer: _Writer) -> None:
 
 
 def _compile(function: Callable[..., None], write: Callable[[_Writer], None], kinds: str) -> None:
-    """Give a function its compiled form; `kinds` has a letter per argument, array or index."""
+    """Give a function its compiled form; `kinds` has one letter per argument: array or index."""
     given = [types.Array if kind == "a" else types.intp for kind in kinds]
 
     @type_callable(function)

@@ -2,12 +2,12 @@
 
     z_t = decay_t z_{t-1} + M_t phi_t,    theta += gain_t delta_t z_t
 
-TD, V-trace, tree backup, ABTD, emphatic TD and O2TD differ in two numbers per row: `decay` (lambda
+TD, V-trace, tree backup, ABTD, emphatic TD and O2TD differ only in two numbers per row: `decay` (lambda
 c_{t-1} gamma_t) and the emphasis `M`. Both are computed beforehand, vectorised, by the learner's
 own few lines; `gain` is alpha_t rho_t. The dense loops merge the update of one row with the dot
-products of the next, so each step passes over theta once; and they address rows by where they begin
-in the matrix laid out flat, because a slice per row costs a reference count per row. A row with
-gamma = 0 has no successor to read: gamma = 0 then multiplies the previous successor.
+products of the next, so each step passes over theta once; and they address rows by their offset in
+the flattened matrix, because a slice per row costs a reference count per row. A row with gamma = 0
+has no successor to read, so gamma = 0 multiplies the previous successor instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from o2td.kernels.lanes import Flag
 from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
-HUGE = 1e150  # beyond this a square overflows: the learner has diverged
+HUGE = 1e150  # squares of larger numbers overflow: the learner has diverged
 
 
 @register_jitable
@@ -59,7 +59,7 @@ def dense_lane(
     z: Any,
     bound: Any,
 ) -> int:
-    """One lane over dense rows lo:hi; returns the first row that was not applied."""
+    """Move one lane over dense rows lo:hi; returns the first row that was not applied."""
     first = lo
     while first < hi and discount[first] == 0.0:
         first += 1
@@ -168,7 +168,7 @@ def _traced(
     z: Any,
     bound: Any,
 ) -> int:
-    """`bound` is one on the trace, features of size one, carried from call to call as z is."""
+    """Along a trace; `bound` bounds it for features of size one and is carried from call to call."""
     here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
     d = len(theta)
     i, k, a, e, m = at[lo] * d, k * d, 0.0, 1.0, 0.0

@@ -1,4 +1,4 @@
-"""Lanes of the weighted-TD family: what compiled code reads of them, and one lane over some rows."""
+"""Lanes of the weighted-TD family: their arrays, and one lane over a block of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["WeightedLanes"]
 
 
 class WeightedLanes(NamedTuple):
-    """Weighted-TD lanes: row arrays are (lanes, n); `source` picks a lane's reward and discount."""
+    """Weighted-TD lanes: row arrays are (lanes, n); `source` selects a lane's reward and discount."""
 
     reward: Floats
     discount: Floats

@@ -1,4 +1,4 @@
-"""The weighted-TD kernel on CSR rows: time linear in the entries of a row and of the trace."""
+"""The weighted-TD kernel on CSR rows: time linear in the entries of the row and of the trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
 @register_jitable
 def moments_sparse(rows, i, following, k, gamma):  # type: ignore[no-untyped-def]
-    """The same on two CSR rows, walking both sorted index lists at once."""
+    """As `weighted.moments_dense`, on two CSR rows, walking both sorted index lists at once."""
     along = 0.0
     square = 0.0
     a, a_end = rows.indptr[i], rows.indptr[i + 1]
@@ -75,7 +75,7 @@ def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def decay_active(z: Any, active: Any, count: int, factor: float) -> int:  # pragma: no cover
-    """Scale a sparse trace in place; entries that vanish leave the list of active indices."""
+    """Scale a sparse trace in place; entries that vanish are dropped from the list of active indices."""
     kept = 0
     for k in range(count):
         j = active[k]
@@ -91,9 +91,9 @@ def decay_active(z: Any, active: Any, count: int, factor: float) -> int:  # prag
 
 @register_jitable
 def add_active(rows: Any, i: int, weight: float, z: Any, active: Any, count: int) -> int:
-    """`z += weight * row i`, keeping the list of indices where z is not zero.
+    """`z += weight * row i`, updating the list of indices where z is not zero.
 
-    Comes after `decay_active`, which has just dropped every index where z is zero.
+    Call it right after `decay_active`, which drops every index where z is zero.
     """  # pragma: no cover
     if weight == 0.0:
         return count
@@ -125,7 +125,7 @@ def sparse_lane(
     size: Any,
     bound: Any,
 ) -> int:
-    """One lane over CSR rows lo:hi, in time linear in the entries of the row and of the trace."""
+    """Move one lane over CSR rows lo:hi; returns the first row that was not applied."""
     if traced is None:
         if inner:
             done: int = _omega(rows, following, lo, hi, reward, discount, gain, weight, theta, z)
@@ -201,7 +201,7 @@ def _omega(
 ) -> int:
     """As `_plain`, with the row's own `dphi.phi / |dphi|^2` in its weight.
 
-    `zeros` (d,) holds dphi for a moment: walking two lists of indices at once mispredicts branches.
+    `zeros` (d,) holds dphi for a moment, because walking two index lists at once mispredicts branches.
     """
     value, index, ptr, at = rows.data, rows.indices, rows.indptr, rows.at
     next_value, next_index = following.data, following.indices
