@@ -172,7 +172,7 @@ def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
     from o2td.evaluation.basis import States
     from o2td.evaluation.episodes import Episodes
     from o2td.evaluation.fitting import Fitting
-    from o2td.evaluation.systems import System
+    from o2td.evaluation.systems import FeatureSystem
 
     _, chunk, phi = _prepared(files)
     chunk = chunk.take(slice(0, len(chunk) // SHORT * SHORT))
@@ -180,7 +180,7 @@ def one(files: list[Path], rows: int, lanes: int = 0) -> Callable[[], None]:
     opens = np.ones(len(first) - 1, dtype=bool)
 
     def work(passes: int = max(1, rows // len(chunk))) -> None:
-        system = System(States(phi), lanes=lanes)
+        system = FeatureSystem(States(phi), lanes=lanes)
         fitting = Fitting(lanes, 0)
         fitting.want(system)
         for k in range(passes):

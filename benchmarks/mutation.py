@@ -127,8 +127,8 @@ GROUPS = {
         ("o2td.kernels", "o2td.learners"),
     ),
     "machine code": Group(
-        ["kernels/memory.py", "kernels/vectors.py"],
-        ["tests/kernels/test_memory.py", "tests/kernels/test_vectors.py"],
+        ["kernels/load_store.py", "kernels/vectors.py"],
+        ["tests/kernels/test_load_store.py", "tests/kernels/test_vectors.py"],
     ),
     "evaluation": Group(
         ["evaluation/**/*.py"],

@@ -26,7 +26,7 @@ ALLOWED = {
     "evaluation/logs.py": "o2td.evaluation.episodes o2td.evaluation.survey",
     "evaluation/test_bootstrap.py": "o2td.evaluation.moments",
     "evaluation/test_compare.py": (
-        "o2td.evaluation.requirements o2td.evaluation.shared o2td.sources.several"
+        "o2td.evaluation.requirements o2td.evaluation.shared_log o2td.sources.several"
     ),
     "evaluation/test_coverage.py": "o2td.evaluation.basis",
     "evaluation/test_drift.py": "o2td.evaluation.log_tests.seen o2td.evaluation.log_tests.support",

@@ -109,7 +109,7 @@ class FollowOn(Emphasis):
 
     def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
         """Run the recursion over the block."""
-        from o2td.kernels.rows import follow_on
+        from o2td.kernels.row_passes import follow_on
 
         carried = memory.setdefault("follow_on", np.zeros(2))
         interest = _ones(block.n) if block.interest is None else block.interest
@@ -217,7 +217,7 @@ class Omega(Emphasis):
         return dict.fromkeys(names, (states,))
 
     def _by_state(self, block: Transitions, memory: Memory, out: Floats) -> None:
-        from o2td.kernels.rows import omega_by_state
+        from o2td.kernels.row_passes import omega_by_state
 
         state = states_of(block)
         size = max(int(state.max(initial=-1)) + 1, len(memory.get("omega_count", ())))
@@ -227,7 +227,7 @@ class Omega(Emphasis):
         omega_by_state(*rows, state, block.discount, block.rho, total, count, out)
 
     def _by_moments(self, block: Transitions, memory: Memory, out: Floats) -> None:
-        from o2td.kernels.rows import moments_by_state
+        from o2td.kernels.row_passes import moments_by_state
 
         state = states_of(block)
         size = max(int(state.max(initial=-1)) + 1, len(memory.get("omega_above", ())))
@@ -236,7 +236,7 @@ class Omega(Emphasis):
         moments_by_state(*rows, state, block.discount, block.rho, above, below, out)
 
     def _by_regression(self, block: Transitions, memory: Memory, out: Floats) -> None:
-        from o2td.kernels.rows import moments_by_regression
+        from o2td.kernels.row_passes import moments_by_regression
 
         along, square = (grown(memory, name, (block.d,)) for name in ("along", "square"))
         scale = grown(memory, "omega_scale", (3,))
@@ -246,7 +246,7 @@ class Omega(Emphasis):
 
     def expected(self, model: Model, trace: float | Floats) -> Floats:
         """Omega at its limit: by transition (printed, sample) or by state."""
-        from o2td.kernels.rows import omegas
+        from o2td.kernels.row_passes import omegas
 
         if self.reading == "state":
             mean = mean_dphi(model)
@@ -352,6 +352,6 @@ def pairs_of(model: Model) -> Transitions:
 
 def pair_moments(rows: Transitions, along: Floats, square: Floats) -> None:
     """`dphi . phi` and `|dphi|^2` of each row."""
-    from o2td.kernels.rows import moments_of_rows
+    from o2td.kernels.row_passes import moments_of_rows
 
     moments_of_rows(rows.rows("phi"), rows.rows("next_phi"), rows.discount, along, square)

@@ -184,9 +184,9 @@ def test_the_files_are_read_once_for_all_policies(log, tmp_path):
 
 
 def test_a_log_that_is_not_held_gives_the_same(log, both, monkeypatch):
-    from o2td.evaluation import shared
+    from o2td.evaluation import shared_log
 
-    monkeypatch.setattr(shared.SharedLog.__init__, "__defaults__", (None, 0))
+    monkeypatch.setattr(shared_log.SharedLog.__init__, "__defaults__", (None, 0))
     found = evaluation.compare(log, discount=GAMMA, policies=POLICIES)
     one, two = found.difference("B", "A"), both.difference("B", "A")
     assert found["A"].diagnostics["passes"] > 1

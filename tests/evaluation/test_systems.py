@@ -12,7 +12,7 @@ from o2td.evaluation.basis import Actions, Cells, States
 from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.survey import by_fold, folds_of
-from o2td.evaluation.systems import FOLDS, System
+from o2td.evaluation.systems import FOLDS, FeatureSystem
 from o2td.features import Fourier, Tabular
 
 from .logs import block_of, line_log, log_of
@@ -34,12 +34,12 @@ def transitions(block: Any, basis: States) -> Transitions:
     return Transitions(here, rows.reward, ahead, rows.discount, rows.rho, block.begin)
 
 
-def filled(system: System, block: Any, counts: Any = None) -> System:
+def filled(system: FeatureSystem, block: Any, counts: Any = None) -> FeatureSystem:
     system.add(block, system.basis.rows(block), folds_of(block.key, FOLDS), counts)
     return system
 
 
-def traced(system: System, block: Any, theta: Any, adjoint: Any) -> tuple[Any, Any]:
+def traced(system: FeatureSystem, block: Any, theta: Any, adjoint: Any) -> tuple[Any, Any]:
     rows = system.basis.rows(block)
     moved = system.moved(block, rows.here @ adjoint, rows.temporal_difference(theta))
     return rows.first @ theta, moved
@@ -49,14 +49,14 @@ def traced(system: System, block: Any, theta: Any, adjoint: Any) -> tuple[Any, A
 def test_sums_are_those_of_the_solvers(line, basis, trace):
     batch = transitions(line, basis)
     for emphatic, solver in ((False, LSTD(trace=trace)), (True, LSETD(trace=trace))):
-        system = filled(System(basis, trace, emphatic), line)
+        system = filled(FeatureSystem(basis, trace, emphatic), line)
         np.testing.assert_allclose(system.solve().theta, solver.fit(batch).theta, rtol=1e-7)
         start = batch.phi[line.first[:-1]].mean(axis=0)
         np.testing.assert_allclose(system.start(), start)
 
 
 def test_action_values_are_those_of_lstdq(line, basis):
-    system = filled(System(Actions(basis, 2)), line)
+    system = filled(FeatureSystem(Actions(basis, 2)), line)
     here, ahead = basis.both(line)
     rows = line.rows
     kept = np.isfinite(rows.next_target_probs).all(axis=1)
@@ -68,7 +68,7 @@ def test_action_values_are_those_of_lstdq(line, basis):
 
 def test_a_lane_is_a_fit_to_repeated_episodes(line, basis):
     counts = poisson_counts(line.key, 1, 30)
-    system = filled(System(basis, 0.5, lanes=30), line, counts)
+    system = filled(FeatureSystem(basis, 0.5, lanes=30), line, counts)
     values = system.lane_values()
     for lane in (0, 7):
         repeated = np.repeat(np.arange(line.count), counts[:, lane].astype(int))
@@ -81,7 +81,7 @@ def test_a_lane_is_a_fit_to_repeated_episodes(line, basis):
 
 @pytest.mark.parametrize(("trace", "emphatic"), [(0.0, False), (0.8, False), (0.5, True)])
 def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, emphatic):
-    system = filled(System(basis, trace, emphatic), line)
+    system = filled(FeatureSystem(basis, trace, emphatic), line)
     theta = system.solve().theta
     value = float(system.start() @ theta)
     first, moved = traced(system, line, theta, system.adjoint())
@@ -91,7 +91,7 @@ def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, e
         for sign in (1.0, -1.0):
             weight = np.ones((line.count, 1))
             weight[e] += sign * step
-            lane = filled(System(basis, trace, emphatic, lanes=1), line, weight)
+            lane = filled(FeatureSystem(basis, trace, emphatic, lanes=1), line, weight)
             ends.append(lane.lane_values()[0])
         slope = (ends[0] - ends[1]) / (2 * step) * line.count
         assert slope == pytest.approx(influence[e], rel=1e-3, abs=1e-6)
@@ -100,8 +100,8 @@ def test_influence_is_the_derivative_by_an_episodes_weight(line, basis, trace, e
 @pytest.mark.parametrize(("trace", "emphatic"), [(0.0, False), (0.8, False), (0.5, True)])
 def test_an_episode_in_parts_is_the_same_episode(line, basis, trace, emphatic):
     counts = poisson_counts(line.key, 0, 10)
-    whole = filled(System(basis, trace, emphatic, lanes=10), line, counts)
-    cut = System(basis, trace, emphatic, lanes=10)
+    whole = filled(FeatureSystem(basis, trace, emphatic, lanes=10), line, counts)
+    cut = FeatureSystem(basis, trace, emphatic, lanes=10)
     parts = list(line.parts(7))
     assert sum(part.within for part in parts) > 20
     for part in parts:
@@ -219,7 +219,7 @@ def test_two_hundred_lanes_cost_at_most_twenty_estimates():
         return min(times)
 
     def lanes() -> None:
-        system = System(basis, lanes=200)
+        system = FeatureSystem(basis, lanes=200)
         system.add(block, rows, fold, counts)
         system.lane_values()
 

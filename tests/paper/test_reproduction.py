@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from o2td.errors import InputError
-from o2td.experiments import Store, Study, run_studies, study
+from o2td.experiments import Store, StudyPlan, run_studies, study
 from o2td.experiments.studies import execute_study
 from o2td.paper import STUDIES, reproduce
 
 
-def only(name: str) -> dict[str, Study]:
+def only(name: str) -> dict[str, StudyPlan]:
     """One of the paper's studies."""
     return {name: STUDIES[name]}
 

@@ -12,7 +12,7 @@ from o2td.errors import InputError
 
 if TYPE_CHECKING:
     from o2td.evaluation import Evaluation
-    from o2td.evaluation.model import ValueModel
+    from o2td.evaluation.value_model import ValueModel
     from o2td.sources import LogSource
 
 __all__ = ["command"]
@@ -257,7 +257,7 @@ class Given:
 
 
 def _say(answer: Evaluation, found: dict[str, Any], source: LogSource, out: Path | None) -> None:
-    from o2td.evaluation.text import show_answer, show_log
+    from o2td.evaluation.answer_text import show_answer, show_log
 
     show_log(str(source.info).splitlines())
     show_answer(found)

@@ -122,8 +122,8 @@ def compare_policies(
 
 def say_comparison(both: Comparison, out: Path | None) -> None:
     """Print the log as it was read, then tables and verdict."""
+    from o2td.evaluation.answer_text import show_log
     from o2td.evaluation.comparison_text import show_comparison
-    from o2td.evaluation.text import show_log
 
     show_log(both[both.policies[0].name].series["log"])
     show_comparison(both.as_dict())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from o2td.errors import InputError
 
 if TYPE_CHECKING:
-    from o2td.evaluation.model import ValueModel
+    from o2td.evaluation.value_model import ValueModel
     from o2td.sources.coding import Codings
     from o2td.sources.parts import Part
     from o2td.sources.places import Where
@@ -29,7 +29,7 @@ def rows_of(
     """Observations (n, k) or states (n,), the columns of `more` if all exist, and their place."""
     import numpy as np
 
-    from o2td.sources.cells import OBSERVED, as_floats, check_finite, whole_numbers
+    from o2td.sources.arrow_cells import OBSERVED, as_floats, check_finite, whole_numbers
     from o2td.sources.mapping import Mapped
     from o2td.sources.parts import files_of
     from o2td.sources.places import Where

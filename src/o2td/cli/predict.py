@@ -13,7 +13,7 @@ from o2td import terminal
 from o2td.errors import FormatError, InputError
 
 if TYPE_CHECKING:
-    from o2td.evaluation.model import ValueModel
+    from o2td.evaluation.value_model import ValueModel
 
 __all__ = ["command"]
 
@@ -42,7 +42,7 @@ def command(
     Predictions are in a column value (and value_0 … of actions); where the model reads columns of
     such names, in predicted_value.
     """
-    from o2td.evaluation.model import load_model
+    from o2td.evaluation.value_model import load_model
 
     if out is not None:
         _check_out(out, [str(model), *rows], force)

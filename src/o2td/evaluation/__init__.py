@@ -18,7 +18,6 @@ from o2td.evaluation.families import FitEstimator, HistoryEstimator, HybridEstim
 from o2td.evaluation.histories import histories
 from o2td.evaluation.influence import Baseline, Column, Histories
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.model import ValueModel, load_model
 from o2td.evaluation.requirements import Requirement
 from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.returns import ReturnEstimate
@@ -26,6 +25,7 @@ from o2td.evaluation.segments import Segment
 from o2td.evaluation.statistic import Passes, Statistic
 from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import Thresholds
+from o2td.evaluation.value_model import ValueModel, load_model
 
 __all__ = [
     "METHODS",

@@ -24,7 +24,7 @@ from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes
-from o2td.sources.rows import LoneStarts
+from o2td.sources.log_rows import LoneStarts
 
 WIDEST = 2048  # dense features that a system of equations may have
 

@@ -19,7 +19,7 @@ from o2td.evaluation.coverage import NEARLY, unlogged
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.systems import FOLDS
 from o2td.linear_algebra import Solution, conclude, solve
-from o2td.sources.rows import LoneStarts
+from o2td.sources.log_rows import LoneStarts
 
 _LANES_BYTES = 1 << 28
 _DENSE = 160  # up to this many states a dense solve is faster than a sparse one

@@ -17,14 +17,22 @@ from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.bootstrap import LANES
 from o2td.evaluation.comparison import Comparison, Standing
 from o2td.evaluation.contrasts import Contrasts
-from o2td.evaluation.differences import LOGGED, Difference, Side, joint, lanes_of, measure, moved
+from o2td.evaluation.differences import (
+    LOGGED,
+    Difference,
+    NamedCase,
+    joint,
+    lanes_of,
+    measure,
+    moved,
+)
 from o2td.evaluation.episodes import check_options
 from o2td.evaluation.evaluate import conclude, lift_of, logged_value
 from o2td.evaluation.log_test import LogTest
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.plan import together
 from o2td.evaluation.result import Evaluation
-from o2td.evaluation.shared import SharedLog, run_together
+from o2td.evaluation.shared_log import SharedLog, run_together
 from o2td.evaluation.starts import Starts
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.study import SHORT, Settings, Study
@@ -266,7 +274,7 @@ class View:
         reference = self.studies[of].reference, self.studies[over].reference
         error = moved(one, two, reference, self.crossed.corrections(of, over))
         spread = self.spread(of, over)
-        return measure(Side(of, one), Side(over, two), spread, self.settings, error)
+        return measure(NamedCase(of, one), NamedCase(over, two), spread, self.settings, error)
 
     def standing(self, name: str, chance: float | None, answer: Evaluation) -> Standing:
         """A policy's value by the method of the comparison."""

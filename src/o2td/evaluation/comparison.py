@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from o2td.arguments import all_of, some_path, switch, text
 from o2td.documents import finite
 from o2td.errors import InputError, import_extra
+from o2td.evaluation.answer_text import fixed, places
 from o2td.evaluation.differences import LOGGED, Difference
 from o2td.evaluation.output import Document
 from o2td.evaluation.requirements import Parsed, Quantity, Requirement, check
 from o2td.evaluation.result import Evaluation
-from o2td.evaluation.text import fixed, places
 from o2td.evaluation.thresholds import CANNOT
 
 if TYPE_CHECKING:

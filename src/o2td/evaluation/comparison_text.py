@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from o2td import terminal
-from o2td.evaluation.text import (
+from o2td.evaluation.answer_text import (
     STYLES,
     fixed,
     places,

@@ -26,7 +26,7 @@ from o2td.evaluation.verdicts import FLAT, ROUNDING, WIDTH, Case
 if TYPE_CHECKING:
     from o2td.evaluation.study import Settings
 
-__all__ = ["LOGGED", "Difference", "Side", "joint", "lanes_of", "measure", "moved"]
+__all__ = ["LOGGED", "Difference", "NamedCase", "joint", "lanes_of", "measure", "moved"]
 
 LOGGED = "logged"  # the name of the policy that made the log
 
@@ -114,7 +114,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class NamedCase:
     """An estimate of one policy, by name."""
 
     name: str
@@ -137,8 +137,8 @@ def lanes_of(case: Case) -> Floats:
 
 
 def measure(
-    one: Side,
-    two: Side,
+    one: NamedCase,
+    two: NamedCase,
     spread: Spread | None,
     settings: Settings,
     approximation: float | None,
@@ -169,12 +169,14 @@ def measure(
     )
 
 
-def _paired(one: Side, two: Side) -> Floats:
+def _paired(one: NamedCase, two: NamedCase) -> Floats:
     a, b = one.lanes, two.lanes
     return a - b if len(a) == len(b) else np.zeros(0)
 
 
-def _interval(one: Side, two: Side, spread: Spread | None, settings: Settings) -> Interval:
+def _interval(
+    one: NamedCase, two: NamedCase, spread: Spread | None, settings: Settings
+) -> Interval:
     from scipy.stats import norm
 
     value = one.case.value - two.case.value
@@ -213,7 +215,7 @@ def _probability(value: float, lanes: Floats, found: Interval, blur: float | Non
     return float(norm.cdf(lanes / blur).mean())
 
 
-def _of_sides(one: Side, two: Side) -> list[tuple[str, str]]:
+def _of_sides(one: NamedCase, two: NamedCase) -> list[tuple[str, str]]:
     """Doubts about either side, except for interval widths: the difference has its own."""
     found: dict[tuple[str, str], list[str]] = {}
     for side in (one, two):
@@ -231,7 +233,7 @@ def _own(
     found: Interval,
     spread: Spread | None,
     approximation: float | None,
-    one: Side,
+    one: NamedCase,
     bounds: Thresholds,
 ) -> list[tuple[str, str]]:
     notes = []

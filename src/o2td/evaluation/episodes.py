@@ -18,7 +18,7 @@ import numpy.typing as npt
 from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import InputError
 from o2td.sources import LogRows, Source, open_logs
-from o2td.sources.rows import LoneStarts
+from o2td.sources.log_rows import LoneStarts
 
 Keys = npt.NDArray[np.uint64]
 

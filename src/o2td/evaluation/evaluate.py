@@ -13,12 +13,11 @@ from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.audit import facts
 from o2td.evaluation.bootstrap import LANES
-from o2td.evaluation.differences import LOGGED, Difference, Side, measure
+from o2td.evaluation.differences import LOGGED, Difference, NamedCase, measure
 from o2td.evaluation.episodes import Log
 from o2td.evaluation.families import weight_doubts
 from o2td.evaluation.horizon import HorizonLog
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
-from o2td.evaluation.model import ValueModel
 from o2td.evaluation.plan import run_passes
 from o2td.evaluation.result import Estimate, Evaluation
 from o2td.evaluation.returns import ReturnDistribution
@@ -26,6 +25,7 @@ from o2td.evaluation.segments import by_segment, labels_of
 from o2td.evaluation.starts import Starts
 from o2td.evaluation.study import Settings, Study
 from o2td.evaluation.thresholds import CANNOT, Thresholds
+from o2td.evaluation.value_model import ValueModel
 from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, preferred, recommend, veto
 from o2td.registry import LOG_TESTS
 
@@ -212,7 +212,7 @@ def _lift(study: Study, cases: list[Case], logged: Case, name: str) -> Differenc
 def lift_of(study: Study, case: Case, logged: Case, name: str) -> Difference:
     """How much an estimate exceeds the value of the policy that made the log."""
     spread = study.lift_spread(case.method)
-    sides = Side(name, case), Side(LOGGED, logged)
+    sides = NamedCase(name, case), NamedCase(LOGGED, logged)
     return measure(*sides, spread, study.settings, case.approximation)
 
 

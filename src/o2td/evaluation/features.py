@@ -16,7 +16,7 @@ from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.fitting import AnySystem
 from o2td.evaluation.select import Choice, judge, panel, systems_of
 from o2td.evaluation.survey import Survey, by_fold
-from o2td.evaluation.systems import FOLDS, System
+from o2td.evaluation.systems import FOLDS, FeatureSystem
 from o2td.features import Aggregation, Tabular, Transformer, parse
 from o2td.sources.places import named
 
@@ -74,7 +74,7 @@ class Chosen:
 def _empty(system: AnySystem) -> AnySystem:
     if isinstance(system, CellSystem):
         return CellSystem(system.basis, uses_ratios=system.uses_ratios)
-    return System(system.basis, system.trace, ridge=system.ridge)
+    return FeatureSystem(system.basis, system.trace, ridge=system.ridge)
 
 
 def choose(
@@ -190,7 +190,7 @@ def _few(sample: Episodes, seed: int) -> Chosen:
     features = Polynomial(1).fit(np.asarray(sample.rows.input, dtype=np.float64))
     why = f"{len(sample.rows)} rows are too few to choose by, so the simplest basis is used"
     account = {"picked": "polynomial:1", "why": why, "count": features.n_features_out_}
-    return Chosen(System(States(features), ridge=1e-8), account=account, remarks=[why])
+    return Chosen(FeatureSystem(States(features), ridge=1e-8), account=account, remarks=[why])
 
 
 def _given(
@@ -211,7 +211,7 @@ def _given(
         lead = CellSystem(Cells(features))
         exact = states and isinstance(features, Tabular)
     else:
-        lead, exact = System(States(features), trace, ridge=1e-9), False
+        lead, exact = FeatureSystem(States(features), trace, ridge=1e-9), False
     account: dict[str, Any] = {"picked": lead.label, "why": "given"}
     chosen = Chosen(lead, exact=exact, account=account)
     if exact or states:

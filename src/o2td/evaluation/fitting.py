@@ -14,11 +14,11 @@ from o2td.evaluation.bootstrap import poisson_counts
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.survey import by_fold, folds_of
-from o2td.evaluation.systems import FOLDS, System, fitting_rows, slices
+from o2td.evaluation.systems import FOLDS, FeatureSystem, fitting_rows, slices
 from o2td.linear_algebra import Solution
-from o2td.sources.rows import LoneStarts
+from o2td.sources.log_rows import LoneStarts
 
-AnySystem = System | CellSystem
+AnySystem = FeatureSystem | CellSystem
 _COUNTED = 1 << 14  # episodes whose bootstrap counts are kept at a time
 
 
@@ -104,7 +104,7 @@ class Fitting:
 
 def parts_of(systems: list[AnySystem], block: Episodes) -> list[Episodes]:
     """Episodes in parts whose features and bootstrap counts fit in memory."""
-    dense = [system for system in systems if isinstance(system, System)]
+    dense = [system for system in systems if isinstance(system, FeatureSystem)]
     if not dense:
         return [block] if block.count <= _COUNTED else list(block.parts(_COUNTED))
     if all(system.d for system in dense):
@@ -117,11 +117,13 @@ def lone_parts(systems: list[AnySystem], block: Episodes) -> Iterator[LoneStarts
     """Starts without rows, in parts whose features fit in memory."""
     if block.lone is None:
         return iter(())
-    width = max((system.d for system in systems if isinstance(system, System)), default=1)
+    width = max((system.d for system in systems if isinstance(system, FeatureSystem)), default=1)
     return block.lone.parts(min(_COUNTED, fitting_rows(width)))
 
 
-def shared_rows(shared: dict[int, FeatureRows], system: System, block: Episodes) -> FeatureRows:
+def shared_rows(
+    shared: dict[int, FeatureRows], system: FeatureSystem, block: Episodes
+) -> FeatureRows:
     """The rows of a basis, computed once for all systems that use it."""
     name = id(system.basis)
     if name not in shared:

@@ -23,7 +23,7 @@ from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes, Log
 from o2td.evaluation.systems import FOLDS
 from o2td.linear_algebra import Solution, conclude
-from o2td.sources.rows import LoneStarts
+from o2td.sources.log_rows import LoneStarts
 
 __all__ = ["HorizonLog", "ModelSystem", "ended", "steps_of"]
 

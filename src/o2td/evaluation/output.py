@@ -22,7 +22,7 @@ from o2td import terminal
 from o2td.arguments import file_path, whole
 from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra, option
-from o2td.evaluation.model import ValueModel
+from o2td.evaluation.value_model import ValueModel
 
 __all__ = [
     "Document",

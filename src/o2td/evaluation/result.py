@@ -15,9 +15,9 @@ from o2td.documents import finite
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import Difference
 from o2td.evaluation.log_test import Finding
-from o2td.evaluation.model import ValueModel
 from o2td.evaluation.output import Document
 from o2td.evaluation.returns import ReturnDistribution, ReturnEstimate
+from o2td.evaluation.value_model import ValueModel
 
 if TYPE_CHECKING:
     import polars as pl
@@ -175,12 +175,12 @@ class Evaluation(Document):
 
     def __str__(self) -> str:
         """The table of estimates, the verdict and what it rests on, as the command line prints them."""
-        from o2td.evaluation.text import text_of
+        from o2td.evaluation.answer_text import text_of
 
         return text_of(self.as_dict())
 
     def _repr_html_(self) -> str:
-        from o2td.report.logs_notebook import notebook_html
+        from o2td.report.evaluation_notebook import notebook_html
 
         return notebook_html(self.as_dict())
 
@@ -207,7 +207,7 @@ class Evaluation(Document):
     def plot(self) -> Figure:
         """A matplotlib figure of all estimates with their intervals."""
         from o2td.report.drawing import styled
-        from o2td.report.logs_figures import estimates_figure
+        from o2td.report.evaluation_figures import estimates_figure
 
         with styled():
             return estimates_figure([estimate.as_dict() for estimate in self.estimates])
@@ -346,7 +346,7 @@ class Evaluation(Document):
     # -- how it is kept ----------------------------------------------------------------------------
 
     def _page(self) -> bytes:
-        from o2td.report.logs import logs_page
+        from o2td.report.evaluation import logs_page
 
         return logs_page(self.as_dict(), self.series).html().encode()
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from o2td.documents import finite
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes, Log
-from o2td.evaluation.shared import run_together
+from o2td.evaluation.shared_log import run_together
 from o2td.evaluation.statistic import Statistic
 from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CANNOT, CAUTION

@@ -27,7 +27,7 @@ from o2td.evaluation.fitting import across
 from o2td.evaluation.losses import Yardstick
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.survey import folds_of
-from o2td.evaluation.systems import FOLDS, System, slices
+from o2td.evaluation.systems import FOLDS, FeatureSystem, slices
 from o2td.sources import LogRows
 
 REJECT = 3.0
@@ -100,7 +100,7 @@ def _judged(
     sums are computed once for all of them.
     """
     parts = slices(block, whole.features.n_features_out_)
-    systems = [System(whole, trace) for trace in TRACES]
+    systems = [FeatureSystem(whole, trace) for trace in TRACES]
     for part in parts:
         rows, fold = whole.rows(part), folds_of(part.key, FOLDS)
         for system in systems:
@@ -132,16 +132,16 @@ def _judged(
     return found
 
 
-def systems_of(kept: list[Choice], kind: type[States] = States) -> list[System]:
+def systems_of(kept: list[Choice], kind: type[States] = States) -> list[FeatureSystem]:
     """One system per choice; one whose features are among another's shares its sums."""
     maps = list({id(choice.features): choice.features for choice in kept}.values())
     inside = {id(maps[k]): found for k, found in enumerate(nested(maps))}
     bases = [kind(one) for one in maps]
-    wholes: dict[tuple[int, float], System] = {}
+    wholes: dict[tuple[int, float], FeatureSystem] = {}
     made = []
     for choice in kept:
         whole, index = inside[id(choice.features)]
-        shared = wholes.setdefault((whole, choice.trace), System(bases[whole], choice.trace))
+        shared = wholes.setdefault((whole, choice.trace), FeatureSystem(bases[whole], choice.trace))
         own_basis = next(basis for basis in bases if basis.features is choice.features)
         made.append(shared.part(own_basis, index, choice.ridge))
     return made

@@ -31,11 +31,11 @@ from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
-from o2td.evaluation.systems import System
+from o2td.evaluation.systems import FeatureSystem
 from o2td.evaluation.thresholds import Thresholds
 from o2td.evaluation.verdicts import FLAT, Case, Grounds, keep_in_range
 from o2td.sources import Source
-from o2td.sources.rows import NO_FINAL, UNHELD
+from o2td.sources.log_rows import NO_FINAL, UNHELD
 
 __all__ = ["Settings", "Study"]
 
@@ -214,7 +214,7 @@ class Study:
     # -- after systems were fitted -----------------------------------------------------------------
 
     @cached_property
-    def action_values(self) -> System | None:
+    def action_values(self) -> FeatureSystem | None:
         """LSTDQ's equations, if the log has what they need and they are small enough."""
         rows, actions = self.sample.rows, max(self.survey.n_actions, 1)
         needed = (rows.next_target_probs, rows.target_probs, rows.action)
@@ -222,7 +222,7 @@ class Study:
         if any(part is None for part in needed) or wide or self.survey.unknown:
             return None
         ridge = max(self.choice.lead.ridge, LEAST_RIDGE)
-        return System(Actions(self.choice.states, actions), ridge=ridge)
+        return FeatureSystem(Actions(self.choice.states, actions), ridge=ridge)
 
     @property
     def corrected(self) -> AnySystem:
@@ -236,9 +236,9 @@ class Study:
         return Baseline.of(self.corrected, self.weighed.totals.opened)
 
     @cached_property
-    def own(self) -> System | None:
+    def own(self) -> FeatureSystem | None:
         """The values of a model of the user's, where there is one."""
-        return None if self.source.own_values is None else System(Own())
+        return None if self.source.own_values is None else FeatureSystem(Own())
 
     @cached_property
     def control(self) -> Baseline:

@@ -21,7 +21,7 @@ from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes
 from o2td.kernels.emphatic import emphasis
 from o2td.linear_algebra import Solution, conclude, solve
-from o2td.sources.rows import LoneStarts
+from o2td.sources.log_rows import LoneStarts
 
 FOLDS = 5
 _LANES_BYTES = 1 << 28  # bytes that the lanes' matrices may take
@@ -66,7 +66,7 @@ def _traces(
         held[j] = trace * discount[-1] * out[-1, j]
 
 
-class System:
+class FeatureSystem:
     """Sums of `[A, b]` and of start features by fold, and by lane if they fit in memory."""
 
     def __init__(
@@ -85,17 +85,17 @@ class System:
         self.opened = np.zeros(FOLDS)
         self.lanes: Floats | None = None
         self._held: Floats = np.zeros(0)  # traces after a part of a long episode
-        self._whole: System | None = None
+        self._whole: FeatureSystem | None = None
         self.index: Any = slice(None)
 
-    def part(self, basis: States, index: Ints, ridge: float) -> System:
+    def part(self, basis: States, index: Ints, ridge: float) -> FeatureSystem:
         """A system on some of the features that shares the sums of this one."""
-        made = System(basis, self.trace, ridge=ridge)
+        made = FeatureSystem(basis, self.trace, ridge=ridge)
         made._whole, made.index, made.d = self, index, len(index)
         return made
 
     @property
-    def whole(self) -> System:
+    def whole(self) -> FeatureSystem:
         """The system that holds the sums."""
         return self if self._whole is None else self._whole
 
@@ -169,7 +169,7 @@ class System:
         if self.lanes is not None and counts is not None:
             self.lane_starts += counts.T @ np.column_stack([first, np.ones(len(lone))])
 
-    def merge(self, other: System) -> None:
+    def merge(self, other: FeatureSystem) -> None:
         """Add another one's sums."""
         if not self.d:
             vars(self).update({k: v for k, v in vars(other).items() if k != "basis"})
@@ -202,11 +202,11 @@ class System:
                 mine = fold[low:high] == k
                 self.folds[k] += stack[: high - low][mine].sum(axis=0)
 
-    def logged(self) -> System:
+    def logged(self) -> FeatureSystem:
         """The equations of the policy that made the log, on the same features."""
-        return System(self.basis, ridge=self.ridge, logged=True)
+        return FeatureSystem(self.basis, ridge=self.ridge, logged=True)
 
-    def light(self) -> System:
+    def light(self) -> FeatureSystem:
         """The same without sums, for computing with rows."""
         other = copy(self.whole)
         other.lanes = None

@@ -23,7 +23,7 @@ from o2td.exact.bellman_system import system
 from o2td.exact.dynamics import LinearDynamics, land
 from o2td.exact.objectives import rmse, rmspbe, suboptimality
 from o2td.exact.oblique import amplification, recipes, solve_direction
-from o2td.exact.shared import SharedModel
+from o2td.exact.shared_model import SharedModel
 from o2td.exact.truth import model
 from o2td.linear_algebra import compress, dense
 from o2td.problem import Problem

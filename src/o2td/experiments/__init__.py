@@ -32,7 +32,7 @@ _HOMES = {
     "summary": "o2td.experiments.tables",
     "run": "o2td.experiments.running",
     "Measurement": "o2td.experiments.studies",
-    "Study": "o2td.experiments.studies",
+    "StudyPlan": "o2td.experiments.studies",
     "run_studies": "o2td.experiments.studies",
     "tune": "o2td.experiments.tuning",
 }

@@ -84,7 +84,7 @@ def _fingerprint(spec: Spec) -> str:
     return digest(canonical(msgspec.to_builtins(msgspec.structs.replace(spec, title=""))))
 
 
-class _Entry(msgspec.Struct):
+class _ExperimentEntry(msgspec.Struct):
     """What every entry must have, and what those of earlier versions lack."""
 
     title: str
@@ -115,7 +115,7 @@ def read_record(path: Path) -> dict[str, Any]:
             record = json.loads(file.read(_MAX_BYTES))
         if record["format"] > _FORMAT:
             raise FormatError(f"{path}: written by a newer version; update o2td")
-        msgspec.convert(record["experiments"], dict[str, _Entry])
+        msgspec.convert(record["experiments"], dict[str, _ExperimentEntry])
         msgspec.convert(record.get("studies", {}), dict[str, list[str]])
     except FileNotFoundError:
         raise InputError(f"{path.parent}: no {path.name} there") from None

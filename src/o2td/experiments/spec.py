@@ -45,7 +45,7 @@ __all__ = [
 MAX_FILE_BYTES = 32 * 1024
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._+-]*\Z", max_length=64)]
-Text = Annotated[str, msgspec.Meta(max_length=2000)]
+ShortText = Annotated[str, msgspec.Meta(max_length=2000)]
 Runs = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Steps = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
@@ -101,11 +101,11 @@ class AlgorithmSpec(_Table, frozen=True):
     """
 
     name: Name
-    label: Text | None = None
+    label: ShortText | None = None
     parameters: Parameters = {}
     grid: Grid = {}
     starts: Literal["kept", "ignored"] = "kept"
-    note: Text = ""
+    note: ShortText = ""
     tune: list[Name] | None = None
 
 
@@ -175,7 +175,7 @@ class Spec(_Table, frozen=True):
     metrics: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=16)]
     steps: Steps
     runs: Runs
-    title: Text = ""
+    title: ShortText = ""
     seed: Seed = 0
     every: Steps | None = None
     sizes: Sizes = []

@@ -37,7 +37,7 @@ _MANIFEST = "manifest.json"
 _MAX_MANIFEST = 1 << 26
 
 
-class _Entry(msgspec.Struct):
+class _FileEntry(msgspec.Struct):
     """What the manifest says about an intact file."""
 
     experiment: str
@@ -189,7 +189,9 @@ class Store:
             files = content["files"]
             if content["format"] == FORMAT and content["digest"] == digest(canonical(files)):
                 entries = msgspec.convert(files, dict[str, dict[str, Any]])
-                msgspec.convert([e for e in entries.values() if "broken" not in e], list[_Entry])
+                msgspec.convert(
+                    [e for e in entries.values() if "broken" not in e], list[_FileEntry]
+                )
                 return {"format": FORMAT, "files": files}
         except (OSError, ValueError, KeyError, TypeError, RecursionError, msgspec.MsgspecError):
             pass  # msgspec's own are ValueErrors from 0.20 on

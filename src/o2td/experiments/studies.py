@@ -25,7 +25,7 @@ from o2td.experiments.running import RunReport, run_shards
 from o2td.experiments.store import Store
 from o2td.experiments.work import one_thread
 
-__all__ = ["Measurement", "Study", "execute_study", "run_studies"]
+__all__ = ["Measurement", "StudyPlan", "execute_study", "run_studies"]
 
 _SECONDS = 0.1  # a rough guess of one problem's time
 
@@ -46,7 +46,7 @@ class Measurement:
     x: float = 0.0
 
 
-class Study(NamedTuple):
+class StudyPlan(NamedTuple):
     """What to run, on how many problems per profile, and how many of them per part.
 
     Parameters
@@ -85,7 +85,7 @@ class Study(NamedTuple):
 
 
 def run_studies(
-    studies: Mapping[str, Study],
+    studies: Mapping[str, StudyPlan],
     store: Store,
     profile: str = "quick",
     *,
@@ -108,13 +108,13 @@ def run_studies(
     Examples
     --------
     >>> import tempfile
-    >>> from o2td.experiments import Measurement, Store, Study, run_studies, study
+    >>> from o2td.experiments import Measurement, Store, StudyPlan, run_studies, study
     >>> def squares(first, last, seed):
     ...     for k in range(first, last):
     ...         yield Measurement("numbers", "", "square", k**2, k)
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = Store(folder.name)
-    >>> mine = {"squares": Study(squares, quick=4, full=100, part=2, seed=1)}
+    >>> mine = {"squares": StudyPlan(squares, quick=4, full=100, part=2, seed=1)}
     >>> found = run_studies(mine, store, workers=1)
     >>> study(store, found.ids)["value"].to_list()
     [0.0, 1.0, 4.0, 9.0]
@@ -122,11 +122,11 @@ def run_studies(
     """
     if not isinstance(studies, Mapping):
         raise InputError(
-            f"studies must be a mapping of names to a Study each, got {shown(studies)}"
+            f"studies must be a mapping of names to a StudyPlan each, got {shown(studies)}"
         )
     for name, study in studies.items():
         text("studies", name)
-        instance(f"studies: {name}", study, Study, "a Study")
+        instance(f"studies: {name}", study, StudyPlan, "a StudyPlan")
     instance("store", store, Store, "a Store")
     choice("profile", profile, ("quick", "full"))
     parts = {name: study.shards(name, profile) for name, study in studies.items()}
@@ -146,7 +146,7 @@ def run_studies(
     return report
 
 
-def execute_study(studies: Mapping[str, Study], key_text: str) -> bytes:
+def execute_study(studies: Mapping[str, StudyPlan], key_text: str) -> bytes:
     """Compute the part of a study that this key names, and return its file's bytes."""
     key = json.loads(key_text)
     name = key["experiment"]

@@ -25,7 +25,7 @@ from o2td.kernels.access import (
     square,
     value,
 )
-from o2td.kernels.memory import get_row, get_theta, get_z, put_theta
+from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta
 
 __all__ = ["fade", "move", "sizes"]
 

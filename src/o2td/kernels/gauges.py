@@ -8,7 +8,7 @@ import numpy as np
 
 from o2td.compiled import njit
 from o2td.kernels.gradient_sparse import dot_active, trace_sparse
-from o2td.kernels.rows import add_row, dot_row, dphi_moments, norm_of
+from o2td.kernels.row_passes import add_row, dot_row, dphi_moments, norm_of
 from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["measure_dense", "measure_sparse"]

@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from o2td.compiled import njit
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.lanes import Flag
-from o2td.kernels.memory import get_row
+from o2td.kernels.load_store import get_row
 from o2td.kernels.weighted import FASTMATH, HUGE
 from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse
 

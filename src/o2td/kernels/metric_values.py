@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from o2td.compiled import njit
-from o2td.kernels.memory import get_row, get_theta, posted, put_z
+from o2td.kernels.load_store import get_row, get_theta, posted, put_z
 from o2td.kernels.vectors import LINE, WIDTH, squares
 
 HUGEST = 1e300  # larger sums of squares are shown as infinite

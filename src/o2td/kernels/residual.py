@@ -15,7 +15,7 @@ from numba.extending import overload
 from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import advance
-from o2td.kernels.rows import add_row, dot_row
+from o2td.kernels.row_passes import add_row, dot_row
 
 HUGE = 1e150
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.compiled import njit
-from o2td.kernels.memory import get_theta, post, put_z
+from o2td.kernels.load_store import get_theta, post, put_z
 
 __all__ = ["RingBuffer", "append"]
 
@@ -21,7 +21,7 @@ class RingBuffer(NamedTuple):
     turned: npt.NDArray[np.bool_]
     """Whether each sixteen rows of a record hold (d, 16), one column per lane."""
     written: npt.NDArray[np.int64]
-    """The number written in total; read it with `memory.posted`."""
+    """The number written in total; read it with `load_store.posted`."""
     stride: int
     """Rows per record."""
 

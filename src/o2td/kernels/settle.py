@@ -18,7 +18,7 @@ from numba.extending import overload, register_jitable
 from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import advance, block_end
-from o2td.kernels.memory import get_theta, get_w, put_w
+from o2td.kernels.load_store import get_theta, get_w, put_w
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.weighted import FASTMATH
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from o2td.compiled import njit
-from o2td.kernels.columns import pack, take_out, turn, unpack
+from o2td.kernels.lane_columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, block_end
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.simd import differences, room_for

@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 
 from o2td.compiled import njit
 from o2td.kernels.lanes import Flag
-from o2td.kernels.memory import get_row, get_theta, get_z, put_theta, put_z
+from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
 HUGE = 1e150  # squares of larger numbers overflow: the learner has diverged

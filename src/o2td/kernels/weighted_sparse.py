@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 
 from o2td.compiled import njit
 from o2td.kernels.lanes import Flag
-from o2td.kernels.memory import get_row, get_theta, put_theta, rolled
+from o2td.kernels.load_store import get_row, get_theta, put_theta, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
 

@@ -22,7 +22,7 @@ from o2td.kernels.settle import Settle
 from o2td.kernels.vectors import WIDTH
 from o2td.transitions import Transitions
 
-__all__ = ["Family", "Member", "Parts", "parts", "side_by_side", "streams", "stride"]
+__all__ = ["Family", "GroupedLearner", "Parts", "parts", "side_by_side", "streams", "stride"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 Driver = Callable[..., None]
@@ -30,7 +30,7 @@ Driver = Callable[..., None]
 TOGETHER = 12  # lanes from which a pass for sixteen takes less time than one for each of them
 
 
-class Member(Protocol):
+class GroupedLearner(Protocol):
     """A learner as its family and its group see it."""
 
     _arrays: Arrays

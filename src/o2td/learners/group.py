@@ -11,7 +11,7 @@ from o2td.arrays import Floats
 from o2td.kernels.packing import STEPS
 from o2td.kernels.ring_buffer import RingBuffer
 from o2td.kernels.settle import Settle
-from o2td.learners.family import Member, Parts, stride
+from o2td.learners.family import GroupedLearner, Parts, stride
 from o2td.learners.parameters import averaging
 from o2td.learners.replicates import resample
 from o2td.transitions import Transitions
@@ -34,7 +34,7 @@ class Group:
     A learner takes one lane, plus one for each of its replicates.
     """
 
-    def __init__(self, learners: Sequence[Member]) -> None:
+    def __init__(self, learners: Sequence[GroupedLearner]) -> None:
         self.learners = list(learners)
         self.family = learners[0].family
         self.owners = [learner for learner in learners for _ in range(learner._width)]
@@ -133,7 +133,7 @@ class Group:
         return dict(zip(names, parts, strict=True))
 
 
-def _slices(learners: Sequence[Member]) -> Iterator[tuple[Member, slice]]:
+def _slices(learners: Sequence[GroupedLearner]) -> Iterator[tuple[GroupedLearner, slice]]:
     """Each learner with its lanes."""
     first = 0
     for learner in learners:

@@ -36,7 +36,7 @@ from o2td.learners.parameters import averaging
 
 if TYPE_CHECKING:
     from o2td.learners.base import Learner
-    from o2td.learners.family import Member
+    from o2td.learners.family import GroupedLearner
     from o2td.transitions import Transitions
 
 __all__ = ["Prediction", "as_replicates", "bars", "resample"]
@@ -73,7 +73,7 @@ def resample(
     step_sizes: Sequence[str],
     block: Transitions,
     first: int,
-    learner: Member,
+    learner: GroupedLearner,
 ) -> None:
     """Row arrays (lanes, n) of a learner's replicates, from those of its first lane."""
     for array in rows.values():

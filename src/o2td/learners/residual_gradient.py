@@ -22,7 +22,7 @@ from o2td.arrays import Floats
 from o2td.emphasis import pair_moments
 from o2td.errors import InputError
 from o2td.kernels.residual import ResidualLanes
-from o2td.kernels.rows import row_norms
+from o2td.kernels.row_passes import row_norms
 from o2td.learners.base import Axes, Learner
 from o2td.learners.dynamics import MeanDynamics, residual_moments
 from o2td.learners.family import Family, Parts

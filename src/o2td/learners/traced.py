@@ -171,7 +171,7 @@ class TraceLearner(Learner):
     def _weigh_inner(self, block: Transitions, out: Floats) -> None:
         """Multiply `out` by the factor that the weighted kernel computes itself."""
         if self._emphasis.inner:
-            from o2td.kernels.rows import omegas
+            from o2td.kernels.row_passes import omegas
 
             omegas(block.rows("phi"), block.rows("next_phi"), block.discount, out)
 

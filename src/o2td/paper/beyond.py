@@ -12,7 +12,7 @@ from o2td.experiments.loading import Results
 from o2td.paper.charts import draw_lambda, draw_shares, draw_spread
 from o2td.report.drawing import Folder
 from o2td.report.page import Callout, Details, Picture, Section, Table, Text
-from o2td.report.statistics import Interval, median, number, percent, wilson
+from o2td.report.statistics import ValueInterval, median, number, percent, wilson
 from o2td.report.style import pretty
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def stability(results: Results, folder: Folder) -> Section:
     """Shares of random problems on which each learner's mean dynamics is unstable."""
     table = results.study("stability").filter(quantity="unstable")
     folder.table(results.study("stability"), "stability")
-    groups: dict[str, dict[str, Interval]] = {}
+    groups: dict[str, dict[str, ValueInterval]] = {}
     for domain in ("off-policy", "on-policy"):
         own = _by_method(table.filter(domain=domain))
         groups[domain] = {m: wilson(int(v.sum()), len(v)) for m, v in own.items()}
@@ -185,7 +185,7 @@ def stability(results: Results, folder: Folder) -> Section:
     )
 
 
-def _share(share: Interval | None) -> str:
+def _share(share: ValueInterval | None) -> str:
     if share is None:
         return "–"
     return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"

@@ -11,7 +11,7 @@ from o2td.paper.sections import PRINTED
 from o2td.report.drawing import Folder
 from o2td.report.experiment import SENSITIVITY, sensitivity_picture
 from o2td.report.page import Block, Details, Picture, Section, SideBySide, Table, Text
-from o2td.report.statistics import Interval, median, number, percent
+from o2td.report.statistics import ValueInterval, median, number, percent
 from o2td.report.style import pretty, settings
 from o2td.report.truth_error import noise
 
@@ -25,7 +25,7 @@ DOMAINS = {
 }
 
 
-class BoardEntry(Interval):
+class BoardEntry(ValueInterval):
     """A median final error with its interval, mean, settings and diverged runs."""
 
     sizes: str

@@ -10,7 +10,7 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.errors import import_extra
 from o2td.report.drawing import WIDTH, Folder, figure, svg, tidy
-from o2td.report.statistics import Interval
+from o2td.report.statistics import ValueInterval
 from o2td.report.style import look, pretty
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def draw_lambda(
 
 
 def draw_shares(
-    folder: Folder, name: str, title: str, groups: Mapping[str, Mapping[str, Interval]]
+    folder: Folder, name: str, title: str, groups: Mapping[str, Mapping[str, ValueInterval]]
 ) -> bytes:
     """Shares with intervals, one row per method, one marker per group."""
     methods = list(dict.fromkeys(method for group in groups.values() for method in group))

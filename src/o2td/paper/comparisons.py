@@ -10,7 +10,7 @@ from o2td.report.curves import METRICS, Panel, draw_columns, final_rows
 from o2td.report.drawing import Folder
 from o2td.report.page import Badge, Cell, Details, Picture, Section, SideBySide, Table, Text
 from o2td.report.ranking import without
-from o2td.report.statistics import Interval, mean, median, number, percent
+from o2td.report.statistics import ValueInterval, mean, median, number, percent
 from o2td.report.style import pretty
 from o2td.report.truth_error import sentence
 
@@ -132,7 +132,7 @@ def published(results: Results, folder: Folder) -> Section:
             value = float(
                 table.filter(domain="baird", method=method, quantity=quantity)["value"][0]
             )
-            ours = Interval(value, value - 1e-6, value + 1e-6)
+            ours = ValueInterval(value, value - 1e-6, value + 1e-6)
             rows.append(_beside(f"Baird star, {method}, {_QUANTITIES[quantity]}", ours, figure, 7))
     if results.has("fig-baird"):
         runs = results.runs("fig-baird")
@@ -173,7 +173,7 @@ def _collision(results: Results, folder: Folder) -> Table:
     )
 
 
-def _beside(what: str, ours: Interval, figure: float, digits: int = 3) -> list[Cell]:
+def _beside(what: str, ours: ValueInterval, figure: float, digits: int = 3) -> list[Cell]:
     agrees = abs(ours.value - figure) <= 2.0 * (ours.high - ours.value)
     exact = digits > 3
     shown = number(ours.value, digits) if exact else str(ours)

@@ -16,7 +16,7 @@ from o2td.paper.board import DOMAINS, relative, standings
 from o2td.paper.claims.experiments import WEIGHTINGS, ratios_by_size
 from o2td.report.page import Callout, Heading, Items, Section, Text
 from o2td.report.sensitivity import best_by
-from o2td.report.statistics import Interval, number, percent, wilson
+from o2td.report.statistics import ValueInterval, number, percent, wilson
 from o2td.report.style import pretty, size
 
 __all__ = ["guide"]
@@ -176,7 +176,7 @@ def _online(results: Results) -> Iterator[str]:
         )
 
 
-def _unstable(results: Results) -> dict[str, Interval]:
+def _unstable(results: Results) -> dict[str, ValueInterval]:
     """The share of off-policy problems on which each learner is unstable."""
     if not results.has("stability"):
         return {}

@@ -19,14 +19,14 @@ from o2td.report.statistics import number
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Standing", "There", "foresight", "near_optimal", "standings", "there"]
+__all__ = ["ErrorLine", "There", "foresight", "near_optimal", "standings", "there"]
 
 OURS, CHOSEN = "ARCTD", "LSTD auto"
 FIXED = ("LSTD 0.0", "LSTD 0.5", "LSTD 0.9")
 WORST = 1e6  # a lane that diverged
 
 
-class Standing(NamedTuple):
+class ErrorLine(NamedTuple):
     """One line: what it is, and its error at each number of rows."""
 
     what: str
@@ -34,7 +34,7 @@ class Standing(NamedTuple):
     by_family: dict[str, Floats]
 
 
-def standings(table: pl.DataFrame, fresh: bool = False) -> list[Standing]:
+def standings(table: pl.DataFrame, fresh: bool = False) -> list[ErrorLine]:
     """Ours untuned, then the field by degree of hindsight.
 
     On the families on which something of ours was settled (on other problems of theirs), or the others.
@@ -45,8 +45,8 @@ def standings(table: pl.DataFrame, fresh: bool = False) -> list[Standing]:
     methods = sorted({method for method, _ in tuned})
     sizes = sorted({size for _, size in tuned})
 
-    def over(pick: dict[str, Floats], what: str) -> Standing:
-        return Standing(what, np.exp(np.mean(list(pick.values()), axis=0)), _exp(pick))
+    def over(pick: dict[str, Floats], what: str) -> ErrorLine:
+        return ErrorLine(what, np.exp(np.mean(list(pick.values()), axis=0)), _exp(pick))
 
     def fixed(method: str, quantity: str) -> dict[str, Floats]:
         return {f: errors[f, method, quantity] for f in families}

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from o2td.report.drawing import styled, svg
-from o2td.report.logs import (
+from o2td.report.evaluation import (
     TONES,
     audit_section,
     evidence_sections,
@@ -15,8 +15,8 @@ from o2td.report.logs import (
     sentence,
     tests_section,
 )
-from o2td.report.logs_figures import estimates_figure
-from o2td.report.logs_notebook import badge_html, notebook_block, picture_html, table_html
+from o2td.report.evaluation_figures import estimates_figure
+from o2td.report.evaluation_notebook import badge_html, notebook_block, picture_html, table_html
 from o2td.report.page import Badge, Callout, Items, Page, Picture, Section, Table, Text
 from o2td.report.statistics import number
 

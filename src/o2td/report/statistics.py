@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-__all__ = ["Interval", "mean", "median", "ratio_of_means", "slope", "wilson"]
+__all__ = ["ValueInterval", "mean", "median", "ratio_of_means", "slope", "wilson"]
 
 _RESAMPLES = 2000
 
 
-class Interval(NamedTuple):
+class ValueInterval(NamedTuple):
     """A number and the 95 % interval around it."""
 
     value: float
@@ -59,7 +59,7 @@ def percent(share: float) -> str:
     return f"{value:.1f} %" if 0.0 < value < 10.0 else f"{value:.0f} %"
 
 
-def mean(values: Any) -> Interval:
+def mean(values: Any) -> ValueInterval:
     """Mean with Student's interval; infinite if a value is.
 
     >>> mean([1.0, 2.0, 3.0]).value
@@ -67,15 +67,15 @@ def mean(values: Any) -> Interval:
     """
     x = np.asarray(values, dtype=float)
     if not np.isfinite(x).all():
-        return Interval(np.inf, np.inf, np.inf)
+        return ValueInterval(np.inf, np.inf, np.inf)
     middle = float(x.mean())
     if len(x) < 2:
-        return Interval(middle, -np.inf, np.inf)
+        return ValueInterval(middle, -np.inf, np.inf)
     half = float(stdtrit(len(x) - 1, 0.975) * x.std(ddof=1) / np.sqrt(len(x)))
-    return Interval(middle, middle - half, middle + half)
+    return ValueInterval(middle, middle - half, middle + half)
 
 
-def median(values: Any) -> Interval:
+def median(values: Any) -> ValueInterval:
     """Median with the interval between order statistics (binomial, normal approximation).
 
     >>> median(range(1, 102)).value
@@ -88,45 +88,45 @@ def median(values: Any) -> Interval:
     middle = float(
         x[(n - 1) // 2] if n % 2 or np.isinf(x[n // 2]) else x[n // 2 - 1 : n // 2 + 1].mean()
     )
-    return Interval(middle, float(x[max(low, 0)]), float(x[min(high, n - 1)]))
+    return ValueInterval(middle, float(x[max(low, 0)]), float(x[min(high, n - 1)]))
 
 
-def wilson(count: int, n: int) -> Interval:
+def wilson(count: int, n: int) -> ValueInterval:
     """A share of n with Wilson's interval, which is also right near 0 and 1.
 
     >>> wilson(0, 200).low, round(wilson(0, 200).high, 3)
     (0.0, 0.019)
     """
     if n == 0:
-        return Interval(np.nan, 0.0, 1.0)
+        return ValueInterval(np.nan, 0.0, 1.0)
     z, share = 1.959963984540054, count / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     low = 0.0 if count == 0 else max(0.0, centre - half)
     high = 1.0 if count == n else min(1.0, centre + half)
-    return Interval(share, float(low), float(high))
+    return ValueInterval(share, float(low), float(high))
 
 
-def ratio_of_means(top: Any, bottom: Any, paired: bool = True) -> Interval:
+def ratio_of_means(top: Any, bottom: Any, paired: bool = True) -> ValueInterval:
     """`mean(top) / mean(bottom)` with a percentile bootstrap over runs (paired: the same runs).
 
     >>> ratio_of_means([1.0, 1.0], [2.0, 2.0])
-    Interval(value=0.5, low=0.5, high=0.5)
+    ValueInterval(value=0.5, low=0.5, high=0.5)
     """
     a, b = np.asarray(top, dtype=float), np.asarray(bottom, dtype=float)
     if not np.isfinite(a).all():
-        return Interval(np.inf, np.inf, np.inf)
+        return ValueInterval(np.inf, np.inf, np.inf)
     if not np.isfinite(b).all():
-        return Interval(0.0, 0.0, 0.0)
+        return ValueInterval(0.0, 0.0, 0.0)
     rng = np.random.default_rng(0)
     one = rng.integers(len(a), size=(_RESAMPLES, len(a)))
     two = one if paired else rng.integers(len(b), size=(_RESAMPLES, len(b)))
     ratios = a[one].mean(axis=1) / b[two].mean(axis=1)
     low, high = np.quantile(ratios, [0.025, 0.975])
-    return Interval(float(a.mean() / b.mean()), float(low), float(high))
+    return ValueInterval(float(a.mean() / b.mean()), float(low), float(high))
 
 
-def slope(x: Any, y: Any) -> Interval:
+def slope(x: Any, y: Any) -> ValueInterval:
     """Slope of `log y` on `log x` with Student's interval: the exponent with which y grows in x.
 
     >>> round(slope([1, 10, 100, 1000], [2, 20, 200, 2000]).value, 6)
@@ -139,4 +139,4 @@ def slope(x: Any, y: Any) -> Interval:
     rest = v - v.mean() - found * centred
     degrees = max(len(u) - 2, 1)
     half = float(stdtrit(degrees, 0.975) * np.sqrt(rest @ rest / degrees / spread))
-    return Interval(found, found - half, found + half)
+    return ValueInterval(found, found - half, found + half)

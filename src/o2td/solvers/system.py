@@ -40,7 +40,7 @@ class Side(NamedTuple):
 
 
 @dataclass(eq=False)
-class Past:
+class Dependence:
     """How a segment depends on earlier rows; `follow` is None if the weights are uniform."""
 
     carry: Floats  # c_0
@@ -49,13 +49,13 @@ class Past:
     through: Floats  # g, with b's part last
     follow: Floats | None  # H, with b's part as last column
 
-    def then(self, other: Past) -> Past:
+    def then(self, other: Dependence) -> Dependence:
         """Both segments as one."""
         (u, f, k), (u2, f2, k2) = self.scalars, other.scalars
         follow = None
         if self.follow is not None and other.follow is not None:
             follow = self.follow + k * other.follow + np.outer(self.slope, other.through)
-        return Past(
+        return Dependence(
             other.carry + u2 * self.carry + f * other.slope,
             u2 * self.slope + k * other.slope,
             np.array([u * u2, f2 + k2 * f, k * k2]),
@@ -63,7 +63,7 @@ class Past:
             follow,
         )
 
-    def inflow(self, other: Past) -> Floats:
+    def inflow(self, other: Dependence) -> Floats:
         """What these rows add to `[A, b]` of `other`, which follows them."""
         gain = np.outer(self.carry, other.through)
         return gain if other.follow is None else gain + self.scalars[1] * other.follow
@@ -77,7 +77,7 @@ class System(Statistics):
     b: Floats
     rows: int
     extra: Floats
-    past: Past | None = None
+    past: Dependence | None = None
 
     @property
     def d(self) -> int:  # type: ignore[override]
@@ -122,7 +122,7 @@ class System(Statistics):
             carry, slope, scalars, through = (
                 arrays[name] for name in ("carry", "slope", "scalars", "through")
             )
-            past = Past(carry, slope, scalars, through, arrays.get("follow"))
+            past = Dependence(carry, slope, scalars, through, arrays.get("follow"))
         return cls(A, arrays["b"], int(arrays["rows"]), arrays["extra"], past)
 
 
@@ -173,7 +173,9 @@ def traced(
             sums += Z[:m].T @ D[:m]
     if spread is not None:
         sums[:, :d] = spread.T @ table
-    past = Past(carry, slope, scalars, sums[d].copy(), sums[d + 1 :].copy() if emphatic else None)
+    past = Dependence(
+        carry, slope, scalars, sums[d].copy(), sums[d + 1 :].copy() if emphatic else None
+    )
     return System(sums[:d, :d].copy(), sums[:d, d].copy(), n, np.zeros(0), past)
 
 

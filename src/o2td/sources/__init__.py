@@ -19,9 +19,9 @@ from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.columns import SYNONYMS, Columns
 from o2td.sources.format import Format
 from o2td.sources.info import LogInfo
+from o2td.sources.log_rows import LogRows
 from o2td.sources.logs import LogSource
 from o2td.sources.opening import minari, open_logs, rollouts
-from o2td.sources.rows import LogRows
 from o2td.sources.source import Source
 from o2td.sources.write import write_logs
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import option
 from o2td.sources.arrow import pa, pc
-from o2td.sources.cells import (
+from o2td.sources.arrow_cells import (
     LARGEST,
     MISSING,
     OBSERVED,

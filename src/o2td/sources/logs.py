@@ -18,13 +18,13 @@ from o2td.arguments import whole
 from o2td.errors import InputError, O2TDError, option
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded, Decoder
+from o2td.sources.log_rows import LogRows
 from o2td.sources.mapping import Mapped, Roles, about_target
 from o2td.sources.partition import owned
 from o2td.sources.parts import Part, files_of
 from o2td.sources.places import Where, named
 from o2td.sources.prefetch import prefetch
-from o2td.sources.ratio import Ratio
-from o2td.sources.rows import LogRows
+from o2td.sources.ratio import RatioRule
 from o2td.sources.schema import check_schema, kinds_of
 from o2td.sources.sort import PART, ROW, sorted_file
 from o2td.sources.source import Source
@@ -41,7 +41,7 @@ class LogSource(Source):
     def __init__(
         self,
         parts: Sequence[Part],
-        ratio: Ratio,
+        ratio: RatioRule,
         discount: float | None,
         sort: bool = False,
         own: tuple[int, int] | None = None,
@@ -79,7 +79,9 @@ class LogSource(Source):
     def _retargeted(self, target: Any, theirs: Roles | None = None) -> LogSource:
         """The same log for another target: a policy or, if None, columns by role."""
         old, mapped = self._ratio, about_target(self.mapped, theirs)
-        ratio = Ratio(mapped, target, old.behavior, old.densities, old.actions, old.log, old.values)
+        ratio = RatioRule(
+            mapped, target, old.behavior, old.densities, old.actions, old.log, old.values
+        )
         return LogSource(self._parts, ratio, self.discount, self._sort, self._own)
 
     @property

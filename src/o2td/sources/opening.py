@@ -14,7 +14,7 @@ from o2td.sources.logs import LogSource
 from o2td.sources.mapping import about_target, as_bandit, find_columns, named_actions
 from o2td.sources.parts import Part, PathLike, parts_of
 from o2td.sources.policies import action_order
-from o2td.sources.ratio import Ratio
+from o2td.sources.ratio import RatioRule
 from o2td.sources.schema import drop_unreadable, with_codings
 from o2td.sources.values import OwnValues
 
@@ -112,7 +112,7 @@ def opened(
         order = order or named
         if (
             chosen.action is None
-            and not Ratio(mapped, target, behavior, densities, log=name).discrete
+            and not RatioRule(mapped, target, behavior, densities, log=name).discrete
         ):
             del mapped.roles["action"]  # names that nothing asks for
     elif order == list(range(len(order or ()))):
@@ -122,7 +122,7 @@ def opened(
         part.codings = codings
     names = codings[action].values if action in codings else None
     values = OwnValues.of(mapped, value_model)
-    ratio = Ratio(mapped, target, behavior, densities, names, name, values)
+    ratio = RatioRule(mapped, target, behavior, densities, names, name, values)
     return LogSource(parts, ratio, discount, sort)
 
 

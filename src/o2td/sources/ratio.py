@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.errors import InputError, option
-from o2td.sources.cells import LARGEST
+from o2td.sources.arrow_cells import LARGEST
+from o2td.sources.log_rows import UNLIKE, inputs_of, successors_of
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Keys, Where, named
 from o2td.sources.policies import SUM_ROUNDING, probabilities_of
-from o2td.sources.rows import UNLIKE, inputs_of, successors_of
 from o2td.sources.values import OwnValues
 
 Policy = Callable[[Any], Any]
@@ -39,7 +39,7 @@ class TakenProbability(Protocol):
 
 
 @dataclass
-class Ratio:
+class RatioRule:
     """How ratios are obtained from one log."""
 
     mapped: Mapped

@@ -15,11 +15,11 @@ import msgspec
 
 from o2td.errors import InputError, option
 from o2td.sources.columns import OF_TARGET, Columns
+from o2td.sources.log_rows import LogRows
 from o2td.sources.logs import LogSource
 from o2td.sources.mapping import find_columns
 from o2td.sources.opening import opened
 from o2td.sources.parts import Part, PathLike, parts_of
-from o2td.sources.rows import LogRows
 from o2td.sources.source import ROWS
 
 __all__ = ["chunks_of_all", "open_policies", "policy_columns"]

@@ -15,10 +15,10 @@ from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.coding import Codings
 from o2td.sources.decode import Decoded
 from o2td.sources.info import LogInfo
+from o2td.sources.log_rows import LogRows
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Where
-from o2td.sources.ratio import Ratio
-from o2td.sources.rows import LogRows
+from o2td.sources.ratio import RatioRule
 from o2td.sources.stream import Stream, Tally
 from o2td.sources.values import OwnValues
 from o2td.transitions import Transitions
@@ -34,8 +34,8 @@ class Source:
     Made by `open_logs`, `rollouts` and `minari`.
     """
 
-    def __init__(self, ratio: Ratio, discount: float | None) -> None:
-        instance("ratio", ratio, Ratio, "the ratios of a log's columns")
+    def __init__(self, ratio: RatioRule, discount: float | None) -> None:
+        instance("ratio", ratio, RatioRule, "the ratios of a log's columns")
         if ratio.mapped.bandit and discount is None:
             discount = 0.0  # nothing follows a decision
         if discount is None and ratio.mapped.one("discount") is None:
@@ -90,10 +90,10 @@ class Source:
 
     def unweighted_chunks(self, rows: int = ROWS) -> Iterator[LogRows]:
         """The same rows with ratio 1, which need no probabilities."""
-        return self._pass(Ratio(self.mapped, target="behavior"), rows)
+        return self._pass(RatioRule(self.mapped, target="behavior"), rows)
 
     def _pass(
-        self, ratio: Ratio, rows: int, decoded: Iterator[tuple[Where, Decoded]] | None = None
+        self, ratio: RatioRule, rows: int, decoded: Iterator[tuple[Where, Decoded]] | None = None
     ) -> Iterator[LogRows]:
         if rows < 1:
             raise InputError(f"rows: {rows}; a chunk has at least 1 row")

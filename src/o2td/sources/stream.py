@@ -21,9 +21,9 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.sources.decode import Decoded
+from o2td.sources.log_rows import NO_FINAL, UNHELD, LogRows, LoneStarts, inputs_of
 from o2td.sources.places import Keys, Where
-from o2td.sources.ratio import Place, Ratio
-from o2td.sources.rows import NO_FINAL, UNHELD, LogRows, LoneStarts, inputs_of
+from o2td.sources.ratio import Place, RatioRule
 
 _RATIO = (
     *("rho", "behavior_prob", "target_prob", "behavior_logprob", "target_logprob"),
@@ -49,7 +49,7 @@ class Tally:
 class Stream:
     """Rows of one pass over a log."""
 
-    def __init__(self, discount: float | None, ratio: Ratio, tally: Tally, rows: int) -> None:
+    def __init__(self, discount: float | None, ratio: RatioRule, tally: Tally, rows: int) -> None:
         self.discount = discount
         self.rows = rows
         self.ratio = ratio

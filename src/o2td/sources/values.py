@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.errors import InputError, option
-from o2td.sources.cells import LARGEST
+from o2td.sources.arrow_cells import LARGEST
+from o2td.sources.log_rows import LogRows
 from o2td.sources.mapping import Mapped
 from o2td.sources.places import Where, brief, named
 from o2td.sources.policies import numbers
-from o2td.sources.rows import LogRows
 
 __all__ = ["OwnValues"]
 

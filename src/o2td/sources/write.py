@@ -13,7 +13,7 @@ from o2td.arguments import file_path, instance, shown
 from o2td.atomic import replacing
 from o2td.errors import InputError, O2TDError
 from o2td.sources.arrow import pa, pq
-from o2td.sources.rows import LogRows
+from o2td.sources.log_rows import LogRows
 from o2td.sources.source import Source
 
 __all__ = ["write_logs"]

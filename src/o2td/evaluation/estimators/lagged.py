@@ -27,7 +27,7 @@ from o2td.evaluation.survey import by_fold
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
-    from o2td.sources.rows import LoneStarts
+    from o2td.sources.log_rows import LoneStarts
 
 _LEAST = 400  # with fewer rows nothing is chosen
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from o2td.evaluation.families import SystemEstimator
 from o2td.evaluation.fitting import AnySystem
-from o2td.evaluation.systems import System
+from o2td.evaluation.systems import FeatureSystem
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
@@ -22,4 +22,4 @@ class LSETDEstimator(SystemEstimator):
     def system(self, study: Study) -> AnySystem:
         """The lead's features, trace and ridge."""
         lead = study.choice.lead
-        return System(study.choice.states, lead.trace, emphatic=True, ridge=lead.ridge)
+        return FeatureSystem(study.choice.states, lead.trace, emphatic=True, ridge=lead.ridge)

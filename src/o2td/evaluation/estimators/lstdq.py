@@ -13,7 +13,7 @@ from o2td.evaluation.basis import Actions
 from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import SystemEstimator
 from o2td.evaluation.fitting import AnySystem
-from o2td.evaluation.systems import System
+from o2td.evaluation.systems import FeatureSystem
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
@@ -40,7 +40,7 @@ class LSTDQEstimator(SystemEstimator):
         if study.action_values is not None:
             return study.action_values
         basis = Actions(study.choice.states, max(study.survey.n_actions, 1))
-        return System(basis, ridge=max(study.choice.lead.ridge, _LEAST_RIDGE))
+        return FeatureSystem(basis, ridge=max(study.choice.lead.ridge, _LEAST_RIDGE))
 
     def hastening(self, grounds: Grounds) -> float:
         """Action values need more from a last row than state values."""
@@ -61,6 +61,6 @@ class LSTDQEstimator(SystemEstimator):
     def _untried(self, study: Study) -> float:
         """Share of the visits to actions never tried, if each state has its own weights."""
         system = getattr(self, "_system", None)
-        if not study.choice.exact or not isinstance(system, System):
+        if not study.choice.exact or not isinstance(system, FeatureSystem):
             return 0.0
         return system.untried(study.survey.ahead())

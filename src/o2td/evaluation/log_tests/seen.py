@@ -14,7 +14,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.episodes import Episodes
-from o2td.sources.rows import NO_FINAL, UNLIKE
+from o2td.sources.log_rows import NO_FINAL, UNLIKE
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study

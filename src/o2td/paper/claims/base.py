@@ -8,7 +8,7 @@ from typing import Any
 
 from o2td.documents import finite
 from o2td.experiments.loading import Results
-from o2td.report.statistics import Interval
+from o2td.report.statistics import ValueInterval
 
 __all__ = [
     "DEPENDS",
@@ -35,7 +35,7 @@ class Verdict:
 
     verdict: str
     quantity: str
-    found: Interval
+    found: ValueInterval
     why: str
 
 
@@ -79,10 +79,10 @@ def claim(
 Readings = Mapping[str, bool | None]  # None: the runs leave it open
 
 
-def below(ratios: Iterable[Interval], far: float = 1.0) -> bool | None:
+def below(ratios: Iterable[ValueInterval], far: float = 1.0) -> bool | None:
     """Whether all ratios are below one, and at most `far`, beyond chance; None if undecided.
 
-    >>> below([Interval(0.5, 0.4, 0.6)]), below([Interval(0.9, 0.7, 1.1)])
+    >>> below([ValueInterval(0.5, 0.4, 0.6)]), below([ValueInterval(0.9, 0.7, 1.1)])
     (True, None)
     """
     ratios = list(ratios)

@@ -19,7 +19,7 @@ from o2td.paper.claims.base import (
     judge,
     listed,
 )
-from o2td.report.statistics import Interval, number, ratio_of_means
+from o2td.report.statistics import ValueInterval, number, ratio_of_means
 from o2td.report.style import pretty, size
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ NAMES = {"rmse": "RMSE", "rmspbe": "RMSPBE"}
 WAYS = {"shown": "printed step sizes", "tuned": "tuned step sizes"}
 
 
-def sotd_ratios(results: Results) -> dict[str, list[Interval]]:
+def sotd_ratios(results: Results) -> dict[str, list[ValueInterval]]:
     """Mean square error of SOTD over that of LSTD at the three sizes, by weighting."""
     found = ratios_by_size(results, "tab-sotd")
     return {weighting: [row[size] for size in SIZES] for weighting, row in found.items()}
 
 
-def ratios_by_size(results: Results, name: str) -> dict[str, dict[int, Interval]]:
+def ratios_by_size(results: Results, name: str) -> dict[str, dict[int, ValueInterval]]:
     """Mean square error of SOTD over that of LSTD, by weighting and number of rows."""
     table = results.runs(name).filter(metric="rmse")
     sizes = sorted(table["step"].unique().to_list())
@@ -105,7 +105,7 @@ def ratio(
     how: str,
     one: str,
     other: str,
-) -> Interval:
+) -> ValueInterval:
     """Mean score of one method over that of another, over the same runs."""
     table = results.scores(name, way, how).filter(metric=metric, **case)
     top, bottom = (
@@ -122,7 +122,7 @@ def baird(results: Results) -> Verdict:
     """
     domains = results.runs("fig-baird")["domain"].unique(maintain_order=True).to_list()
     algorithms = results.runs("fig-baird")["algorithm"].unique(maintain_order=True).to_list()
-    found: dict[str, dict[str, list[Interval]]] = {}
+    found: dict[str, dict[str, list[ValueInterval]]] = {}
     for label in (name for name in algorithms if name.startswith("O2TD")):
         for domain in domains:
             form = "star" if "star" in domain else "survey" if "survey" in domain else domain
@@ -270,7 +270,7 @@ def mountain_car(results: Results) -> Verdict:
 
 def _car(
     results: Results, name: str, way: str, metric: str, etd: str, case: Any = None
-) -> list[Interval]:
+) -> list[ValueInterval]:
     """O2TD over ETD and over GTD2, and ETD over GTD2: the claim holds if all are below one."""
     omega = "O2TD sample"
     pairs = [(omega, etd), (omega, "GTD2"), (etd, "GTD2")]
@@ -279,7 +279,7 @@ def _car(
     ]
 
 
-def _three(ratios: list[Interval]) -> str:
+def _three(ratios: list[ValueInterval]) -> str:
     return ", ".join(number(found.value) for found in ratios)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.experiments.loading import Results
 from o2td.paper.claims.base import DEPENDS, NOT, REPRODUCED, Verdict, claim, judge, listed
-from o2td.report.statistics import Interval, mean, median, number, percent, slope, wilson
+from o2td.report.statistics import ValueInterval, mean, median, number, percent, slope, wilson
 from o2td.report.style import pretty
 
 EXACT = 1e-6  # relative difference below which two closed forms are the same
@@ -25,9 +25,9 @@ def _values(results: Results, study: str, **wanted: Any) -> Floats:
     return found
 
 
-def _largest(values: Floats) -> Interval:
+def _largest(values: Floats) -> ValueInterval:
     """The largest of the values, with the range that they span."""
-    return Interval(float(values.max()), float(values.min()), float(values.max()))
+    return ValueInterval(float(values.max()), float(values.min()), float(values.max()))
 
 
 @claim(1, "Lemma 1: the oblique fixed point is an oblique projection of V", "theory")
@@ -194,7 +194,7 @@ def nearness(results: Results) -> Verdict:
 def convergence(results: Results) -> Verdict:
     """The share of random off-policy problems on which the mean dynamics is unstable."""
     table = results.study("stability")
-    shares: dict[str, Interval] = {}
+    shares: dict[str, ValueInterval] = {}
     readings: dict[str, bool] = {}
     for reading in READINGS:
         method = f"O2TD {reading}"

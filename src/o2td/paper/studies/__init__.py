@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from o2td.experiments.studies import Study
+from o2td.experiments.studies import StudyPlan
 from o2td.paper.studies.cost import cost
 from o2td.paper.studies.geometry import diverging_cycle, geometry, three_states
 from o2td.paper.studies.landing import nearness, stability
@@ -12,12 +12,12 @@ from o2td.paper.studies.theory import theory
 
 __all__ = ["STUDIES", "diverging_cycle", "three_states"]
 
-STUDIES: dict[str, Study] = {
-    "geometry": Study(geometry, 1, 1, 1, 11),
-    "theory": Study(theory, 100, 200, 20, 12),
-    "nearness": Study(nearness, 200, 200, 20, 13),
-    "stability": Study(stability, 200, 1000, 50, 14),
-    "published": Study(published, 200, 1000, 50, 16),
-    "near_optimal": Study(near_optimal, 15, 90, 1, 18),
-    "cost": Study(cost, 1, 1, 1, 15, alone=True),
+STUDIES: dict[str, StudyPlan] = {
+    "geometry": StudyPlan(geometry, 1, 1, 1, 11),
+    "theory": StudyPlan(theory, 100, 200, 20, 12),
+    "nearness": StudyPlan(nearness, 200, 200, 20, 13),
+    "stability": StudyPlan(stability, 200, 1000, 50, 14),
+    "published": StudyPlan(published, 200, 1000, 50, 16),
+    "near_optimal": StudyPlan(near_optimal, 15, 90, 1, 18),
+    "cost": StudyPlan(cost, 1, 1, 1, 15, alone=True),
 }

@@ -118,7 +118,7 @@ def _by_sampling(problem: Problem, k: int) -> Iterator[Measurement]:
         )
         scores = _scores(sample, np.asarray(batch.state), (L @ Phi))
         yield _record(k, quantity, float(np.sqrt(np.mean(scores**2))))
-    from o2td.kernels.rows import follow_on
+    from o2td.kernels.row_passes import follow_on
 
     followed = np.empty(n)
     ones, never = np.ones(n), np.zeros(n, dtype=np.bool_)

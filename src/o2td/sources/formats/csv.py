@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.formats.text import LARGE, POINT, Text, sentence
+from o2td.sources.formats.text import LARGE, POINT, TextFormat, sentence
 from o2td.sources.places import ROWS
 
 TRUE = ["1", "1.0", "true", "True", "TRUE"]
@@ -21,7 +21,7 @@ _SEPARATORS = ";\t|,"
 _FIELDS = 2  # separators that make it one
 
 
-class Csv(Text):
+class Csv(TextFormat):
     """A file with fields separated by commas, or by tabs if it is called .tsv."""
 
     name = "csv"

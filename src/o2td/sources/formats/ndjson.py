@@ -14,7 +14,7 @@ import msgspec
 
 from o2td.errors import FormatError, import_extra
 from o2td.sources.arrow import pa
-from o2td.sources.formats.text import LARGE, POINT, Text, sentence
+from o2td.sources.formats.text import LARGE, POINT, TextFormat, sentence
 from o2td.sources.places import ROWS
 
 _PARSED = 1 << 20  # bytes of text that one thread parses at a time, if no line is longer
@@ -22,7 +22,7 @@ _AT_ONCE = 4 << 20  # bytes of text held at a time, if no line is longer
 _LONGEST = 1 << 28  # bytes of a line
 
 
-class NdJson(Text):
+class NdJson(TextFormat):
     """A file with one JSON object per line."""
 
     name = "ndjson"

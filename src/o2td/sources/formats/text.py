@@ -28,7 +28,7 @@ POINT = "write it without a point, as the rows before"
 _REFUSED = (OSError, UnicodeDecodeError, MemoryError, OverflowError)
 
 
-class Text(Format):
+class TextFormat(Format):
     """A plain-text file, possibly compressed; a subclass opens it and names the first bad cell."""
 
     text = True

@@ -16,7 +16,7 @@ from o2td.evaluation.horizon import ended
 from o2td.evaluation.plan import Together
 from o2td.evaluation.statistic import Passes, Statistic
 from o2td.sources import LogSource
-from o2td.sources.rows import ARRAYS
+from o2td.sources.log_rows import ARRAYS
 from o2td.sources.several import chunks_of_all
 
 __all__ = ["SharedLog", "run_together"]

@@ -13,8 +13,8 @@ from typing import Any
 
 from o2td.errors import O2TDError
 from o2td.report.drawing import styled, svg
-from o2td.report.logs import TONES, conclusion, estimate_name
-from o2td.report.logs_figures import draw_estimates, estimates_figure
+from o2td.report.evaluation import TONES, conclusion, estimate_name
+from o2td.report.evaluation_figures import draw_estimates, estimates_figure
 from o2td.report.statistics import number
 
 __all__ = ["badge_html", "notebook_block", "notebook_html", "picture_html", "table_html"]

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from numba import njit
 
-from o2td.kernels import memory
+from o2td.kernels import load_store
 
 GETTERS = {
-    "rows": memory.get_row,
-    "theta": memory.get_theta,
-    "w": memory.get_w,
-    "z": memory.get_z,
+    "rows": load_store.get_row,
+    "theta": load_store.get_theta,
+    "w": load_store.get_w,
+    "z": load_store.get_z,
 }
-PUTTERS = {"theta": memory.put_theta, "w": memory.put_w, "z": memory.put_z}
+PUTTERS = {"theta": load_store.put_theta, "w": load_store.put_w, "z": load_store.put_z}
 OTHERS = {name: set(GETTERS) - {name} for name in GETTERS}
 
 
@@ -67,7 +67,7 @@ def test_whole_numbers_can_be_read_too():
     def total(given):
         found = 0
         for j in range(len(given)):
-            found += memory.get_z(given, j)
+            found += load_store.get_z(given, j)
         return found
 
     given = np.array([4, -2, 40])
@@ -81,25 +81,25 @@ def test_a_rolled_loop_stays_a_loop():
     def total(n, given):
         found = 0.0
         for j in range(n):
-            memory.rolled()
+            load_store.rolled()
             found += given[j]
         return found
 
     assert total(3, np.array([1.0, 2.0, 4.0])) == 7.0
     llvm = total.inspect_llvm(total.signatures[0])
     assert len(re.findall(r'call void asm sideeffect "", ""\(\)', llvm)) == 1
-    assert memory.rolled() is None
+    assert load_store.rolled() is None
 
 
 def test_a_posted_number_is_seen_after_what_was_written_before_it():
     @njit
     def written(out, count):
         out[0] = 2.5
-        memory.post(count, 0, count[0] + 1)
+        load_store.post(count, 0, count[0] + 1)
 
     @njit
     def read(out, count):
-        return memory.posted(count, 0), out[0]
+        return load_store.posted(count, 0), out[0]
 
     out, count = np.zeros(1), np.zeros(1, dtype=np.int64)
     written(out, count)

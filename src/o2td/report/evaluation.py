@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from o2td.report.drawing import styled
-from o2td.report.logs_figures import (
+from o2td.report.evaluation_figures import (
     draw_calibration,
     draw_curves,
     draw_estimates,
     draw_horizon,
     draw_weights,
 )
-from o2td.report.logs_more import more_episodes, own_values_section, segments_section
+from o2td.report.evaluation_sections import more_episodes, own_values_section, segments_section
 from o2td.report.page import (
     Badge,
     Block,

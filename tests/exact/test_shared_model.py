@@ -10,8 +10,8 @@ import pytest
 
 import o2td
 from o2td import chain, exact
-from o2td.exact import shared
-from o2td.exact.shared import SharedModel
+from o2td.exact import shared_model
+from o2td.exact.shared_model import SharedModel
 
 from .conftest import make_problem
 
@@ -73,7 +73,7 @@ def test_sums_that_differ_are_told_apart(solves: list[Any]) -> None:
 
 def test_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch, solves: list[Any]) -> None:
     kept = SharedModel.of(exact.model(make_problem(seed=5)))
-    monkeypatch.setattr(shared, "_ROOM", 2 * 8 * kept.n_states)
+    monkeypatch.setattr(shared_model, "_ROOM", 2 * 8 * kept.n_states)
     one, two, three = (np.full(kept.n_states, x) for x in (1.0, 2.0, 3.0))
     solves.clear()
     for inflow in (one, two, one, three, one):
