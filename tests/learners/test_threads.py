@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import o2td
 from o2td import domains
@@ -98,6 +100,85 @@ def test_what_is_half_learned_is_not_shown_or_changed(act: str, tmp_path: Any) -
         "fit": lambda: learner.fit(ROWS[:1]),
     }
     assert meanwhile(learner, acts[act])[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_refused_while_a_batch_is_learned(name: str) -> None:
+    learner, phi = made(name).partial_fit(ROWS[:10]), np.array(ROWS.phi[0])
+    learner.learn_one(phi, 1.0, phi, 0.9)
+    before = learner.theta
+    learner._hold()  # as another thread would
+    with pytest.raises(InputError, match="another thread"):
+        learner.learn_one(phi, 1.0, phi, 0.9)
+    learner._release()
+    np.testing.assert_array_equal(learner.theta, before)
+    assert learner.learn_one(phi, 1.0, phi, 0.9).steps == 12
+
+
+@pytest.mark.parametrize("name", ["TD", "GTD2"])
+def test_a_step_does_nothing_to_a_state_that_has_moved(name: str) -> None:
+    """A thread may have looked up both just before another moved the state."""
+    phi = np.array(blocks(0, 1).phi[0])
+    sparse = o2td.Transitions(csr_array([phi]), [1.0], csr_array([phi]), 0.9)
+
+    def packed_anew(learner: Any) -> None:
+        learner.step_size = 0.5
+        learner.learn_one(phi, 1.0, phi, 0.9)
+
+    for move in (packed_anew, lambda learner: learner.partial_fit(sparse)):
+        learner = made(name).partial_fit(blocks(0, 5)).learn_one(phi, 1.0, phi, 0.9)
+        step, packed = learner._step, learner._packed
+        assert step(packed, phi, phi, 1.0, 0.9, 1.0, 0) == 1
+        move(learner)
+        assert step(packed, phi, phi, 1.0, 0.9, 1.0, 0) == 0
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", ["TD", "GTD2"])
+def test_no_row_of_two_threads_is_lost(name: str) -> None:
+    """Also where setting a parameter or learning from CSR rows moves the state in between."""
+    few, phi = blocks(3, 20), np.array(blocks(0, 1).phi[0])
+    sparse = o2td.Transitions(
+        csr_array(few.phi), few.reward, csr_array(few.next_phi), 0.9, start=few.start
+    )
+    acts: dict[str, Callable[[Any], Any]] = {
+        "row": lambda learner: learner.learn_one(phi, 1.0, phi, 0.9, start=True),
+        "few": lambda learner: learner.partial_fit(few),
+        "sparse": lambda learner: learner.partial_fit(sparse),
+        "set": lambda learner: setattr(learner, "step_size", 1e-3),
+    }
+    for compiled in acts.values():
+        compiled(made(name).partial_fit(few))
+    learner, done = made(name).partial_fit(few), ["few"]
+
+    def several(*names: str) -> None:
+        for name in names:
+            try:
+                acts[name](learner)
+                done.append(name)
+            except InputError:
+                pass
+
+    other = threading.Thread(target=lambda: several(*500 * (*8 * ("row",), "set")))
+    other.start()
+    while other.is_alive():
+        several("few", "row", "row", "sparse", "row")
+    other.join()
+    assert done.count("row") > 1000
+    alone = made(name)
+    for act in done:
+        acts[act](alone)
+    assert learner.steps == alone.steps
+    np.testing.assert_allclose(learner.theta, alone.theta, rtol=1e-12)
 
 
 def test_a_learner_for_each_thread_learns_as_if_alone() -> None:

@@ -13,5 +13,7 @@ MEMBER = 13
 """Ten coefficients of a gradient-TD member."""
 BOUND = 23
 """A bound on the trace for features of size one."""
-HEAD = 24
+BUSY = 24
+"""1 while the learner learns elsewhere: a step on one row then changes nothing."""
+HEAD = 25
 """Where the vectors begin."""

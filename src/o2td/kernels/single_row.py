@@ -4,6 +4,9 @@ Most of the cost of a compiled call is its arguments, so a learner's whole state
 scalars of `kernels.packing`, then its vectors, d numbers each. Signatures are fixed: an argument of
 another type is refused (and converted by the caller) instead of causing another compilation.
 `start` is 0 or 1, because the dispatcher recognises an integer faster than a bool.
+
+These steps keep Python's lock, so no thread can begin to learn between their look at BUSY and their
+end; a lock of the learner's own took a quarter of a call.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from o2td.kernels.packing import (
     ALPHA,
     BETA,
     BOUND,
+    BUSY,
     DECAY,
     DISCOUNT,
     FOLLOWED,
@@ -37,7 +41,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE, moments_dense, quotient
 _ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, int64)
 
 
-@njit(int64(*_ROW), cache=True, nogil=True, fastmath=FASTMATH)
+@njit(int64(*_ROW), cache=True, fastmath=FASTMATH)
 def one_weighted(
     packed: Any,
     phi: Any,
@@ -49,7 +53,7 @@ def one_weighted(
 ) -> int:
     """Weighted TD with vectors theta, z. Returns 1 if the row was applied; otherwise nothing changed."""
     d = len(phi)
-    if len(next_phi) != d or len(packed) != HEAD + 2 * d:
+    if len(next_phi) != d or len(packed) != HEAD + 2 * d or packed[BUSY] != 0.0:
         return 0
     if not (0.0 <= rho < HUGE and 0.0 <= discount <= 1.0):
         return 0
@@ -109,7 +113,7 @@ def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
     return pp, pn, nn, zp, zn, zz
 
 
-@njit(int64(*_ROW), cache=True, nogil=True, fastmath=FASTMATH)
+@njit(int64(*_ROW), cache=True, fastmath=FASTMATH)
 def one_gradient(
     packed: Any,
     phi: Any,
@@ -121,7 +125,7 @@ def one_gradient(
 ) -> int:
     """Gradient TD with vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
     d = len(phi)
-    if len(next_phi) != d or len(packed) != HEAD + 4 * d:
+    if len(next_phi) != d or len(packed) != HEAD + 4 * d or packed[BUSY] != 0.0:
         return 0
     if not (0.0 <= rho < HUGE and 0.0 <= discount <= 1.0):
         return 0

@@ -151,7 +151,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
                 if self._diverged[0] >= 0:
                     self._unbind()
         finally:
-            self._busy.release()
+            self._release()
         return self
 
     def learn_one(
@@ -170,9 +170,6 @@ class Learner(Parameterized, OneAtATime, Lanes):
         them.
         """
         if not fields:
-            busy = self._busy
-            if not busy.acquire(False):
-                self._refuse()
             try:
                 step = self._step or self._bind()
                 mark = 0 if start is False else _MARKS[start]
@@ -180,8 +177,6 @@ class Learner(Parameterized, OneAtATime, Lanes):
                     return self
             except Exception:  # noqa: S110
                 pass  # another dtype, read-only, not contiguous: to be converted
-            finally:
-                busy.release()
         return self._learn_row(phi, reward, next_phi, discount, rho, start, fields)
 
     def _learn_row(
@@ -208,12 +203,19 @@ class Learner(Parameterized, OneAtATime, Lanes):
         return self.partial_fit(row)
 
     def _bind(self) -> Step:
+        """The step for one row; the state moves into the packed array that it works on."""
+        self._hold()
+        try:
+            return self._packing()
+        finally:
+            self._release()
+
+    def _packing(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
         refuse_uncompiled()
         known = self._arrays and self._diverged[0] < 0 and not self._settles and self._width == 1
         step = self._one_row() if known else None
         if step is None:
-            self._packed = np.empty(0)
             return _refuse_row
         self._forget_sparse()
         d = self._arrays["theta"].shape[1]
@@ -226,13 +228,9 @@ class Learner(Parameterized, OneAtATime, Lanes):
             view[:] = self._arrays[name]
             self._arrays[name] = view
         packed[BOUND] = self._arrays["bound"][0, 0]
-        self._arrays["bound"] = packed[BOUND:HEAD].reshape(1, 1)
+        self._arrays["bound"] = packed[BOUND : BOUND + 1].reshape(1, 1)
         self._packed, self._step = packed, step
         return step
-
-    def _unbind(self) -> None:
-        """Note that the arrays have moved, so `learn_one` must pack them again."""
-        self._step = None
 
     def _one_row(self) -> Step | None:
         """The family's compiled step on a packed state, or None to fall back on a batch of one."""

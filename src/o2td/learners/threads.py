@@ -1,8 +1,10 @@
 """One learner, several threads: it learns in one thread at a time, and the others get an error.
 
-Compiled steps release Python's lock, so two threads would write to one theta and leave a mixture
-that no order of the rows gives. A forked process has its own copy of the learner; if the fork
-happened while another thread was learning, that copy is halfway through a row and cannot be used.
+Compiled drivers release Python's lock, so two threads would write to one theta and leave a mixture
+that no order of the rows gives. Whoever learns from a batch holds the learner's lock and marks its
+packed state as busy, which `learn_one` looks at (`kernels.single_row`). A forked process has its
+own copy of the learner; if the fork happened while another thread was learning, that copy is
+halfway through a row and cannot be used.
 """
 
 from __future__ import annotations
@@ -10,26 +12,49 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any, Self
 
+import numpy as np
+
+from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.kernels.packing import BUSY, HEAD
 
 __all__ = ["OneAtATime"]
+
+_UNBOUND = np.zeros(HEAD)
 
 
 class OneAtATime:
     """Holds the lock of a learner; copies and pickles get their own."""
 
     _busy: Any
+    _packed: Floats
+    _step: Any
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Give every object a lock, including copies and loaded ones."""
         self = super().__new__(cls)
         self._busy = Lock()
+        self._packed = _UNBOUND
         return self
 
     def _hold(self) -> None:
-        """Begin to learn; `_busy.release()` ends learning."""
+        """Begin to learn."""
         if not self._busy.acquire(False):
             self._refuse()
+        self._packed[BUSY] = 1.0
+
+    def _release(self) -> None:
+        """End learning."""
+        self._packed[BUSY] = 0.0
+        self._busy.release()
+
+    def _unbind(self) -> None:
+        """Note that the arrays have moved, so `learn_one` must pack them again.
+
+        What was packed stays busy: a thread that is about to use it must not.
+        """
+        self._packed[BUSY] = 1.0
+        self._step, self._packed = None, _UNBOUND
 
     def _at_rest(self) -> None:
         """Raise if the learner is in the middle of learning."""
