@@ -22,9 +22,9 @@ def sizes() -> str:
     """The study in one sentence."""
     study = kept()
     return (
-        f"{study['answers']:,} answers to logs of {study['cells']} settings, up to {study['sets']} of"
-        f" each; {study['cells'] - study['settled_on']} of the settings settled nothing, and all"
-        " logs were drawn after thresholds were settled on others."
+        f"{study['answers']:,} answers on logs of {study['cells']} settings, up to {study['sets']}"
+        f" each. {study['cells'] - study['settled_on']} of the settings played no part in choosing"
+        " thresholds, and all logs were drawn after the thresholds had been chosen on others."
     )
 
 

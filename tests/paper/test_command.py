@@ -15,9 +15,8 @@ def test_json_is_one_object_with_exactly_these_keys(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    code = main(
-        ["reproduce", "fig-oblique", "theory", "--out", str(out), "--workers", "1", "--json"]
-    )
+    asked = ["reproduce", "fig-oblique", "theory", "--out", str(out), "--workers", "1"]
+    code = main([*asked, "--json"])
     printed = capsys.readouterr().out
     assert code == 0
     document = json.loads(printed)
@@ -28,6 +27,10 @@ def test_json_is_one_object_with_exactly_these_keys(
         assert row["verdict"] in (REPRODUCED, NOT, DEPENDS, UNDECIDED)
     assert document["figures"] == ["fig-oblique"]
     assert (out / "report.html").stat().st_size > 10_000
+    assert main(asked) == 0  # the same for people, from what is finished
+    table = capsys.readouterr().out
+    assert "[" in table
+    assert "\\" not in table
 
 
 def test_people_get_a_table_and_the_path(

@@ -57,7 +57,9 @@ def command(
 
         report = build(out)
     except KeyboardInterrupt:
-        print(f"o2td: interrupted; run the same command again to go on in {out}", file=sys.stderr)
+        print(
+            f"o2td: interrupted; run the same command again to continue in {out}", file=sys.stderr
+        )
         raise typer.Exit(INTERRUPTED) from None
     seconds = time.perf_counter() - began
     if as_json:
@@ -98,4 +100,4 @@ def _show(report: Report, asked: list[str], seconds: float) -> None:
 
 def _interval(row: dict[str, Any]) -> str:
     values = ("∞" if row[k] is None else f"{row[k]:.3g}" for k in ("measured", "low", "high"))
-    return "{} \\[{}, {}]".format(*values)
+    return "{} [{}, {}]".format(*values)

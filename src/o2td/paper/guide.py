@@ -14,6 +14,8 @@ import numpy as np
 from o2td.experiments.loading import Results
 from o2td.paper.board import DOMAINS, relative, standings
 from o2td.paper.claims.experiments import WEIGHTINGS, ratios_by_size
+from o2td.paper.near import advice
+from o2td.paper.near import standings as near_standings
 from o2td.report.page import Callout, Heading, Items, Section, Text
 from o2td.report.sensitivity import best_by
 from o2td.report.statistics import ValueInterval, number, percent, wilson
@@ -45,7 +47,7 @@ def guide(results: Results) -> Section:
     )
     short = " ".join(_in_short(results))
     if short:
-        section.add(Callout(short))
+        section.add(Callout(f"In short: {short[0].lower()}{short[1:]}"))
     parts: list[tuple[str, list[Callable[[Results], Iterator[str]]]]] = [
         ("If all rows are at hand", [_batch, _few_rows, _sotd]),
         ("If rows stream by", [_online, _stable, _limits]),
@@ -61,7 +63,9 @@ def guide(results: Results) -> Section:
 
 
 def _in_short(results: Results) -> Iterator[str]:
-    """The best solver and learner over all boards, and the best learner that stayed stable."""
+    """What to use untuned, and the best of the leaderboard, where every learner is tuned."""
+    if results.has("near_optimal"):
+        yield advice(near_standings(results.study("near_optimal")))
     scores = _boards(results)
     solvers = _ranked({m: v for m, v in scores.items() if _is_solver(m)})
     learners = _ranked({m: v for m, v in scores.items() if not _is_solver(m)})
@@ -69,17 +73,35 @@ def _in_short(results: Results) -> Iterator[str]:
         return
     better = scores[solvers[0]] < scores[learners[0]]
     yield (
-        f"In short: with all rows at hand {'solve them with' if better else 'the best solver is'}"
-        f" {pretty(solvers[0])}{'' if better else ', though a learner does better'}."
+        f"On the leaderboard, whose learners are all tuned, the best solver is {pretty(solvers[0])}"
+        f"{_summed(results, solvers[0])}{'' if better else ', though a learner does better'}."
     )
     shares = {pretty(m): s.value for m, s in _unstable(results).items()}
     first = learners[0]
     safe = [m for m in learners if shares.get(pretty(m)) == 0]
     share = shares.get(pretty(first), 0.0)
     told = f"; it was unstable on {percent(share)} of the problems tried" if share else ""
-    yield f"With rows that stream by, {pretty(first)} is the best learner{told}."
+    yield f"The best learner there is {pretty(first)}{told}."
     if safe and safe[0] != first:
         yield f"The best of those that were stable on every problem is {pretty(safe[0])}."
+
+
+def _summed(results: Results, first: str) -> str:
+    """The solver that beats the first one where rows can be summed by state, if any does."""
+    found = standings(results)
+    rows = relative(found)
+    ratios = {
+        m: float(np.mean([np.log(error / rows[first][domain]) for domain, error in row.items()]))
+        for m, row in rows.items()
+        if _is_solver(m) and len(row) < len(found)
+    }
+    best = min(ratios, key=lambda method: ratios[method], default=first)
+    if ratios.get(best, 0.0) >= 0.0:
+        return ""
+    return (
+        f", but where states are known {pretty(best)} has"
+        f" {number(float(np.exp(ratios[best])))} times its error"
+    )
 
 
 def _boards(results: Results) -> dict[str, float]:
