@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from benchmarks.honesty.tables import (
     model_win,
     toy_mountain_car,
 )
-from o2td import evaluation
+from o2td import domains, evaluation
 from o2td.cli import main
 from o2td.errors import InputError
 
@@ -102,6 +103,32 @@ def test_the_past_joins_the_state_where_states_look_alike() -> None:
         assert answer.recommended.method == "stacked"
         assert answer.recommended.covers(task.value(task.horizon))
         assert not answer["lstd"].covers(task.value(task.horizon))
+
+
+def test_the_past_is_not_trusted_where_no_history_confirms_it() -> None:
+    """A slippery cliff walk that shows the column alone: memory reaches further than one row."""
+    table = domains.from_gymnasium("CliffWalking-v1", discount=0.97, is_slippery=True)
+    best, states = table.target.argmax(axis=1), len(table.target)
+    policy = {share: np.full((states, 4), share / 4) for share in (0.5, 0.1)}
+    for share, chances in policy.items():
+        chances[np.arange(states), best] += 1.0 - share
+    rng, rows = np.random.default_rng(1), []
+    env = gymnasium.make("CliffWalking-v1", is_slippery=True, max_episode_steps=60)
+    for episode in range(400):
+        state, _ = env.reset(seed=episode)
+        ended = cut = False
+        while not (ended or cut):
+            action = int(rng.choice(4, p=policy[0.5][state]))
+            ahead, reward, ended, cut, _ = env.step(action)
+            chances = (policy[0.5][state, action], policy[0.1][state, action])
+            rows.append((episode, state % 12, action, float(reward), ended, cut, *chances))
+            state = ahead
+    names = "episode state action reward terminated truncated behavior_prob target_prob"
+    log = pd.DataFrame(rows, columns=names.split())
+    answer = evaluation.evaluate(log, discount=0.97)
+    assert answer["stacked"].verdict == "caution"
+    assert answer.verdict != "trust"
+    assert not answer["stacked"].covers(-52.53)  # the exact value
 
 
 def test_a_complete_state_needs_no_past() -> None:

@@ -275,7 +275,9 @@ class Study:
 
     def _case(self, estimator: Estimator) -> Case:
         outcome = estimator.estimate(self)
-        case = Case(estimator, outcome, self._interval(outcome), estimator.unlogged(self))
+        case = Case(estimator, outcome, self._interval(outcome))
+        if not outcome.trouble:
+            case.unlogged = estimator.unlogged(self)
         alone = isinstance(estimator, REFERENCE) or not self.choice.average
         case.beside = estimator.mends or not alone
         keep_in_range(case, *self.survey.bounds(self.settings.horizon))

@@ -20,6 +20,7 @@ FLAT = 1e-6  # of a value: a smaller standard error is rounding
 WIDTH = "width"  # subject of doubts that depend on the interval's width
 _VETO = 3.0  # standard errors, where the estimates differ by the size of the value
 _ALIKE = 0.2  # of a standard error: smaller differences do not matter to the reader
+_CONFIRMS = 3.0  # half-widths of a fit: a wider history cannot tell whether it is right
 
 
 @dataclass(eq=False)
@@ -294,9 +295,20 @@ def doubt_fits(cases: list[Case], study: Study) -> None:
             if _apart(case, best) > bounds.agreement_caution:
                 case.contradicted = True
                 _disagree(case, best, _apart(case, best))
-        known = case.estimator.mends or "clock" in case.estimator.spared(study)
+        spared = case.estimator.spared(study)
+        known = case.estimator.mends or "clock" in spared
         if case.arrives and not known:
             _first_steps(case, study)
+        if "memory" in spared and not any(_confirms(other, case) for other in histories):
+            case.note(
+                CAUTION,
+                "the state lacks part of its past; one row of it was added, and no weighted history is"
+                " precise enough to confirm that one is enough",
+            )
+
+
+def _confirms(history: Case, fit: Case) -> bool:
+    return history.half_width <= _CONFIRMS * fit.half_width
 
 
 def _first_steps(case: Case, study: Study) -> None:
