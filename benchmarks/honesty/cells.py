@@ -27,7 +27,7 @@ from benchmarks.honesty.tables import (
 )
 
 # The last two were drawn after the results of the earlier ones were known.
-PURPOSES = ("settle", "report", "again", "final")
+PURPOSES = ("settle", "report", "again", "final", "blind")
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"
@@ -112,8 +112,11 @@ def _clocks() -> list[Cell]:
             (f"toy mountain car {right}->{wanted}", "toy mountain car", task, 128, settles)
         )
     for logged, episodes in ((0.2, 256), (0.4, 256), (0.6, 64), (0.6, 1024), (1.0, 256)):
-        name = f"gridworld {logged}->0.1"
-        tasks.append((name, "gridworld", gridworld(logged), episodes, episodes == 256))
+        for name, task in (
+            ("gridworld", gridworld(logged, slip=0.0, discount=0.96)),
+            ("slippery gridworld", gridworld(logged)),
+        ):
+            tasks.append((f"{name} {logged}->0.1", name, task, episodes, episodes == 256))
     for episodes in (64, 256, 1024):
         tasks.append(("ModelWin", "ModelWin", model_win(), episodes, episodes == 256))
     found = []

@@ -36,7 +36,7 @@ FOUND_BY = {
     "rewards one row early": "alignment",
     "actions one row late": "alignment",
     "next state of another row": "alignment",
-    "steps out of order": "memory",
+    "steps out of order": "alignment",
     "ratios of another row's action": "alignment",
     "columns of probabilities swapped": "alignment",
     "last rows of failures not logged": "ends",
@@ -122,9 +122,30 @@ def test_support_does_not_count_what_the_targets_own_log_would_miss() -> None:
 
 def test_rows_out_of_order_are_named() -> None:
     log, discount, _ = DEFECTS["steps out of order"](np.random.default_rng([8, 1]))
-    found = failed(log, discount)["memory"]
-    assert "rows are out of order" in found.sentence
-    assert found.remedy.startswith("check the order of rows")
+    found = failed(log, discount)["alignment"]
+    assert "rows seem to be out of order" in found.sentence
+    assert {"history", "hybrid"} <= set(found.kinds)  # weighted histories need the order, too
+
+
+def test_a_log_that_names_next_states_shows_its_order() -> None:
+    """States that look alike are no rows out of order, with or without a column of next states."""
+    for seed in range(3):
+        log, discount, _ = DEFECTS["states that look alike"](np.random.default_rng([8, seed]))
+        for shown in (log, log.drop(columns="next_state")):
+            found = failed(shown, discount)
+            assert "memory" in found
+            assert "alignment" not in found
+
+
+def test_rounded_probabilities_that_do_not_sum_to_one_are_found() -> None:
+    rng = np.random.default_rng(5)
+    task = gridworld(0.6, 0.4)
+    behavior = np.full_like(task.behavior, 0.25)
+    behavior[:, :2] = [0.33, 0.17]  # round numbers that sum to 1 are no defect
+    log = marked(replace(task, behavior=behavior).sample(200, rng), "truncated")
+    assert "propensities" not in failed(log, 0.98)
+    log["behavior_prob"] = log.behavior_prob.round(1)
+    assert "sum to 1" in failed(log, 0.98)["propensities"].sentence
 
 
 def test_hidden_velocity_is_found_and_a_full_observation_is_not() -> None:

@@ -16,7 +16,7 @@ from o2td.arrays import Floats, Ints
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.horizon import steps_of
-from o2td.evaluation.log_tests.score import stratum_of
+from o2td.evaluation.log_tests.score import means, stratum_of
 from o2td.evaluation.log_tests.seen import Seen, marks
 
 __all__ = ["Past", "PastCells", "choose_past"]
@@ -29,7 +29,6 @@ CHOICES = (
     ("step", "action"),
     ("step", "reward"),
 )
-_DRAWN = 2.0  # weight, in rows, of the mean without the past
 _MOST = 2.0**62
 
 
@@ -134,16 +133,6 @@ def _loss(y: Floats, fine: Ints, coarse: Ints, view: Seen) -> float:
     total = 0.0
     half = view.unit % 2 == 1
     for held in (half, ~half):
-        base = _means(y, coarse, ~held, np.broadcast_to(y[~held].mean(axis=0), y.shape))
-        total += float(np.square(y - _means(y, fine, ~held, base))[held].sum())
+        base = means(y, coarse, ~held, np.broadcast_to(y[~held].mean(axis=0), y.shape))
+        total += float(np.square(y - means(y, fine, ~held, base))[held].sum())
     return total / len(y)
-
-
-def _means(y: Floats, code: Ints, fit: Any, drawn: Floats) -> Floats:
-    size = int(code.max()) + 1
-    count = np.bincount(code[fit], minlength=size)[code]
-    out = np.empty_like(y)
-    for j in range(y.shape[1]):
-        total = np.bincount(code[fit], y[fit, j], minlength=size)[code]
-        out[:, j] = (total + _DRAWN * drawn[:, j]) / (count + _DRAWN)
-    return out

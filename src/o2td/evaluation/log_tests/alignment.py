@@ -5,7 +5,8 @@
 - Ratios and probabilities of another action: given state and action, they should hardly vary, unless
   the policy saw more than the state, or changed; even then the probabilities average as they should.
 - The target's probabilities of all actions against that of the action taken.
-- Next states against the states of the next rows.
+- Next states against the states of the next rows. Without a column of next states: whether what comes
+  next resembles what usually follows the row before, as in a log whose rows are out of order.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from o2td.arrays import Floats, Ints
 from o2td.evaluation.log_test import Finding, LogTest
+from o2td.evaluation.log_tests.memory import out_of_order
 from o2td.evaluation.log_tests.score import ALARM, excess_chance, stratum_of
 from o2td.evaluation.log_tests.seen import Seen, seen, without_means
 from o2td.evaluation.statistic import Passes
@@ -45,7 +47,7 @@ class Alignment(LogTest):
     def find(self, study: Study) -> Finding | None:
         """The first doubt found."""
         view = seen(study)
-        for doubt in (_successors, _chosen, _ratios, _rewards):
+        for doubt in (_successors, _order, _chosen, _ratios, _rewards):
             found = doubt(view)
             if found is not None:
                 figure, sentence, remedy = found
@@ -69,6 +71,20 @@ def _successors(view: Seen) -> Doubt:
         share,
         f"in {share:.0%} of the rows the next state is not the state of the next row",
         "check the order of rows and the column of next states",
+    )
+
+
+def _order(view: Seen) -> Doubt:
+    if view.chained or not view.exact:
+        return None
+    found = out_of_order(view)
+    if not found.alarming:
+        return None
+    return (
+        found.chance,
+        "next states resemble what usually follows the row before"
+        f" ({found.z:.1f} standard errors): rows seem to be out of order",
+        "sort the rows of each episode by time; if they are, log the next state with each row",
     )
 
 

@@ -4,7 +4,8 @@ If the state determines when an episode ends, the probability of an end given st
 not depend on the step. Two signs that it does: all episodes that reach the last step end there
 although the same states and actions, or the nearest observations, hardly ever end earlier (the
 product of these probabilities except the largest, since some step is the last in any log); and a
-trend of ends over steps, given state and action.
+trend of ends over steps, given state and action. A single longest episode gives itself away if its
+length is a round number and it ends where hardly any other does.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "clock_step"]
 
-_LEAST = 2  # episodes that end together
 _NEAR = 20  # rows whose observations are nearest
 _LOOKED = 50  # last rows whose neighbours are looked at
+_ROUND = (1000, 500, 100, 50, 10, 5, 1)  # each a multiple of the next
 
 
 def clock_step(view: Seen) -> tuple[int | None, float]:
@@ -45,12 +46,24 @@ def _clock_step(view: Seen) -> tuple[int | None, float]:
         return None, 1.0
     at = np.flatnonzero(view.step == longest - 1)
     ended = rows.terminated[at]
-    if len(at) < _LEAST or not ended.all():
+    if not ended.all():
         return None, 1.0
+    if len(at) == 1:
+        found = _alone(view, int(at[0]), longest) if view.exact else 1.0
+        return (longest if found < ALARM else None), found
     before = view.step < longest - 1
     chance = np.sort(_recurring(view, at, before) if view.exact else _nearby(view, at, before))
     found = float(np.exp(np.log(chance[:-1]).sum()))
     return (longest if found < ALARM else None), found
+
+
+def _alone(view: Seen, last: int, longest: int) -> float:
+    """Chance that a longest episode has so round a length and ends where so few others do."""
+    ends = np.bincount(view.pair, view.rows.terminated)
+    rate = ends / np.bincount(view.pair)
+    seldom = ends[rate <= rate[view.pair[last]]].sum() / ends.sum()
+    both = float(seldom) / next(unit for unit in _ROUND if longest % unit == 0)
+    return both * (1.0 - float(np.log(both)))  # of two p-values, by Fisher's rule
 
 
 def _recurring(view: Seen, at: Ints, before: Bools) -> Floats:

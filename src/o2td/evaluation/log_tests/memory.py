@@ -1,8 +1,9 @@
 """Is the state Markov? Dependence on what came before, given state and action.
 
 States that recur: next state, reward and end are tested against the previous action, state and
-rewards and the step, within strata of state and action (`score`), and the next state against what
-usually follows the previous row, which shows rows out of order. Continuous observations: does the
+rewards and the step, within strata of state and action (`score`); against their means by the
+previous state and action in other episodes; and the next state against what usually follows the
+previous row, which shows rows out of order. Continuous observations: does the
 previous row improve a regression of the change and the reward on observation and action, on
 held-out episodes? The regression's own error must not count, so the gain has to be large.
 """
@@ -17,7 +18,7 @@ import numpy as np
 from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.clock import clock_step
-from o2td.evaluation.log_tests.score import NOTHING, Strongest, strongest, two_sided
+from o2td.evaluation.log_tests.score import NOTHING, Strongest, foretold, rising, strongest
 from o2td.evaluation.log_tests.seen import Seen, marks, seen
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
@@ -32,10 +33,8 @@ _ROWS = 50  # with a row before them
 _STATES = 500  # most states for the comparison with the previous row
 _RARE = 1e-3  # share of rows: rarer next states get no more weight than this
 _ROUNDING = 1e-9
-_SPREAD = 30.0  # rows that must share in a sum before it counts as normal
 _MATCHED = 20_000  # rows matched with their nearest ones
 _LEFT = 0.02  # of the variance: below this, the rest is the regression's own error
-_ORDER = "check the order of rows; if it is right, "
 _REMEDY = (
     "add the relevant past to the state (the previous observation and action), or rely on weighted"
     " histories"
@@ -63,16 +62,13 @@ class Memory(LogTest):
         found, causes, effects = own_dependence(view)
         if not found.alarming:
             return Finding(self.name, found.chance, TRUST, "the past adds nothing to the state")
-        mixed = found.x == len(causes) - 1
         return Finding(
             self.name,
             found.chance,
             CAUTION,
             f"given state and action, {effects[found.y]} depends on {causes[found.x]}"
-            f" ({abs(found.z):.1f} standard errors): the state does not determine what follows"
-            + ", or rows are out of order"
-            * mixed,
-            _ORDER * mixed + _REMEDY,
+            f" ({abs(found.z):.1f} standard errors): the state does not determine what follows",
+            _REMEDY,
             kinds=(),
             biased=BIASED,
         )
@@ -109,15 +105,41 @@ def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[st
     x, causes, y, effects = _columns(view)
     here, (steps, _) = np.flatnonzero(view.follows), clock_step(view)
     inner = np.ones(len(here), np.bool_) if steps is None else view.step[here] < steps - 1
+    causes += ["the previous state and action", "what usually follows the row before"]
     tried = [
         strongest(x[inner], y[inner], stratum[here[inner]]),
-        _follows_before(view, here[inner], stratum, len(causes)),
+        _foretold(view, here, stratum, y[:, :1], len(causes) - 2),
+        _foretold(view, here[inner], stratum, y[inner, 1:], len(causes) - 2),
+        _follows_before(view, here[inner], stratum, len(causes) - 1),
     ]
     if steps is not None:
         tried.append(strongest(x, y[:, :1], stratum[here]))
     found = min(tried, key=lambda one: one.chance)
-    causes.append("what usually follows the row before")
     return replace(found, chance=min(1.0, len(tried) * found.chance)), causes, effects
+
+
+def out_of_order(view: Seen) -> Strongest:
+    """Whether rows that follow each other seem to be out of order.
+
+    Then next states resemble what usually follows the row before, but rewards, which stay with their
+    rows, do not depend on it as they do where the state is not the whole state.
+    """
+    x, _, y, _ = _columns(view)
+    here = np.flatnonzero(view.follows)
+    found = _follows_before(view, here, view.pair, 0)
+    if not found.alarming:
+        return found
+    paid = (strongest(x, y[:, :1], view.pair[here]), _foretold(view, here, view.pair, y[:, :1], 0))
+    return NOTHING if any(one.alarming for one in paid) else found
+
+
+def _foretold(view: Seen, here: Ints, stratum: Ints, y: Floats, place: int) -> Strongest:
+    """Whether the row before predicts these rows as it does in the other half of the episodes."""
+    fit = view.unit[here] % 2 == 0
+    if min(fit.sum(), (~fit).sum()) < _ROWS or not y.shape[1]:
+        return NOTHING
+    each = foretold(y, view.pair[here - 1], stratum[here], fit)
+    return rising(each, place, int(y.shape[1] > 1))
 
 
 def _follows_before(view: Seen, here: Ints, stratum: Ints, place: int) -> Strongest:
@@ -140,11 +162,7 @@ def _follows_before(view: Seen, here: Ints, stratum: Ints, place: int) -> Strong
         chance[half] = (count + share) / (count.sum(axis=1, keepdims=True) + 1.0)
     before = view.pair[here - 1] + chance.shape[1] * held[here]
     each = _sums_of_products(chance.reshape(-1, size), before, ahead[here], stratum[here])
-    own = float(np.square(each).sum())
-    if own <= 0.0 or own**2 < _SPREAD * float((each**4).sum()):
-        return NOTHING
-    z = float(each.sum() / np.sqrt(own))
-    return Strongest(place, 1, z, two_sided(z) / 2.0 if z > 0.0 else 1.0)
+    return rising(each, place, 1)
 
 
 def _sums_of_products(usual: Floats, before: Ints, comes: Ints, stratum: Ints) -> Floats:

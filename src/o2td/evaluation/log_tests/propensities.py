@@ -1,8 +1,9 @@
 """Whether the logged probabilities are those of the actions taken.
 
 By state and action: how often it was taken, against its logged probability; where that varies (the
-policy saw more than the state, or changed), whether it was taken more often. By observation: if `b` is
-right, `1{a = k} / b` averages 1 for every action k, whatever else is known about the row.
+policy saw more than the state, or changed), whether it was taken more often; where it does not, whether
+the probabilities of a state's actions sum to 1, which rounded ones often do not. By observation: if `b`
+is right, `1{a = k} / b` averages 1 for every action k, whatever else is known about the row.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ __all__ = ["Propensities"]
 
 _EXPECTED = 5.0  # with fewer rows of an action a state is not judged by it
 _VARIES = 0.01  # share of the variance within states that may stay given the action
+_OFF = 0.03  # from 1: smaller errors of a sum hardly matter
+_ROWS = 0.05  # share of rows in states whose sums are off
+_REMEDY = (
+    "drop the column so that the behaviour is estimated, or log the policy's own probabilities"
+)
 
 
 class Propensities(LogTest):
@@ -42,6 +48,10 @@ class Propensities(LogTest):
         taken = view.rows.behavior_prob
         if taken is None or view.action is None or study.source.behavior_model is not None:
             return None
+        off = _off(view) if view.exact else 0.0
+        if off > _ROWS:
+            said = f"in states of {off:.0%} of the rows the actions' logged probabilities do not sum to"
+            return Finding(self.name, off, CAUTION, f"{said} 1, as if they were rounded", _REMEDY)
         chance = _by_state(view) if view.exact else _by_observation(view)
         if chance >= ALARM:
             return Finding(self.name, chance, TRUST, "actions were taken as often as logged")
@@ -50,8 +60,28 @@ class Propensities(LogTest):
             chance,
             CAUTION,
             f"actions were not taken as often as the logged probabilities say (p = {chance:.1g})",
-            "drop the column so that the behaviour is estimated, or log the policy's own probabilities",
+            _REMEDY,
         )
+
+
+def _off(view: Seen) -> float:
+    """Share of rows in states whose actions' probabilities do not sum to 1.
+
+    If not every action was tried there, or if it is not known how many there are, only sums above 1
+    are wrong.
+    """
+    taken, probs = view.rows.behavior_prob, view.rows.target_probs
+    assert taken is not None  # noqa: S101
+    if view.varies(taken) > _VARIES:
+        return 0.0
+    state = np.zeros(int(view.pair.max()) + 1, dtype=np.int64)
+    state[view.pair] = view.state
+    mean = np.bincount(view.pair, taken) / np.bincount(view.pair)
+    total, tried = np.bincount(state, mean), np.bincount(state)
+    off = total > 1.0 + _OFF
+    if probs is not None:
+        off |= (tried == probs.shape[1]) & (total < 1.0 - _OFF)
+    return float(off[view.state].mean())
 
 
 def _by_state(view: Seen) -> float:

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arrays import Floats, Ints
+from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_tests.seen import without_means
 
 ALARM = 0.005  # target probability of a false alarm per test; 0.01 is stated
 STATED = 0.01
 _SPREAD = 30.0  # effective rows that a sum needs to count as normal
+_DRAWN = 2.0  # weight, in rows, of the mean without the past
+_ROUNDING = 1e-9  # of a standard deviation
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,54 @@ def _most(score: Floats, tried: int) -> Strongest:
     i, j = np.unravel_index(int(np.abs(score).argmax()), score.shape)
     z = float(score[i, j])
     return Strongest(int(i), int(j), z, min(1.0, tried * two_sided(z)))
+
+
+def foretold(y: Floats, past: Ints, stratum: Ints, fit: Bools) -> Floats:
+    """How well means by past, over the rows of `fit`, predict each of the other rows.
+
+    `sum_j x~_j y~_j` over columns in units of their deviation, where x are the means by stratum and
+    past. It averages 0 if y does not depend on the past, and the direction of a dependence need not
+    be known: the rows of `fit` tell it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> past, stratum = rng.integers(3, size=(2, 4000))
+    >>> sign = np.where((past + stratum) % 2, 1.0, -1.0)  # cancels over strata
+    >>> fit = np.arange(4000) % 2 == 0
+    >>> y = 0.2 * sign[:, None] + rng.normal(size=(4000, 1))
+    >>> rising(foretold(y, past, stratum, fit), 0, 0).alarming
+    True
+    >>> rising(foretold(y, rng.permutation(past), stratum, fit), 0, 0).alarming
+    False
+    """
+    scale = y.std(axis=0)
+    y = y / np.where(scale > 0.0, scale, 1.0)
+    whole = np.broadcast_to(y[fit].mean(axis=0), y.shape)
+    usual = means(y, stratum, fit, whole)
+    usual = means(y, stratum_of(stratum, past), fit, usual)
+    x, y = (without_means(part[~fit], stratum[~fit]) for part in (usual, y))
+    for part in (x, y):
+        part[np.abs(part) <= _ROUNDING] = 0.0  # what the stratum determines
+    return np.asarray((x * y).sum(axis=1))
+
+
+def means(y: Floats, code: Ints, fit: Bools, drawn: Floats) -> Floats:
+    """Means of columns by code over the rows of `fit`, drawn towards other ones, for all rows."""
+    size = int(code.max()) + 1
+    count = np.bincount(code[fit], minlength=size)[code]
+    out = np.empty_like(y)
+    for j in range(y.shape[1]):
+        total = np.bincount(code[fit], y[fit, j], minlength=size)[code]
+        out[:, j] = (total + _DRAWN * drawn[:, j]) / (count + _DRAWN)
+    return out
+
+
+def rising(each: Floats, x: int, y: int) -> Strongest:
+    """Whether rows' parts sum to more than chance allows."""
+    own = float(np.square(each).sum())
+    if own <= 0.0 or own**2 < _SPREAD * float((each**4).sum()):
+        return NOTHING
+    z = float(each.sum() / np.sqrt(own))
+    return Strongest(x, y, z, two_sided(z) / 2.0 if z > 0.0 else 1.0)
 
 
 def two_sided(z: float) -> float:

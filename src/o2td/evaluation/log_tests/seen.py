@@ -34,7 +34,9 @@ def seen(study: Study) -> Seen:
         info = study.source.info
         unlike = info.notes.get(UNLIKE, 0) / max(info.rows, 1)
         whole = not info.dropped.get(NO_FINAL, 0)
-        _views[study] = Seen(_first(study.sample, ROWS), whole, unlike)
+        mapped = study.source.mapped
+        chained = bool(mapped.many("next_state") or mapped.many("next_observation"))
+        _views[study] = Seen(_first(study.sample, ROWS), whole, unlike, chained)
     return _views[study]
 
 
@@ -47,9 +49,16 @@ def _first(sample: Episodes, rows: int) -> Episodes:
 class Seen:
     """Rows of whole episodes with codes."""
 
-    def __init__(self, episodes: Episodes, whole: bool = True, unlike: float = 0.0) -> None:
+    def __init__(
+        self,
+        episodes: Episodes,
+        whole: bool = True,
+        unlike: float = 0.0,
+        chained: bool = True,
+    ) -> None:
         self.whole = whole  # whether every last row was kept, with its successor
         self.unlike = unlike  # share of rows whose columns give the target different probabilities
+        self.chained = chained  # whether rows name what follows them, which shows their order
         self.kept: dict[str, Any] = {}  # results that several tests use
         self.episodes, self.rows = episodes, episodes.rows
         self.count, self.first = episodes.count, episodes.first
