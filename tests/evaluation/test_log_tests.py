@@ -107,6 +107,17 @@ def test_support_follows_the_target_to_where_nothing_was_tried() -> None:
     assert answer.verdict != "trust"
 
 
+def test_one_episode_that_meets_a_clock_gives_it_away_by_a_round_length() -> None:
+    """The same log with a limit of 247 steps cannot tell it from an end that is rare."""
+    for horizon, told in ((250, True), (247, False)):
+        task, seed, met = toy_mountain_car(0.6, 0.45, horizon=horizon), 0, 0
+        while met != 1:
+            log, seed = task.sample(128, np.random.default_rng([seed, 12])), seed + 1
+            met = int(log.clock.sum())
+        found = failed(marked(log, "terminated"), 0.99)
+        assert ("clock" in found) == told
+
+
 def test_support_does_not_count_what_the_targets_own_log_would_miss() -> None:
     """Few rows a state: actions are untried by chance, in a log of the target's own as well."""
     task = replace(gridworld(0.6, 0.4), horizon=None)
