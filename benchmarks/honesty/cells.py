@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from benchmarks.honesty import continuous, defects
+from benchmarks.honesty import continuous, defects, environments
 from benchmarks.honesty.tables import (
     Table,
     graph,
@@ -31,6 +31,12 @@ PURPOSES = ("settle", "report", "again", "final", "blind")
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"
+GYMNASIUM = {  # by what the log shows: episodes, horizon, whether part of the state is hidden, mark
+    "Gymnasium, state complete": (200, None, False, "truncated"),
+    "Gymnasium, part of the state hidden": (400, 60, True, "truncated"),
+    "Gymnasium, clock marked terminated": (400, 60, False, "terminated"),
+    "Gymnasium, clock marked truncated": (400, 60, False, "truncated"),
+}
 Made = tuple[pd.DataFrame, float, float]
 
 
@@ -139,6 +145,32 @@ def _clocks() -> list[Cell]:
     return found
 
 
+def _gymnasium() -> list[Cell]:
+    found = []
+    for kind, (episodes, horizon, hidden, clock) in GYMNASIUM.items():
+        for name in environments.TASKS:
+            for logged, wanted in ((0.5, 0.1), (0.9, 0.3)):
+                made = _environment(name, logged, wanted, horizon, hidden, episodes, clock)
+                found.append(Cell(f"{name} {logged}->{wanted}, {kind}", kind, made, settles=False))
+    return found
+
+
+def _environment(
+    name: str,
+    logged: float,
+    wanted: float,
+    horizon: int | None,
+    hidden: bool,
+    episodes: int,
+    clock: str,
+) -> Callable[[np.random.Generator], Made]:
+    def make(rng: np.random.Generator) -> Made:
+        task = environments.environment(name, logged, wanted, horizon, hidden)
+        return clocked(task, episodes, clock)(rng)
+
+    return make
+
+
 def _sound(rng: np.random.Generator) -> Made:
     task = random_table(rng)
     episodes = int(rng.choice([100, 400, 1000]))
@@ -159,6 +191,7 @@ CELLS: dict[str, Cell] = {
         *_graphs(),
         *_partial(),
         *_clocks(),
+        *_gymnasium(),
         Cell("random table", RANDOM, _sound),
         *(_defect(name) for name in defects.DEFECTS),
         *(_continuous(name) for name in continuous.NAMES),

@@ -241,7 +241,7 @@ def gridworld(
     transition = (1.0 - slip) * straight + slip * straight.mean(axis=1, keepdims=True)
     reward = np.broadcast_to(pays.ravel(), (size, 4, size)).copy()
     ends = where == size - 1
-    best = _best(straight, reward, ends, 0.99)
+    best = best_actions(straight, reward, ends, 0.99)
     shown = row * (8 // merged) + column // merged
     policy = np.zeros((int(shown.max()) + 1, 4))
     np.add.at(policy, shown, np.eye(4)[best])
@@ -251,7 +251,8 @@ def gridworld(
     return Table(transition, reward, start, ends, shown, *policies, discount, horizon)
 
 
-def _best(transition: Array, reward: Array, ends: Array, discount: float) -> Array:
+def best_actions(transition: Array, reward: Array, ends: Array, discount: float) -> Array:
+    """The best action of every state, by value iteration."""
     value = np.zeros(len(ends))
     gain = np.einsum("sat,sat->sa", transition, reward)
     for _ in range(1000):
