@@ -159,6 +159,17 @@ def test_values_by_horizon_end_at_the_per_decision_estimate():
     assert frame["steps"][0] == 1
 
 
+def test_page_and_notebook_show_what_the_first_steps_earn_where_there_are_several(tmp_path):
+    said = "Value over the first steps"
+    several = evaluation.evaluate(made_log(300, 9), GAMMA, target=POLICIES["A"], methods="lstd")
+    assert said in several._repr_html_()
+    assert said in several.report(tmp_path / "several.html").read_text()
+    log = pd.DataFrame({"state": 0, "reward": [0.0, 1.0] * 60, "rho": [0.5, 1.5] * 60})
+    single = evaluation.evaluate(log, methods="lstd")
+    assert said not in single._repr_html_()
+    assert said not in single.report(tmp_path / "single.html").read_text()
+
+
 # -- words about width -----------------------------------------------------------------------------
 
 

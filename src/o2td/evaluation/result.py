@@ -182,7 +182,7 @@ class Evaluation(Document):
     def _repr_html_(self) -> str:
         from o2td.report.evaluation_notebook import notebook_html
 
-        return notebook_html(self.as_dict())
+        return notebook_html(self.as_dict(), self.series)
 
     def frame(self) -> pl.DataFrame:
         """The estimates as a polars frame, one row per method; `.to_pandas()` converts it."""

@@ -17,7 +17,12 @@ from o2td.report.evaluation_figures import (
     draw_horizon,
     draw_weights,
 )
-from o2td.report.evaluation_sections import more_episodes, own_values_section, segments_section
+from o2td.report.evaluation_sections import (
+    earned_picture,
+    more_episodes,
+    own_values_section,
+    segments_section,
+)
 from o2td.report.page import (
     Badge,
     Block,
@@ -87,7 +92,7 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     answer
         What `o2td evaluate --json` prints.
     series
-        Numbers behind the figures, each optional: `horizon` {step, size}, `weights` (shares,
+        Numbers behind the figures, each optional: `horizon` {step, size, value}, `weights` (shares,
         heaviest first), `curves` {method: {rows, value}}, `calibration` {predicted, observed, count,
         log_loss, marginal_log_loss}, `choice` {columns, rows, why}, `log` (lines about the log).
     """
@@ -250,6 +255,7 @@ def tests_section(answer: Answer) -> list[Section]:
 
 def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
     found = answer["diagnostics"]
+    best = answer["estimates"][0]["value"] if answer["estimates"] else None
     made = []
     if horizon := series.get("horizon"):
         made.append(
@@ -267,8 +273,9 @@ def _pictures(answer: Answer, series: Mapping[str, Any]) -> list[Picture]:
                 "The heaviest episodes. Flat: weight is spread evenly; steep: a few episodes carry it.",
             )
         )
+    if (earned := earned_picture(series, best)) is not None:
+        made.append(earned)
     if curves := series.get("curves"):
-        best = answer["estimates"][0]["value"] if answer["estimates"] else None
         titles = {row["method"]: estimate_name(row) for row in answer["estimates"]}
         made.append(
             Picture(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "draw_calibration",
     "draw_curves",
+    "draw_earned",
     "draw_estimates",
     "draw_horizon",
     "draw_weights",
@@ -113,6 +114,19 @@ def draw_horizon(step: Sequence[int], size: Sequence[float], episodes: int) -> b
     _beside(axes, "10: too few", 10, "#9c2a10")
     axes.set_yscale("log")
     axes.set_ylim(floor, 2.5 * max(episodes, 10))
+    if len(step) > 50:
+        axes.set_xscale("log")
+    return svg(made)
+
+
+def draw_earned(step: Sequence[int], value: Sequence[float], whole: float | None) -> bytes:
+    """What the target earns over the first steps; dashed: the estimate over all of them."""
+    made = figure(WIDTH, 2.9)
+    axes: Axes = made.subplots()
+    tidy(axes, x="number of steps", y="value over the first steps")
+    axes.plot(step, value, color="#0072b2", marker="." if len(step) < 20 else "")
+    if whole is not None:
+        axes.axhline(whole, color="#4d4d4d", linestyle="--", linewidth=0.9)
     if len(step) > 50:
         axes.set_xscale("log")
     return svg(made)

@@ -15,6 +15,7 @@ from o2td.errors import O2TDError
 from o2td.report.drawing import styled, svg
 from o2td.report.evaluation import TONES, conclusion, estimate_name
 from o2td.report.evaluation_figures import draw_estimates, estimates_figure
+from o2td.report.evaluation_sections import earned_picture
 from o2td.report.statistics import number
 
 __all__ = ["badge_html", "notebook_block", "notebook_html", "picture_html", "table_html"]
@@ -24,15 +25,15 @@ _HEADS = ("method", "value", "low", "high", "approximation error", "verdict")
 _CELL = "padding:.2em .8em .2em 0;text-align:{};border:none"
 
 
-def notebook_html(answer: Mapping[str, Any]) -> str:
-    """The answer as an HTML fragment."""
+def notebook_html(answer: Mapping[str, Any], series: Mapping[str, Any]) -> str:
+    """The answer as an HTML fragment; `series` are the numbers behind the page's figures."""
     verdict, rows = str(answer["verdict"]), answer["estimates"]
     parts = [f"<p>{badge_html(verdict)} {escape(conclusion(answer))}</p>"]
     if answer["reasons"]:
         items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
         parts.append(f"<ul>{items}</ul>")
     said = "Estimates with their intervals, one line per method"
-    parts += [picture_html(rows, said), table_html(rows)]
+    parts += [picture_html(rows, said), table_html(rows), _first_steps(rows, series)]
     return notebook_block(parts, answer)
 
 
@@ -82,6 +83,23 @@ def picture_html(
             )
     except O2TDError:  # matplotlib is not installed: the table says the same
         return ""
+    return _image(picture, said)
+
+
+def _first_steps(rows: Sequence[Mapping[str, Any]], series: Mapping[str, Any]) -> str:
+    """What the target earns over the first steps, folded."""
+    try:
+        with styled():
+            made = earned_picture(series, rows[0]["value"] if rows else None)
+    except O2TDError:
+        return ""
+    if made is None:
+        return ""
+    shown = f"{_image(made.data, made.alt)}<p>{escape(made.caption)}</p>"
+    return f"<details><summary>{made.alt}</summary>{shown}</details>"
+
+
+def _image(picture: bytes, said: str) -> str:
     data = base64.b64encode(picture).decode()
     style = "background:#fff;max-width:100%;width:36em;border-radius:6px"
     return f'<img alt="{said}" style="{style}" src="data:image/svg+xml;base64,{data}">'

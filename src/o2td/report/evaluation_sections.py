@@ -1,4 +1,4 @@
-"""Optional sections of an evaluation's page: segments, and how much more data is needed."""
+"""Optional parts of an evaluation's page: segments, first steps, and how much more data is needed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from o2td.report.page import Badge, Section, Table, Text
+import numpy as np
+
+from o2td.report.evaluation_figures import draw_earned
+from o2td.report.page import Badge, Picture, Section, Table, Text
 from o2td.report.statistics import number
 
-__all__ = ["more_episodes", "own_values_section", "segments_section"]
+__all__ = ["earned_picture", "more_episodes", "own_values_section", "segments_section"]
 
 _TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 
@@ -35,6 +38,22 @@ def segments_section(answer: Mapping[str, Any]) -> list[Section]:
         for row in rows
     ]
     return [made.add(Table(columns, body, numbers=columns[1:5], stack=True, caption="Segments"))]
+
+
+def earned_picture(series: Mapping[str, Any], whole: float | None) -> Picture | None:
+    """What the target earns over the first steps, if weights reach beyond the first."""
+    horizon = series.get("horizon") or {}
+    value = np.asarray(horizon.get("value", ()), dtype=np.float64)
+    told = np.isfinite(value)
+    if np.count_nonzero(told) < 2:
+        return None
+    step = np.asarray(horizon["step"])[told]
+    return Picture(
+        draw_earned(step, value[told], whole),
+        "Value over the first steps",
+        "What the target earns over the first steps, by weighted histories, while they keep ten"
+        " effective episodes; dashed: the recommended estimate over all steps.",
+    )
 
 
 def own_values_section(answer: Mapping[str, Any]) -> list[Section]:
