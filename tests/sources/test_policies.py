@@ -1,4 +1,4 @@
-"""Policies people have: a callable, predict_proba, a module with tensors, an array by state."""
+"""Policies people have: a callable, predict_proba, an array by state (modules: `test_modules`)."""
 
 from __future__ import annotations
 
@@ -25,68 +25,16 @@ def _log(**more):
     return pd.DataFrame(log | more)
 
 
-class Tensor:
-    """As much of a tensor as a policy's result has; PyTorch itself is too large to test with."""
-
-    def __init__(self, values, dtype=np.float32):
-        self._values = np.asarray(values, dtype=dtype)
-
-    def new_tensor(self, values):
-        return Tensor(values, self._values.dtype)
-
-    def detach(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def numpy(self):
-        return self._values
-
-    def __array__(self, *_, **__):
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
-
-
-class Module:
-    """Linear logits of its input, in any of the forms that modules return."""
-
-    def __init__(self, form):
-        self.form = form
-
-    def parameters(self):
-        return iter([Tensor(WEIGHTS)])
-
-    def forward(self, x):
-        assert isinstance(x, Tensor)
-        assert x.numpy().dtype == np.float32
-        scores = x.numpy() @ WEIGHTS
-        if self.form == "logits":
-            return Tensor(scores)
-        chances = Tensor(softmax(scores.astype(float)))
-        if self.form == "probabilities":
-            return chances
-        return type("Categorical", (), {"probs": chances, "logits": None})()
-
-    __call__ = forward
-
-
 def _chances(x):
     return softmax(np.asarray(x) @ WEIGHTS)
 
 
-@pytest.mark.parametrize(
-    "form", ["logits", "probabilities", "distribution", "callable", "function"]
-)
-def test_the_same_policy_in_every_form(form, joined):
+def test_a_callable(joined):
     log = _log()
-    policy = {
-        "callable": _chances,
-        "function": lambda x: Tensor(_chances(x)),
-    }.get(form) or Module(form)
-    got = joined(sources.open_logs(log, discount=0.9, target=policy), 64)
+    got = joined(sources.open_logs(log, discount=0.9, target=_chances), 64)
     x = log[["obs_0", "obs_1"]].to_numpy()
     want = 3 * _chances(x)[np.arange(ROWS), log["action"]]
-    np.testing.assert_allclose(got["rho"], want, rtol=1e-5)
+    np.testing.assert_allclose(got["rho"], want, rtol=1e-12)
 
 
 def test_a_classifier_with_its_own_order_of_names(joined):

@@ -49,7 +49,7 @@ def earned_picture(series: Mapping[str, Any], whole: float | None) -> Picture | 
         return None
     step = np.asarray(horizon["step"])[told]
     return Picture(
-        draw_earned(step, value[told], whole),
+        draw_earned(step.tolist(), value[told].tolist(), whole),
         "Value over the first steps",
         "What the target earns over the first steps, by weighted histories, while they keep ten"
         " effective episodes; dashed: the recommended estimate over all steps.",

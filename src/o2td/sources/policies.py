@@ -2,8 +2,7 @@
 
 - a callable from a batch of observations (or states) to (n, A) probabilities,
 - an object with `predict_proba`, as scikit-learn's classifiers have it,
-- a PyTorch module: it is called with a tensor, and may return logits, probabilities or a
-  distribution that has `probs`,
+- a PyTorch module that returns logits, probabilities or a distribution that has `probs`,
 - an (S, A) array of the probabilities in each state.
 """
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from o2td.arguments import listed
 from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.sources.modules import ask_module, is_module, precision_of
 
 SUM_ROUNDING = 1e-4  # tolerance of the sum of all actions' probabilities (float32 logs)
 
@@ -31,12 +31,13 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
     array([[0.4, 0.6],
            [0.4, 0.6]])
     """
-    module = hasattr(policy, "forward") and hasattr(policy, "parameters")
+    precision = None  # of a module's numbers
     if hasattr(policy, "predict_proba"):
         rows = inputs if inputs.ndim == 2 else inputs[:, None]
         matrix = numbers(policy.predict_proba(rows))
-    elif module:
-        matrix = numbers(policy(next(iter(policy.parameters())).new_tensor(inputs)))
+    elif is_module(policy):
+        answer = ask_module(policy, inputs, name)
+        matrix, precision = numbers(answer), precision_of(answer)
     elif callable(policy):
         matrix = numbers(policy(inputs))
     else:
@@ -46,8 +47,8 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
             f"{name}: the policy returned shape {matrix.shape} for {len(inputs)} rows; return (rows,"
             " actions)"
         )
-    if module and np.isfinite(matrix).all() and not _chances(matrix).all():
-        matrix = softmax(matrix)
+    if precision is not None and np.isfinite(matrix).all():
+        matrix = _of_scores(matrix, precision)
     off = ~_chances(matrix)
     if off.any():
         shown = np.round(matrix[int(np.argmax(off))], 4).tolist()
@@ -81,7 +82,7 @@ def numbers(result: Any) -> Floats:
     """An array, a tensor or a distribution over actions as float64."""
     result = getattr(result, "probs", result)
     if hasattr(result, "detach"):
-        result = result.detach().cpu().numpy()
+        result = result.detach().cpu().double().numpy()
     return np.asarray(result, dtype=np.float64)
 
 
@@ -101,7 +102,14 @@ def _of_states(table: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
     return found
 
 
-def _chances(matrix: Floats) -> npt.NDArray[np.bool_]:
+def _of_scores(matrix: Floats, precision: float) -> Floats:
+    """Logits as probabilities; what already is probabilities, to sum to 1 beyond its precision."""
+    if _chances(matrix, max(precision, SUM_ROUNDING)).all():
+        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+    return softmax(matrix)
+
+
+def _chances(matrix: Floats, rounding: float = SUM_ROUNDING) -> npt.NDArray[np.bool_]:
     """Which rows are probabilities of all actions."""
-    whole: npt.NDArray[np.bool_] = np.abs(matrix.sum(axis=1) - 1.0) <= SUM_ROUNDING
+    whole: npt.NDArray[np.bool_] = np.abs(matrix.sum(axis=1) - 1.0) <= rounding
     return whole & (matrix >= 0.0).all(axis=1)

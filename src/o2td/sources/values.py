@@ -19,6 +19,7 @@ from o2td.errors import InputError, option
 from o2td.sources.arrow_cells import LARGEST
 from o2td.sources.log_rows import LogRows
 from o2td.sources.mapping import Mapped
+from o2td.sources.modules import ask_module, is_module
 from o2td.sources.places import Where, brief, named
 from o2td.sources.policies import numbers
 
@@ -154,6 +155,8 @@ class OwnValues:
         else:
             try:
                 found = numbers(_answer(model, inputs))
+            except InputError:
+                raise
             except Exception as error:
                 file, row = place(0)[0].of(place(0)[1])
                 raise InputError(
@@ -205,8 +208,8 @@ def _is_table(model: Any) -> bool:
 
 def _answer(model: Any, inputs: npt.NDArray[Any]) -> Any:
     """What a model says of inputs, called in its own manner."""
-    if hasattr(model, "forward") and hasattr(model, "parameters"):
-        return model(next(iter(model.parameters())).new_tensor(inputs))
+    if is_module(model):
+        return ask_module(model, inputs, ARGUMENT)
     if getattr(model, "of_actions", False):
         return model.action_values(inputs)
     if hasattr(model, "predict"):
