@@ -18,8 +18,8 @@ from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.evaluation.bootstrap import Interval, bca, rule_of_three, sandwich
 from o2td.evaluation.estimators.lstd import off_by
+from o2td.evaluation.fitting import FEW
 from o2td.evaluation.moments import Spread
-from o2td.evaluation.select import half_spread
 from o2td.evaluation.thresholds import CANNOT, CAUTION, Thresholds, worst
 from o2td.evaluation.verdicts import FLAT, ROUNDING, WIDTH, Case
 
@@ -296,6 +296,18 @@ def _of_reference(one: Case, two: Case, shorts: list[Spread]) -> float:
     for short in shorts:
         found = max(found, off_by(short, len(others) > 1))
     return found
+
+
+def half_spread(values: list[float]) -> float:
+    """Half the range of the middle half of some values; of all values if fewer than eight.
+
+    >>> half_spread([1.0, 2.0, 3.0, 7.0]), half_spread([*range(8), 100.0])
+    (3.0, 2.0)
+    """
+    if len(values) < FEW:
+        return float(np.ptp(values)) / 2.0
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(high - low) / 2.0
 
 
 def joint(

@@ -47,6 +47,7 @@ class Fit:
 
 
 Blend = list[tuple[float, Fit]]  # a weighted mean of fits
+FEW = 8  # fewer fits than this have no middle half
 
 
 class Fitting:
@@ -138,6 +139,29 @@ def across(system: AnySystem) -> Floats:
     return np.column_stack([system.solve(members != k).theta for k in members])
 
 
+def usable(fits: list[Fit]) -> list[Fit]:
+    """Fits with finite values, if any; of fewer than eight, those that agree.
+
+    The middle half of eight or more leaves out odd ones by itself.
+    """
+    finite = [fit for fit in fits if np.isfinite(fit.value)]
+    if not finite or len(finite) >= FEW:
+        return finite or fits
+    fine = agreeing(np.array([fit.value for fit in finite]))
+    return [fit for fit, one in zip(finite, fine, strict=True) if one]
+
+
+def agreeing(values: Floats) -> Any:
+    """Which members of a panel lie within four robust deviations of its median.
+
+    >>> agreeing(np.array([1.0, 1.1, 0.9, 60.0]))
+    array([ True,  True,  True, False])
+    """
+    middle = np.median(values)
+    apart = np.abs(values - middle)
+    return apart <= 4.0 * 1.4826 * np.median(apart) + 1e-9 * (1.0 + abs(middle))
+
+
 def middle(fits: list[Fit]) -> Blend:
     """The middle halves, by value, of the fits with and without traces, and their weights.
 
@@ -149,6 +173,22 @@ def middle(fits: list[Fit]) -> Blend:
     halves = [(weight, _half(group)) for weight, group in zip((2.0, 1.0), groups, strict=True)]
     total = sum(weight for weight, half in halves if half)
     return [(weight / total / len(half), fit) for weight, half in halves for fit in half]
+
+
+def mean_of(blend: Blend) -> float:
+    """The value of a weighted mean of fits."""
+    return float(sum(weight * fit.value for weight, fit in blend))
+
+
+def spread_of(fits: list[Fit], blend: Blend) -> float:
+    """How far fits differ: the mean distance of the middle ones from their mean.
+
+    With fewer than eight fits it is half their range.
+    """
+    if len(fits) < FEW:
+        return float(np.ptp([fit.value for fit in fits])) / 2.0
+    mean = mean_of(blend)
+    return float(sum(weight * abs(fit.value - mean) for weight, fit in blend))
 
 
 def _half(fits: list[Fit]) -> list[Fit]:

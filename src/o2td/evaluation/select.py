@@ -5,15 +5,14 @@ kernel Bellman loss and by the error against weighted per-decision returns. A ba
 one of its losses exceeds the best by more than `REJECT` standard errors. Returns can reject one
 only if their weights keep at least `ENOUGH` of the episodes effective and the difference rests on
 at least `CARRYING` episodes, because a few heavy ones favour whatever happens to suit them. The
-losses cannot decide among the rest, whose answers still differ, so the richest are kept as a panel,
-each without and with a long trace. The estimate is two thirds of the midmean without a trace plus
-one third of the midmean with one, and the spread of all of them shows how much the choice of
-features changes the answer.
+losses cannot decide among the rest, whose answers still differ, some too high and some too low, so
+all of them are kept as a panel, each without and with a long trace. The estimate is two thirds of
+the midmean without a trace plus one third of the midmean with one, and the distances of the fits
+from it show how much the choice of features changes the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +33,6 @@ REJECT = 3.0
 ENOUGH = 0.5  # share of the episodes
 CARRYING = 30.0  # episodes that must share in a difference of errors against returns
 UNSTABLE = 10.0  # multiple of the kernel loss's median noise: the fit is unstable across folds
-PANEL = 12  # bases
-_FEW = 8  # fewer values than this have no middle half
 
 
 @dataclass(eq=False)
@@ -183,38 +180,10 @@ def _clearly(worse: Spread) -> bool:
 
 def panel(choices: list[Choice]) -> list[Choice]:
     """Mark and return the candidates to keep, the one with the least losses first."""
-    fine = [choice for choice in choices if not choice.verdict] or choices
-    size = {id(choice.features): choice.d for choice in fine}
-    bases = sorted(size, key=lambda basis: -size[basis])[:PANEL]
-    kept = [c for c in fine if id(c.features) in bases]
+    kept = [choice for choice in choices if not choice.verdict] or choices
     order = np.argsort([c.bellman for c in kept]).argsort()
     order = order + np.argsort([c.returns_error for c in kept]).argsort()
     kept = [kept[int(k)] for k in np.argsort(order, kind="stable")]
     for choice in kept:
         choice.verdict = "kept: neither loss tells it from the best"
-    for choice in fine:
-        choice.verdict = choice.verdict or "not needed: as good, with fewer features"
     return kept
-
-
-def half_spread(values: Sequence[float]) -> float:
-    """Half the range of the middle half of some values; of all values if fewer than eight.
-
-    >>> half_spread([1.0, 2.0, 3.0, 7.0]), half_spread([*range(8), 100.0])
-    (3.0, 2.0)
-    """
-    if len(values) < _FEW:
-        return float(np.ptp(values)) / 2.0
-    low, high = np.quantile(values, [0.25, 0.75])
-    return float(high - low) / 2.0
-
-
-def agreeing(values: Floats) -> Any:
-    """Which members of a panel lie within four robust deviations of its median.
-
-    >>> agreeing(np.array([1.0, 1.1, 0.9, 60.0]))
-    array([ True,  True,  True, False])
-    """
-    middle = np.median(values)
-    apart = np.abs(values - middle)
-    return apart <= 4.0 * 1.4826 * np.median(apart) + 1e-9 * (1.0 + abs(middle))

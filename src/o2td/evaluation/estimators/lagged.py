@@ -18,10 +18,10 @@ from o2td.evaluation.basis import FeatureRows, States
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import FitEstimator
-from o2td.evaluation.fitting import middle
+from o2td.evaluation.fitting import agreeing, mean_of, middle
 from o2td.evaluation.log_tests.memory import gains_from_past
 from o2td.evaluation.log_tests.seen import Seen, seen
-from o2td.evaluation.select import Choice, agreeing, judge, panel, systems_of
+from o2td.evaluation.select import Choice, judge, panel, systems_of
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import by_fold
 
@@ -104,7 +104,7 @@ class LaggedEstimator(FitEstimator):
         why = self.missing(study)
         if why:
             return Outcome.none(why)
-        value = float(sum(weight * fit.value for weight, fit in self.blend))
+        value = mean_of(self.blend)
         values = [fit.value for fit in self.members]
         return Outcome(
             value,

@@ -1,9 +1,9 @@
 """LSTD: `A theta = b` with `A = sum_t z_t (phi_t - gamma phi'_t)^T`, `b = sum_t z_t r_t`.
 
-On chosen features the estimate is the mean of the middle half of several fits, and half the range
-of that middle half is the approximation error; on given features that error is the distance between
-this fit and all others. It is at least the weighted doubly robust correction over the steps at
-which histories have weight, or half of it if the estimate is a mean of fits.
+On chosen features the estimate is the mean of the middle half of several fits, and their mean
+distance from it is the approximation error; on given features the distance between this fit and
+that mean is added. It is at least the weighted doubly robust correction over the steps at which
+histories have weight, or half of it if the estimate is a mean of fits.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import FitEstimator
-from o2td.evaluation.fitting import Fit, middle
+from o2td.evaluation.fitting import Fit, mean_of, middle, spread_of, usable
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.influence import Column, Histories
 from o2td.evaluation.moments import Spread
-from o2td.evaluation.select import agreeing, half_spread
 from o2td.evaluation.statistic import Passes
 
 if TYPE_CHECKING:
@@ -47,10 +46,9 @@ class LSTDEstimator(FitEstimator):
             fitting.want(choice.finer)
         yield [fitting]
         self.lead: Fit = fitting.fit(choice.lead)
-        fits = [fitting.fit(system) for system in choice.panel]
-        fine = agreeing(np.array([fit.value for fit in fits])) if fits else []
-        self.members = [fit for fit, one in zip(fits, fine, strict=True) if one]
-        self.blend = middle(self.members) if choice.average else [(1.0, self.lead)]
+        self.members = usable([fitting.fit(system) for system in choice.panel])
+        self.middle = middle(self.members)
+        self.blend = self.middle if choice.average else [(1.0, self.lead)]
         self.column = study.influences.blend(self.blend)
         self.short = self._corrections(study)
         yield [study.influences]
@@ -78,17 +76,15 @@ class LSTDEstimator(FitEstimator):
 
     def estimate(self, study: Study) -> Outcome:
         """The lead's value, or the mean of the panel's."""
-        value = float(sum(weight * fit.value for weight, fit in self.blend))
-        values = [fit.value for fit in self.members]
+        value = mean_of(self.blend)
         approximation = self._from_states(study, value)
         about = f"LSTD: {self.lead.system.label}"
-        if values and study.choice.average:
-            about = f"LSTD: mean of {len(self.blend)} of {len(values)} fits; as model"
+        if study.choice.average:
+            about = f"LSTD: mean of {len(self.blend)} of {len(self.members)} fits; as model"
             about += f" {self.lead.system.label}"
-            approximation = half_spread(values)
-        elif values:
-            off = abs(float(np.mean(values)) - value)
-            approximation = max(off, float(np.ptp([*values, value])) / 2.0)
+        if self.members:
+            apart = abs(mean_of(self.middle) - value)
+            approximation = apart + spread_of(self.members, self.middle)
         for _, short in self.corrections(study) if not study.choice.exact else ():
             if approximation is not None:
                 approximation = max(approximation, off_by(short, study.choice.average))
