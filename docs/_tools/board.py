@@ -34,7 +34,7 @@ def take(folder: str) -> dict[str, Any]:
             "median": {d: _kept(board[name].value) for d, board in found.items() if name in board},
         }
     runs = results.record["experiments"]["board-garnet"]["runs"]
-    order = sorted(methods, key=lambda m: (-len(methods[m]["median"]), methods[m]["ratio"] or 9e9))
+    order = sorted(methods, key=lambda m: methods[m]["ratio"] or math.inf)
     return {
         "profile": results.record["profile"],
         "runs": runs,
@@ -57,8 +57,7 @@ def rows() -> tuple[list[str], list[list[str]]]:
     """Head and rows of the table, lowest ratio first."""
     found = kept()
     lines = []
-    order = sorted(found["methods"].items(), key=lambda item: item[1]["ratio"] or math.inf)
-    for name, one in order:
+    for name, one in found["methods"].items():
         page = f"[{one['shown']}](../methods/{name.split()[0]}.md)"
         cells = [number(one["median"][d]) if d in one["median"] else "–" for d in found["domains"]]
         lines.append([page, "batch" if one["solver"] else "online", number(one["ratio"]), *cells])

@@ -318,7 +318,7 @@ def test_what_no_row_leaves_is_told_where_there_is_some(
     given = ["evaluate", str(tmp_path / "log.parquet"), "--discount", "0.9", "--methods", "lstd"]
     assert main([*given, "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
-    assert ("visits that nothing tells about" in shown) is not ends
+    assert ("visits beyond the log's reach" in shown) is not ends
     page = (tmp_path / "out" / "report.html").read_text()
     assert "no usable row starts, about which nothing is known" in " ".join(page.split())
 

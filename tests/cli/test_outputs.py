@@ -74,7 +74,7 @@ def test_predictions_replace_files_only_when_told_and_never_what_is_read(
     pl.DataFrame({"x": [0.5]}).write_csv(rows)
     there.write_text("mine\n")
     given = ["predict", tmp_path / "model.npz", rows, "--out"]
-    assert "is there already" in refused(capsys, *given, there)
+    assert "already exists" in refused(capsys, *given, there)
     assert there.read_text() == "mine\n"
     assert main([str(one) for one in [*given, there, "--force"]]) == 0
     assert pl.read_csv(there).columns == ["x", "value"]

@@ -80,7 +80,7 @@ def test_users_of_names_in_chunks_of_any_size(tmp_path):
 def test_an_episode_of_two_users_is_refused():
     log = of_users(3)
     log.loc[5, "user"] = 7
-    with pytest.raises(InputError, match=r"column user, row 6 .* within an episode of another"):
+    with pytest.raises(InputError, match=r"column user, row 6 .* in an episode of another user"):
         open_logs(log, discount=1.0).scan()
     log["user"] = log.user.astype(float).where(log.index != 8)
     with pytest.raises(InputError, match=r"column user, row 8 .* missing"):

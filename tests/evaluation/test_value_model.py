@@ -249,7 +249,7 @@ def broken(states):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (broken, r"value_model: it raised KeyError for \d+ rows from frame, row 1 on .*; mend it"),
+        (broken, r"value_model: it raised KeyError for \d+ rows from frame, row 1 on .*; fix it"),
         (
             lambda s: np.zeros(3),
             r"it returned shape \(3,\) for \d+ rows; return one number per row",
@@ -281,7 +281,7 @@ def test_columns_that_cannot_be_used_are_refused(log):
         asked(log, columns={"v": "mine", "q": "q_*"})
     with pytest.raises(InputError, match="column mine gives values, too; leave out one"):
         asked(log, columns={"v": "mine"}, value_model=WRONG_V)
-    with pytest.raises(InputError, match=r"next_v \(mine\) alone says nothing; name v or q"):
+    with pytest.raises(InputError, match=r"next_v \(mine\) alone is not enough; name v or q"):
         asked(log, columns={"next_v": "mine"})
     named = {"q": "q_*", "target_prob": "B"}
     with pytest.raises(InputError, match="need the target's probabilities of all actions"):

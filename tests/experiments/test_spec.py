@@ -67,7 +67,7 @@ REFUSED = {
         "every: 2e+10 values would be stored",
     ),
     "empty grid": (BASE.replace("[0.01, 0.1]", "[]"), "algorithms[0].grid.step_size: empty"),
-    "value twice": (BASE.replace("[0.01, 0.1]", "[0.1, 0.1]"), "step_size[1]: 0.1 is there twice"),
+    "value twice": (BASE.replace("[0.01, 0.1]", "[0.1, 0.1]"), "step_size[1]: 0.1 is listed twice"),
     "grid too large": (
         BASE.replace(
             "grid = { step_size = [0.01, 0.1] }",
@@ -85,7 +85,7 @@ REFUSED = {
     ),
     "same label": (
         BASE.replace('[{ name = "TD"', '[{ name = "TD" }, { name = "TD"'),
-        "algorithms[1].label: 'TD' is there twice",
+        "algorithms[1].label: 'TD' is used twice",
     ),
     "unknown metric": (BASE.replace("rmse", "rmsee"), "metrics[0]: no 'rmsee', did you mean"),
     "no metrics": (BASE.replace('["rmse"]', "[]"), "metrics: expected array of length >= 1"),

@@ -24,7 +24,7 @@ def kept() -> list[ErrorLine]:
 def test_the_report_and_the_book_recommend_the_same() -> None:
     text = advice(kept())
     page = (ROOT / "docs" / "book" / "which-method.md").read_text("utf-8")
-    assert text.startswith("If nothing is tuned, use ARCTD for rows that stream by")
+    assert text.startswith("If nothing is tuned, use ARCTD for a stream")
     assert "| a stream, on-policy or off-policy | [ARCTD]" in page
     assert 'For a batch with features only use LSTD(trace="auto")' in text
     assert '| a batch, features only | [LSTD](../methods/LSTD.md) with `trace="auto"`' in page

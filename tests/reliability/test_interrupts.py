@@ -118,7 +118,7 @@ def test_an_experiment_on_several_processes(group: bool, tmp_path: Path) -> None
         ends.append(interrupted([*command, "--workers", "2"], ready, group, tmp_path, delay))
         assert ends[-1].code == 130, ends[-1].said
         assert ends[-1].left == []
-        assert "interrupted; run the same command again to go on" in ends[-1].said
+        assert "interrupted; run the same command again to continue" in ends[-1].said
         assert (
             group or "Traceback" not in ends[-1].said
         )  # a dying worker may have begun to write one

@@ -120,7 +120,7 @@ def test_lists_of_steps_of_different_length(tmp_path):
 
 def test_a_role_with_one_value_gets_two():
     log = pl.DataFrame(list(_steps())).with_columns(episode=pl.lit([1, 2]))
-    with pytest.raises(InputError, match=r"column episode holds 2 values a row \(episode_0 …\)"):
+    with pytest.raises(InputError, match=r"column episode holds 2 values per row \(episode_0 …\)"):
         sources.open_logs(log, discount=0.9)
 
 

@@ -65,9 +65,9 @@ CSV = {
     "missing episode": (_set("episode", 5, None), r"column episode, row 6 .* is missing"),
     "episode comes back": (
         _move,
-        r"column episode, row 15 .* whose rows ended before; pass sort=True",
+        r"column episode, row 15 .* an episode that ended before; pass sort=True",
     ),
-    "steps swapped": (_swap, r"column step, row 2 .* is 2 after 0; rows are missing between"),
+    "steps swapped": (_swap, r"column step, row 2 .* is 2 after 0; rows are missing in between"),
     "step twice": (
         _set("step", 2, 1),
         r"column step, row 3 .* is 1 twice in one episode; remove the",
@@ -123,12 +123,12 @@ TYPED = {
     "time": (
         "obs_1",
         pd.to_datetime(["2020-01-01"]),
-        r"column obs_1 holds timestamp.* and next_obs_1 holds double; write both alike",
+        r"column obs_1 holds timestamp.* and next_obs_1 holds double; write both with one type",
     ),
     "nested names": (
         "episode",
         [{"a": 1, "b": 2}],
-        r"column episode holds 2 values a row \(episode.a …\), and episode is one; write one column",
+        r"column episode holds 2 values per row \(episode.a …\), and episode is one; write one column",
     ),
 }
 
@@ -147,7 +147,7 @@ MISSING = {
     "reward": ("reward", "no column for reward; add it"),
     "terminated": ("terminated", "no column for terminated; add it"),
     "episode": ("episode truncated", "no column for episode; add it"),
-    "ratio": ("target_prob", "nothing says how likely the target's actions are; add a column rho"),
+    "ratio": ("target_prob", "the target's probabilities are missing; add a column rho"),
     "obs": ("obs_0 obs_1 obs_2", "no observations; add columns obs_0"),
     "one obs": ("obs_1", "column obs_1 is missing before obs_2"),
     "one next": ("next_obs_2", "3 columns of observations .* and 2 of next"),

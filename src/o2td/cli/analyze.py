@@ -39,7 +39,7 @@ def command(
     ] = None,
     interactive: Annotated[
         Path | None,
-        typer.Option(help="Write a page to play with to this file: one HTML file, no network."),
+        typer.Option(help="Write an interactive page to this file: one HTML file, no network."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -51,7 +51,7 @@ def command(
         raise InputError(f"--trace must be in [0, 1], got {', '.join(map(str, traces))}")
     for option, path in (("--plot", plot), ("--interactive", interactive)):
         if path is not None and not path.parent.is_dir():
-            raise InputError(f"{option} {path}: there is no folder {path.parent}; make it first")
+            raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
     problem, rows = _with_progress(domain, param or [], traces)
     about = _about(problem, domain)
     if interactive is not None:

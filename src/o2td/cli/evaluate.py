@@ -46,7 +46,7 @@ def command(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All methods that apply, also learners and SOTD.")
+        bool, typer.Option("--all", help="All methods that apply, including learners and SOTD.")
     ] = False,
     columns: Annotated[
         list[str] | None,
@@ -72,7 +72,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What policies are measured by: logged (the default), or one of them.",
+            help="Baseline of the comparison: logged (the default), or one of the policies.",
             show_default=False,
         ),
     ] = None,

@@ -46,7 +46,7 @@ def parse_targets(
             raise InputError(f"--target {text}: write NAME=COLUMN, such as B=b_prob")
         if name in found:
             raise InputError(
-                f"--target {text}: {name} is there twice; give each policy its own name"
+                f"--target {text}: {name} is used twice; give each policy its own name"
             )
         found[name] = column
     if against is not None and not found:
@@ -82,7 +82,7 @@ def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: floa
     for option, value in beside.items():
         if value is not None:
             raise InputError(
-                f"{option}: is of one policy; leave out --target, and name its columns with -c"
+                f"{option}: applies to one policy only; leave out --target, and name its columns with -c"
             )
 
 

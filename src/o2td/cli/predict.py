@@ -30,7 +30,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Write the values to FILE.parquet or FILE.csv."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Predict the value of every row of a file with a saved model.
@@ -64,7 +64,7 @@ def _check_out(out: Path, read: list[str], force: bool) -> None:
     if out.suffix.lower() not in (".parquet", ".pq", ".csv"):
         raise InputError(f"{out}: values are written as parquet or CSV; name it {out.stem}.parquet")
     if not out.parent.is_dir():
-        raise InputError(f"{out.parent}: there is no such folder; make it first")
+        raise InputError(f"{out.parent}: there is no such folder; create it first")
     if not out.exists():
         return
     if out.is_dir():
@@ -75,9 +75,7 @@ def _check_out(out: Path, read: list[str], force: bool) -> None:
             f"{out}: is read by this command, so it is not replaced; name another file"
         )
     if not force:
-        raise InputError(
-            f"{out}: is there already; name another file, or pass --force to replace it"
-        )
+        raise InputError(f"{out}: already exists; name another file, or pass --force to replace it")
 
 
 def predict_files(model: ValueModel, files: list[str], name: str) -> Any:

@@ -67,7 +67,8 @@ def command(
         drawn = _draw(found, progress) if page and found is not None else None
     except KeyboardInterrupt:
         print(
-            f"o2td: interrupted; run the same command again to go on in {folder}", file=sys.stderr
+            f"o2td: interrupted; run the same command again to continue in {folder}",
+            file=sys.stderr,
         )
         raise typer.Exit(INTERRUPTED) from None
     if as_json:

@@ -33,7 +33,7 @@ _SHOWN = (
     ("max_weight_share", "heaviest episode", "of all weight"),
     ("pareto_shape", "Pareto shape of the weights", "0.5 is heavy, 0.7 hopeless"),
     ("support", "target's visits that the log covers", ""),
-    ("unlogged_share", "visits that nothing tells about", "in or beyond states that no row leaves"),
+    ("unlogged_share", "visits beyond the log's reach", "in or beyond states that no row leaves"),
     ("condition", "condition of the equations", ""),
 )
 _IF_ANY = ("unlogged_share",)

@@ -140,7 +140,7 @@ def _names(policies: Any, baseline: Any) -> list[str]:
     for name in names:
         if not isinstance(name, str) or not name.strip() or name in RESERVED:
             raise InputError(
-                f"policies: {shown(name)} cannot be a policy's name; call it otherwise"
+                f"policies: {shown(name)} cannot be a policy's name; choose another"
                 f" ({', '.join(RESERVED)} mean something else)"
             )
     if baseline != LOGGED and baseline not in names:

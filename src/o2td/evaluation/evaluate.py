@@ -192,7 +192,7 @@ def _returns(study: Study) -> ReturnDistribution:
     doubts: list[tuple[str, str]] = [(doubt[0], doubt[1]) for doubt in weight_doubts(study.grounds)]
     cut, bounds = study.grounds.cut, study.settings.thresholds
     if cut > bounds.cut_caution:
-        doubts.append((CANNOT, f"of cut episodes the return is not known, about {cut:.0%} of it"))
+        doubts.append((CANNOT, f"truncated episodes leave about {cut:.0%} of the return unknown"))
     asked = study.settings
     sample = study.weighed.returns
     return ReturnDistribution(sample, doubts, asked.confidence, asked.seed, asked.lanes)

@@ -44,7 +44,7 @@ def check_folder(folder: Path, force: bool) -> None:
     if folder.is_dir():
         if not force and any(folder.iterdir()):
             raise InputError(
-                f"{folder}: there is something in this folder already; name another one, or pass"
+                f"{folder}: the folder is not empty; name another one, or pass"
                 f" {option('force=True', '--force')} to replace an evaluation in it"
             )
     elif folder.exists():

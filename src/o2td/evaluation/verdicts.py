@@ -324,8 +324,8 @@ def _first_steps(case: Case, study: Study) -> None:
             case.contradicted = True
             case.note(
                 CAUTION,
-                f"over the first {steps} steps weighted histories add {correction.mean:.3g} to its"
-                f" values, {apart:.1f} standard errors from none",
+                f"over the first {steps} steps weighted histories change its value by"
+                f" {correction.mean:.3g}, {apart:.1f} standard errors from zero",
             )
             return
 

@@ -62,7 +62,7 @@ def check(spec: Spec) -> None:
     for k, label in enumerate(labels):
         if label in labels[:k]:
             raise InputError(
-                f"algorithms[{k}].label: {short(label)!r} is there twice; give each entry its own"
+                f"algorithms[{k}].label: {short(label)!r} is used twice; give each entry its own"
             )
     if sorted(set(spec.sizes)) != spec.sizes or any(size > spec.steps for size in spec.sizes):
         raise InputError("sizes: give increasing numbers of rows, none above steps")
@@ -139,7 +139,7 @@ def _check_values(spec: Spec) -> None:
             for k, value in enumerate(values):
                 _check_value(f"{where}.grid.{key}[{k}]", value, colon)
                 if value in values[:k]:
-                    raise InputError(f"{where}.grid.{key}[{k}]: {value!r} is there twice")
+                    raise InputError(f"{where}.grid.{key}[{k}]: {value!r} is listed twice")
 
 
 def _check_key(where: str, key: str) -> None:

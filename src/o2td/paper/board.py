@@ -83,11 +83,11 @@ def _known(errors: dict[str, float]) -> str:
 
 
 def leaderboard(results: Results, folder: Folder) -> Section:
-    """The table, ordered by the mean logarithm of error over the least, and its figure."""
+    """The table, least ratio first, and its figure."""
     polars = import_extra("polars", extra="experiments")
     found = standings(results)
     rows = relative(found)
-    order = sorted(rows, key=lambda m: (-len(rows[m]), float(np.mean(np.log([*rows[m].values()])))))
+    order = sorted(rows, key=lambda m: float(np.mean(np.log([*rows[m].values()]))))
     finite = {m: {d: v for d, v in rows[m].items() if np.isfinite(v)} for m in order}
     picture = draw_dots(
         folder,
@@ -127,11 +127,11 @@ def leaderboard(results: Results, folder: Folder) -> Section:
             f"Every learner with its step size chosen from one grid on other seeds (least mean error"
             f" over the run), every solver that applies; {about['runs']} runs. The number is the RMSE"
             " after the last row, its median over runs. On garnets and Collision every run is another"
-            " problem, and some go badly wrong: a mean far above the median, below, says with whom."
-            " The ratio is the geometric mean of error over the least error in each domain: 1 would be"
-            " the best everywhere. LSTDQ learns action values and Averager needs features that"
-            " average, so neither is here; what sums up rows by state does not apply to mountain car."
-            + _known(known)
+            " problem, and some go badly wrong: a mean far above the median, in the second table, shows"
+            " for which method. The ratio is the geometric mean of the error over the least error in"
+            " each domain: 1 would be the best everywhere. LSTDQ learns action values and Averager needs"
+            " features that average, so neither is here. Methods that sum rows by state do not apply to"
+            " mountain car; their ratio is over the other domains." + _known(known)
         ),
         Picture(
             picture,
@@ -143,7 +143,7 @@ def leaderboard(results: Results, folder: Folder) -> Section:
         Table(
             columns,
             body,
-            "RMSE at the end, median and 95 % interval; last come those that are not on every domain",
+            "RMSE at the end, median and 95 % interval",
             columns[1:],
         ),
         Details("Means and step sizes", [_chosen(found, order)]),

@@ -251,13 +251,13 @@ def _space(holder: Any, points: Mapping[str, Floats], basis: Floats, visits: Flo
     space.set_ylim(near, far)
     space.set_zlim(0.0, 1.3 * least)
     # One scale for all three axes: a slant of 76 degrees must look like one.
-    space.set_box_aspect((right - left, far - near, 1.3 * least), zoom=1.1)
+    space.set_box_aspect((right - left, far - near, 1.3 * least), zoom=1.0)
     space.view_init(elev=24.0, azim=-62.0)
-    space.set_xlabel("first direction", labelpad=-4)
-    space.set_ylabel("second direction", labelpad=-4)
+    space.set_xlabel("first direction", labelpad=2)
+    space.set_ylabel("second direction", labelpad=-1)
     space.tick_params(labelsize=7, pad=-2)
-    for axis in (space.xaxis, space.yaxis, space.zaxis):
-        axis.set_major_locator(import_extra("matplotlib.ticker", "plot").MaxNLocator(5))
+    for axis, most in ((space.xaxis, 5), (space.yaxis, 3), (space.zaxis, 3)):
+        axis.set_major_locator(import_extra("matplotlib.ticker", "plot").MaxNLocator(most))
     _legend(holder, grid, {method: pretty(method) for method in landed})
 
 

@@ -49,8 +49,8 @@ def guide(results: Results) -> Section:
     if short:
         section.add(Callout(f"In short: {short[0].lower()}{short[1:]}"))
     parts: list[tuple[str, list[Callable[[Results], Iterator[str]]]]] = [
-        ("If all rows are at hand", [_batch, _few_rows, _sotd]),
-        ("If rows stream by", [_online, _stable, _limits]),
+        ("For a batch", [_batch, _few_rows, _sotd]),
+        ("For a stream", [_online, _stable, _limits]),
         ("Traces", [_traces]),
         ("Step sizes", [_tuning]),
         ("O²TD in particular", [_o2td]),
@@ -156,8 +156,8 @@ def _few_rows(results: Results) -> Iterator[str]:
         best[rows] = (_ranked(scores), scores)
     (few, few_scores), (many, many_scores) = best[sizes[0]], best[sizes[-1]]
     yield (
-        f"With {sizes[0]} rows of a garnet {pretty(few[0])} is best (RMSE {number(few_scores[few[0]])}"
-        f", {pretty(few[-1])} {number(few_scores[few[-1]])}); with {sizes[-1]} rows"
+        f"With {sizes[0]:,} rows of a garnet {pretty(few[0])} is best (RMSE {number(few_scores[few[0]])}"
+        f", {pretty(few[-1])} {number(few_scores[few[-1]])}); with {sizes[-1]:,} rows"
         f" {pretty(many[0])} (RMSE {number(many_scores[many[0]])}, {pretty(many[-1])}"
         f" {number(many_scores[many[-1]])})."
     )
@@ -277,7 +277,7 @@ def _traces(results: Results) -> Iterator[str]:
         if words:
             rows = last["step"][0]
             yield (
-                f"With finite data variance counts too. RMSE after {rows} rows of a garnet:"
+                f"With finite data variance counts too. RMSE after {rows:,} rows of a garnet:"
                 f" {'; '.join(words)}."
             )
 

@@ -89,7 +89,7 @@ def advice(lines: list[ErrorLine]) -> str:
     (learner, best), (next_learner, second) = learners
     (solver, least), (next_solver, last) = solvers
     return (
-        f"If nothing is tuned, use {learner} for rows that stream by: over {len(arctd.by_family)}"
+        f"If nothing is tuned, use {learner} for a stream: over {len(arctd.by_family)}"
         f" families of problems its error is {_over(best, second)} times that of {next_learner}, the"
         f" next best learner at its defaults, and ARCTD's is {_over(arctd, family)} times that of"
         f" {_named(family)} with one step size per family, chosen in hindsight. For a batch with"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2td.arrays import Floats
 from o2td.report.drawing import WIDTH, Folder, figure, log_ticks, svg, tidy
 from o2td.report.statistics import number, percent
 from o2td.report.style import Look, looks, pretty, settings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["METRICS", "Panel", "columns", "draw_columns", "final_rows"]
+__all__ = ["METRICS", "Panel", "columns", "covered", "draw_columns", "final_rows"]
 
 METRICS = {
     "rmse": "RMSE of the value",
@@ -75,17 +76,27 @@ class Panel:
             self.table.filter(algorithm=a, parameters=p).sort("metric", "step")["mean"].to_numpy()
             for a, p in lines
         ]
-        found = {}
-        for k, line in enumerate(lines):
-            for j in range(k + 1, len(lines)):
-                same = len(means[k]) == len(means[j]) > 1
-                if same and np.allclose(means[k], means[j], rtol=_COVERED, equal_nan=True):
-                    found[line] = lines[j][0]
-        return found
+        return {lines[k]: lines[j][0] for k, j in covered(means).items()}
 
     def noise(self, metric: str) -> float | None:
         """The standard error of the true values behind a metric; None if they are exact."""
         return noise(self.table, metric)
+
+
+def covered(curves: Sequence[Floats]) -> dict[int, int]:
+    """The numbers of curves that look the same as a later one everywhere, each with the last such.
+
+    >>> covered([np.array([1.0, 2.0]), np.array([3.0, 2.0]), np.array([1.001, 2.0])])
+    {0: 2}
+    """
+    return {
+        k: j
+        for k, one in enumerate(curves)
+        for j, other in enumerate(curves)
+        if j > k
+        and len(one) == len(other) > 1
+        and np.allclose(one, other, rtol=_COVERED, equal_nan=True)
+    }
 
 
 def draw_columns(

@@ -40,15 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_picture", "write_page"]
 
 _MOST_CASES = 12  # cases that are drawn; the files have all
-SENSITIVITY = (
-    "Tuning runs, on separate seeds. A setting with a diverged run has no error in the lower panel,"
-    " but its share of diverged runs in the upper one."
+_PANELS = (
+    " A setting with a diverged run has no error in the lower panel, but its share of diverged runs in"
+    " the upper one. A curve that leaves the picture continues above it."
 )
-_OWN_GRID = (
-    "How the error at the end depends on the settings. A setting with a diverged run has no error in"
-    " the lower panel, but its share of diverged runs in the upper one; a curve that leaves the picture"
-    " continues above it."
-)
+SENSITIVITY = f"Tuning runs, on separate seeds.{_PANELS}"
+_OWN_GRID = f"How the error at the end depends on the settings.{_PANELS}"
 _CHOSEN = (
     "Where a method was run with several settings, the curve is that of the least error at the end"
     " on these very runs, which flatters it; `--tune` chooses on other seeds."
@@ -191,7 +188,7 @@ def how(about: dict[str, Any]) -> str:
     return (
         f"{about['runs']:,} runs of {about['steps']:,} steps, seed {about['seed']}{tuned}; bands and"
         " brackets are 95 % intervals over runs, bands mirrored at the mean where they would reach"
-        " zero."
+        " zero. Curves that leave the picture continue outside it."
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2td.report.curves import METRICS
+from o2td.report.curves import METRICS, covered
 from o2td.report.drawing import WIDTH, figure, log_ticks, tidy
 from o2td.report.ranking import shares
 from o2td.report.style import looks, pretty, setting, symbol
@@ -97,7 +97,7 @@ def _panel(
         error.set_xscale("log")
         log_ticks(error.xaxis, values[0], values[-1])
     error.set_yscale("log")
-    _draw(share, error, lines)
+    _draw(share, error, lines, np.inf if limits is None else limits[1])
     if limits is not None:
         error.set_ylim(*limits)
         log_ticks(error.yaxis, *limits)
@@ -113,18 +113,20 @@ def _panel(
     )
 
 
-def _draw(share: Axes, error: Axes, lines: Lines) -> None:
-    """Draw every method's line."""
-    styles = looks(lines)
-    for algorithm, own in lines.items():
+def _draw(share: Axes, error: Axes, lines: Lines, top: float) -> None:
+    """Draw every method's line, and say which one covers another below the top."""
+    styles, names = looks(lines), [*lines]
+    above = covered([np.minimum(_errors(own), top) for own in lines.values()])
+    for k, (algorithm, own) in enumerate(lines.items()):
         style = styles[algorithm]
         line: dict[str, Any] = {
             "color": style.colour,
             "linestyle": style.dash,
             "marker": style.marker,
         }
+        under = f" (under {pretty(names[above[k]])})" if k in above else ""
         share.plot([*own], [row["diverged_share"] for row in own.values()], **line)
-        error.plot([*own], _errors(own), label=pretty(algorithm), **line)
+        error.plot([*own], _errors(own), label=pretty(algorithm) + under, **line)
 
 
 def _errors(own: dict[float, dict[str, Any]]) -> list[float]:

@@ -55,7 +55,7 @@ _LOOKS = {
     "SOTD": Look("#44aa99", "-", "o"),
     "SOTD normalized": Look("#44aa99", "-", "o"),
     "SOTD ordinary": Look("#44aa99", "--", "v"),
-    "DiagonalSOTD": Look("#332288", "-.", "X"),
+    "DiagonalSOTD": Look("#44aa99", "-.", "X"),
     "PluginOptimal": Look("#cc6677", "-", "s"),
     "MonteCarlo": Look("#117733", "-", "*"),
     "DantzigTD": Look("#aa4499", ":", "<"),
@@ -80,6 +80,7 @@ _LOOKS = {
     "v* (best)": Look("#d55e00", "-", "*"),
     "best": Look("#d55e00", "-", "*"),
 }
+_SPELLED = {"RG": "ResidualGradient", "O2TD (state)": "O2TD state"}
 _UNKNOWN = ("#bbbb44", "#ddcc77", "#88ccee")
 _TRACE = re.compile(r"\(?(?:lambda |λ=)?0\.9\)?$")
 
@@ -156,7 +157,7 @@ def pretty(label: str) -> str:
     >>> pretty("ABTD zeta 0.5"), pretty("GTD2 omega state")
     ('ABTD(ζ = 0.5)', 'GTD2, ω state')
     """
-    label = label.replace(" omega ", ", ω ").replace("O2TD", "O²TD")
+    label = _SPELLED.get(label, label).replace(" omega ", ", ω ").replace("O2TD", "O²TD")
     found = re.fullmatch(r"(.*?)[ (]*(lambda|beta|zeta)? ?(0\.[0-9]+)\)?", label)
     if found is None:
         return label

@@ -206,7 +206,7 @@ class Decoder:
         if again is not None:
             row = int(rows[again])
             value = column[row].as_py()
-            where.refuse(row, name, f"is {value!r}, whose rows ended before", sorted_rows())
+            where.refuse(row, name, f"is {value!r}, an episode that ended before", sorted_rows())
         return new, key
 
     def _users(self, column: Any, name: str, where: Where, new: Bools) -> Keys:
@@ -219,7 +219,7 @@ class Decoder:
         other[0] &= self._count > int(new.sum())  # known from the previous batch
         if other.any():
             row = int(np.argmax(other))
-            said = f"is {column[row].as_py()!r} within an episode of another"
+            said = f"is {column[row].as_py()!r} in an episode of another user"
             where.refuse(row, name, said, "an episode belongs to one; give it one name")
         return key[new]
 
@@ -258,13 +258,13 @@ class Decoder:
         if new[row] and step == last + 1:
             where.refuse(
                 *(row, name, f"is {step} in the first row of an episode, after {last}"),
-                f"episodes begin at step {self._base}; if it counts on from one to the next, say that"
+                f"episodes begin at step {self._base}; if it keeps counting across episodes, say that"
                 " it is a time, columns={'time': …}",
             )
         if new[row]:
             where.refuse(
                 *(row, name, f"is {step} in the first row of an episode"),
-                f"episodes begin at step {self._base}: restore the rows before, or {sorted_rows()}",
+                f"episodes begin at step {self._base}: restore the rows before it, or {sorted_rows()}",
             )
         if step == last:
             where.refuse(row, name, f"is {step} twice in one episode", "remove the duplicate")
@@ -272,8 +272,8 @@ class Decoder:
             where.refuse(row, name, f"is {step} after {last}", sorted_rows())
         where.refuse(
             *(row, name, f"is {step} after {last}"),
-            f"rows are missing between: restore them, or pass {option('sort=True', '--sort')} if they"
-            " stand elsewhere",
+            f"rows are missing in between: restore them, or pass {option('sort=True', '--sort')} if they"
+            " are elsewhere in the log",
         )
 
     # -- values ------------------------------------------------------------------------------------

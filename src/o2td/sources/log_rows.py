@@ -140,7 +140,7 @@ class LogRows:
             }
         except (IndexError, TypeError, ValueError):
             raise InputError(
-                f"which must be a slice, a mask or numbers of {len(self)} rows, got {shown(which)}"
+                f"which must be a slice, a mask or row numbers below {len(self)}, got {shown(which)}"
             ) from None
         return LogRows(**picked)
 

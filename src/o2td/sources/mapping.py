@@ -253,7 +253,7 @@ def _check_single(role: str, name: str, groups: Groups, where: str) -> str:
     """The only column that a nested one was spread into, for a role that has one value per row."""
     if len(groups[name]) != 1:
         raise InputError(
-            f"{where}: column {name} holds {len(groups[name])} values a row ({groups[name][0]} …), and"
+            f"{where}: column {name} holds {len(groups[name])} values per row ({groups[name][0]} …), and"
             f" {role} is one; write one column for it"
         )
     return groups[name][0]

@@ -66,9 +66,7 @@ class RatioRule:
             has(role) for role in ("target_probs", "target_prob", "target_logprob")
         )
         if not (self.given or self.on_policy or wants):
-            raise InputError(
-                f"{self.log}: nothing says how likely the target's actions are; {_needed()}"
-            )
+            raise InputError(f"{self.log}: the target's probabilities are missing; {_needed()}")
         self.listed = self.behavior is None and not has("behavior_prob") and has("behavior_probs")
         known = self.behavior is not None or any(
             has(role) for role in ("behavior_prob", "behavior_logprob", "behavior_probs")
@@ -275,7 +273,7 @@ def _check_rows(matrix: Floats, name: str, place: Place) -> None:
     low = (matrix < -_ROUNDING).any(axis=1)
     if (off | low).any():
         row = int(np.argmax(off | low))
-        said = f"and its fellows are {np.round(matrix[row], 4).tolist()}"
+        said = f"and the columns beside it are {np.round(matrix[row], 4).tolist()}"
         _refuse(place, row, name, said, "write probabilities of all actions, which sum to 1")
 
 

@@ -73,7 +73,7 @@ def with_codings(
             if not same(schema.field(other).type):
                 raise InputError(
                     f"{parts[0].label}: column {name} holds {kind} and {other} holds"
-                    f" {schema.field(other).type}; write both alike"
+                    f" {schema.field(other).type}; write both with one type"
                 )
         values = () if same is is_time else levels_of(parts, name, both[1:])
         codings |= {one: Coding(one, "levels" if values else "seconds", values) for one in both}

@@ -87,7 +87,7 @@ def open_policies(
             if column in codings and coding.values != codings[column].values:
                 raise InputError(
                     f"policies: {name} has the actions in another order than {next(iter(policies))}"
-                    f" ({', '.join(map(str, coding.values[:6]))}); give all of them in one, actions=[…]"
+                    f" ({', '.join(map(str, coding.values[:6]))}); list them in one order, actions=[…]"
                 )
         codings |= own
     for part in parts:

@@ -49,7 +49,7 @@ class OwnValues:
             )
         if model is None and not given:
             raise InputError(
-                f"columns: next_v ({self._next}) alone says nothing; name v or q beside it"
+                f"columns: next_v ({self._next}) alone is not enough; name v or q as well"
             )
         if model is not None and not _usable(model):
             raise InputError(
@@ -161,7 +161,7 @@ class OwnValues:
                 file, row = place(0)[0].of(place(0)[1])
                 raise InputError(
                     f"{ARGUMENT}: it raised {type(error).__name__} for {len(inputs)} rows from {file},"
-                    f" row {row} on ({brief(error)}); mend it"
+                    f" row {row} on ({brief(error)}); fix it"
                 ) from error
         if found.ndim == 2 and found.shape[1] == 1:
             found = found[:, 0]

@@ -38,7 +38,7 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
     if target.suffix.lower() not in (".parquet", ".pq"):
         raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
     if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: there is no such folder; make it first")
+        raise InputError(f"{target.parent}: there is no such folder; create it first")
     try:
         given = iter(chunks.chunks() if isinstance(chunks, Source) else chunks)
     except TypeError:  # not a list, or an array without dimensions

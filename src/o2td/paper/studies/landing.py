@@ -52,8 +52,11 @@ def _landings(domain: str, problem: Problem, k: int) -> Iterator[Measurement]:
             yield from _ratio(domain, name, problem, learner, k, 0.0)
     model = exact.model(problem)
     for name, build in variants(SOLVERS, (0.0, 0.9)):
+        solver = build()
+        if not getattr(solver, "discounted", True):
+            continue
         try:
-            theta = build().limit(model)
+            theta = solver.limit(model)
             yield Measurement(domain, name, "suboptimality", exact.suboptimality(problem, theta), k)
         except O2TDError:
             continue
