@@ -9,7 +9,7 @@ from o2td.experiments.loading import Results
 from o2td.paper.charts import draw_dots
 from o2td.paper.sections import PRINTED
 from o2td.report.drawing import Folder
-from o2td.report.experiment import SENSITIVITY, sensitivity_picture
+from o2td.report.experiment import SENSITIVITY, sensitivity_pictures
 from o2td.report.page import Block, Details, Picture, Section, SideBySide, Table, Text
 from o2td.report.statistics import ValueInterval, median, number, percent
 from o2td.report.style import pretty, settings
@@ -154,9 +154,12 @@ def leaderboard(results: Results, folder: Folder) -> Section:
 def _sensitivity(results: Results, folder: Folder) -> list[Block]:
     """How the learners of each domain depend on their step size."""
     pictures: list[Block] = [
-        sensitivity_picture(folder, name, results.sensitivity(name), f", {words}", PRINTED)
+        picture
         for name, words in ((f"board-{domain}", words) for domain, words in DOMAINS.items())
         if results.has(name, way="sensitivity")
+        for picture in sensitivity_pictures(
+            folder, name, results.sensitivity(name), f", {words}", PRINTED
+        )
     ]
     return [Text(SENSITIVITY), SideBySide(pictures)] if pictures else []
 

@@ -195,12 +195,12 @@ def near_optimal(results: Results, folder: Folder) -> Section:
     return Section("near-optimal", "Near-optimal without tuning").add(
         Text(
             "RMSE over that of the best approximation after so many rows, geometric mean over"
-            f" {len(ours.by_family)} families of {problems} problems each. 1 is the best that the"
-            " features allow; where they can express every value, errors are divided by a thousandth"
-            " of the error of predicting 0 instead."
+            f" {len(ours.by_family)} families of {problems} problem{'s' * (problems > 1)} each. 1 is"
+            " the best that the features allow; where they can express every value, errors are divided"
+            " by a thousandth of the error of predicting 0 instead."
         ),
         Table(columns, rows, "", columns[1:]),
-        Text(f"On families that nothing was settled on: {', '.join(FRESH)}."),
+        Text(f"On families that played no part in the design: {', '.join(FRESH)}."),
         Table(columns, elsewhere, "", columns[1:]),
         Text(
             f"ARCTD's error over that of {field.what.rpartition(': ')[2]} with the step size that suits"

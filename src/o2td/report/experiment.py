@@ -15,7 +15,7 @@ from o2td.atomic import write_bytes
 from o2td.errors import InputError, import_extra
 from o2td.report.cases import LabelledCase, cases_of
 from o2td.report.curves import METRICS, Panel, columns, draw_columns, final_rows
-from o2td.report.drawing import Folder, styled
+from o2td.report.drawing import Folder, styled, svg
 from o2td.report.page import (
     Block,
     Details,
@@ -29,7 +29,7 @@ from o2td.report.page import (
     Text,
 )
 from o2td.report.ranking import CROWDED, best, ends, ranked, several, shares, without
-from o2td.report.sensitivity import at_the_edge, sensitivity_figure, varied
+from o2td.report.sensitivity import at_the_edge, sensitivity_figure, sensitivity_panels, varied
 from o2td.report.style import pretty, symbol
 from o2td.report.truth_error import sentence
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_picture", "write_page"]
+__all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_pictures", "write_page"]
 
 _MOST_CASES = 12  # cases that are drawn; the files have all
 _PANELS = (
@@ -166,8 +166,8 @@ def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str
     pictures: dict[LabelledCase, list[Block]] = {}
     for case, own, name in _sensitivities(experiment, wording):
         label = experiment.name + case.suffix
-        picture = sensitivity_picture(folder, label, own, case.words, wording, name)
-        pictures.setdefault(case, []).append(picture)
+        found = sensitivity_pictures(folder, label, own, case.words, wording, name)
+        pictures.setdefault(case, []).extend(found)
     if pictures:
         text = SENSITIVITY if experiment.tried is not None else _OWN_GRID
         rows = [*pictures.values()]
@@ -192,25 +192,30 @@ def how(about: dict[str, Any]) -> str:
     )
 
 
-def sensitivity_picture(
+def sensitivity_pictures(
     folder: Folder,
     label: str,
     tried: pl.DataFrame,
     words: str,
     wording: Wording,
     parameter: str = "step_size",
-) -> Picture:
-    """Error and share of diverged runs against a parameter; `words` end its title."""
+) -> list[Picture]:
+    """Error and share of diverged runs against a parameter, one picture per panel.
+
+    `words` end the titles. The files hold all panels.
+    """
     crowded = tried["algorithm"].n_unique() > CROWDED
     tried_shown = without(tried, wording.leave_out) if crowded else tried
     plain = parameter == "step_size"
     name = f"{label}-sensitivity" if plain else f"{label}-sensitivity-{parameter}"
     what = "the step size" if plain else symbol(parameter)
     title = f"Sensitivity to {what}{words}"
-    data = folder.save(sensitivity_figure([(title, tried_shown, parameter)]), name)
+    panels = [(title, tried_shown, parameter)]
+    folder.save(sensitivity_figure(panels), name)
     folder.table(tried, name)
     files = folder.files(name, "png", "svg", "csv")
-    return Picture(data, f"Diverged runs and error against {what}, {name}", "", files)
+    alt = f"Diverged runs and error against {what}, {name}"
+    return [Picture(svg(one), alt, "", files) for one in sensitivity_panels(panels)]
 
 
 # -- learning curves -------------------------------------------------------------------------------

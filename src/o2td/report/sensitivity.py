@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["at_the_edge", "best_by", "sensitivity_figure", "varied"]
+__all__ = ["at_the_edge", "best_by", "sensitivity_figure", "sensitivity_panels", "varied"]
 
+Titled = tuple[str, "pl.DataFrame", str]  # a title, scores, and the parameter that varies
 Lines = dict[str, dict[float, dict[str, Any]]]  # by method and value of the parameter
+Limits = tuple[float, float] | None
 
 
 def varied(table: pl.DataFrame) -> list[str]:
@@ -38,23 +40,43 @@ def varied(table: pl.DataFrame) -> list[str]:
     return sorted(found, key=lambda name: name != "step_size")
 
 
-def sensitivity_figure(panels: Sequence[tuple[str, pl.DataFrame, str]]) -> Figure:
+def sensitivity_figure(panels: Sequence[Titled]) -> Figure:
     """Titles, tables of scores and the parameter of each, side by side.
 
     A line is a method with its other parameters at their best. A crowded panel is split into
     several with the same axis.
     """
-    found = [
-        (panel, lines, _limits(_lines(*panel[1:])))
-        for panel in panels
-        for lines in _shared(_lines(*panel[1:]))
-    ]
-    rows = float(np.ceil(max(len(lines) for _, lines, _ in found) / 2))
+    found = _split(panels)
+    rows = _rows(found)
     made = figure(WIDTH * len(found), 4.2 + 0.19 * rows)
     parts: Any = made.subfigures(1, len(found), squeeze=False, wspace=0.03)
     for holder, (panel, lines, limits) in zip(parts[0], found, strict=True):
         _panel(holder, *panel, lines, limits, 0.19 * rows)
     return made
+
+
+def sensitivity_panels(panels: Sequence[Titled]) -> list[Figure]:
+    """The panels of :func:`sensitivity_figure`, each as a figure of its own."""
+    found = _split(panels)
+    rows = _rows(found)
+    alone = []
+    for panel, lines, limits in found:
+        alone.append(figure(WIDTH, 4.2 + 0.19 * rows))
+        _panel(alone[-1], *panel, lines, limits, 0.19 * rows)
+    return alone
+
+
+def _split(panels: Sequence[Titled]) -> list[tuple[Titled, Lines, Limits]]:
+    return [
+        (panel, lines, _limits(_lines(*panel[1:])))
+        for panel in panels
+        for lines in _shared(_lines(*panel[1:]))
+    ]
+
+
+def _rows(found: list[tuple[Titled, Lines, Limits]]) -> float:
+    """The rows of the longest legend."""
+    return float(np.ceil(max(len(lines) for _, lines, _ in found) / 2))
 
 
 def _lines(table: pl.DataFrame, parameter: str) -> Lines:
@@ -78,7 +100,7 @@ def _panel(
     table: pl.DataFrame,
     parameter: str,
     lines: Lines,
-    limits: tuple[float, float] | None,
+    limits: Limits,
     height: float,
 ) -> None:
     grid = holder.add_gridspec(3, 1, height_ratios=[0.9, 2.6, height])
@@ -134,7 +156,7 @@ def _errors(own: dict[float, dict[str, Any]]) -> list[float]:
     return [row["mean"] if row["diverged_share"] == 0 else np.nan for row in own.values()]
 
 
-def _limits(lines: Lines) -> tuple[float, float] | None:
+def _limits(lines: Lines) -> Limits:
     """Limits of the error axis; what diverges leaves the view."""
     finite = [[v for v in _errors(own) if np.isfinite(v)] for own in lines.values()]
     seen = [value for own in finite for value in own]
