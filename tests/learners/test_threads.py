@@ -181,6 +181,40 @@ def test_no_row_of_two_threads_is_lost(name: str) -> None:
     np.testing.assert_allclose(learner.theta, alone.theta, rtol=1e-12)
 
 
+class Late:
+    """Features that take long to convert: rows arrive meanwhile."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        self.learner.partial_fit(ROWS[:10])
+        return np.array(ROWS.phi[:3])
+
+
+@pytest.mark.parametrize("interval", [None, 0.9])
+def test_weights_that_change_while_they_are_read_predict_nothing(interval: float | None) -> None:
+    learner = o2td.TD(step_size=1e-3, average=True, replicates=4).partial_fit(ROWS[:100])
+    with pytest.raises(InputError, match="learning in another thread"):
+        learner.predict(Late(learner), interval)
+    assert learner.steps > 100
+    learner.predict(ROWS.phi[:3], interval)
+
+
+def test_intervals_of_two_threads_are_those_of_one() -> None:
+    """While one thread learns, another is refused or gets the interval after a whole batch."""
+    learner = o2td.TD(step_size=1e-3, trace=0.5, average=True, replicates=4)
+    alone = copy.deepcopy(learner)
+    rows, phi = ROWS[:2000], np.array(ROWS.phi[:200])
+    expected = [np.array(alone.partial_fit(rows).predict(phi, 0.9)) for _ in range(31)]
+    learner.partial_fit(rows)
+    told: list[Any] = []
+    meanwhile(learner, lambda: told.append(np.array(learner.predict(phi, 0.9))), rows)
+    told.append(np.array(learner.predict(phi, 0.9)))
+    for one in told:
+        assert any(np.array_equal(one, other) for other in expected)
+
+
 def test_a_learner_for_each_thread_learns_as_if_alone() -> None:
     learners = [made(name) for name in NAMES]
     threads = [threading.Thread(target=one.partial_fit, args=(ROWS,)) for one in learners]
@@ -208,19 +242,16 @@ def test_an_error_and_a_copy_leave_it_free() -> None:
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("busy", [False, True])
 def test_after_a_fork_it_goes_on_or_refuses(busy: bool) -> None:
-    learner = made("TD").partial_fit(ROWS[:1000])
-    wanted = copy.deepcopy(learner).partial_fit(ROWS[:1000]).theta
+    learner = o2td.TD(step_size=1e-3, average=True, replicates=4).partial_fit(ROWS[:1000])
+    wanted = copy.deepcopy(learner).partial_fit(ROWS[:1000]).predict(ROWS.phi[:3], 0.9)
     if busy:
         learner._hold()  # as another thread would in the middle of a row
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            answer = (
-                b"same"
-                if np.array_equal(learner.partial_fit(ROWS[:1000]).theta, wanted)
-                else b"other"
-            )
+            found = learner.partial_fit(ROWS[:1000]).predict(ROWS.phi[:3], 0.9)
+            answer = b"same" if np.array_equal(found, wanted) else b"other"
         except InputError:
             answer = b"refused"
         os.write(writer, answer)

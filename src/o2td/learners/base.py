@@ -302,13 +302,14 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
         Empty before the first row, when the number of features is not yet known.
         """
-        self._at_rest()
-        return freeze(self._predicting.copy())
+        with self._reading():
+            return freeze(self._predicting.copy())
 
     @property
     def last_theta(self) -> Floats:
         """The weights after the last step, read-only; the same as `theta` if `average` is off."""
-        return freeze(self._arrays["theta"][0].copy() if self._arrays else np.empty(0))
+        with self._reading():
+            return freeze(self._arrays["theta"][0].copy() if self._arrays else np.empty(0))
 
     def _moving(self) -> Floats:
         """The state that the mean dynamics describe: the last theta, and w if there is one."""
@@ -349,13 +350,13 @@ class Learner(Parameterized, OneAtATime, Lanes):
             raise InputError(
                 f"{type(self).__name__} has learned nothing yet: call partial_fit first"
             )
-        self._at_rest()
-        theta = self._predicting
-        rows, single = points(phi, len(theta))
-        if interval is not None:
-            return bars(self, rows, single, interval)
-        values = np.asarray(rows @ theta)
-        return values[0] if single else values
+        with self._reading():
+            theta = self._predicting
+            rows, single = points(phi, len(theta))
+            if interval is not None:
+                return bars(self, rows, single, interval)
+            values = np.asarray(rows @ theta)
+            return values[0] if single else values
 
     def mean_dynamics(self, model: Model) -> Any:
         """`A`, `b` with `E[x_{t+1} - x_t] = alpha (b - A x)`, exact, on a finite problem."""
@@ -373,7 +374,6 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and state to an `.npz` without pickle; `load` resumes exactly."""
-        self._at_rest()
         write(self, path)
 
     @classmethod

@@ -24,11 +24,12 @@ def write(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write parameters and state to an `.npz`."""
     given = {k: to_json(v) for k, v in learner.get_params().items() if k != "initial_theta"}
     header = {"algorithm": type(learner).__name__, "parameters": given}
-    arrays = {f"arrays.{k}": v for k, v in learner._arrays.items()}
-    arrays |= {f"memory.{k}": v for k, v in learner._memory.items()} | {
-        "diverged": learner._diverged,
-        "carried": learner._carried,
-    }
+    with learner._reading():
+        arrays = {f"arrays.{k}": v.copy() for k, v in learner._arrays.items()}
+        arrays |= {f"memory.{k}": np.array(v) for k, v in learner._memory.items()} | {
+            "diverged": learner._diverged.copy(),
+            "carried": learner._carried.copy(),
+        }
     if learner.initial_theta is not None:
         arrays["initial_theta"] = np.asarray(learner.initial_theta, dtype=np.float64)
     archive.save(path, "learner", header, arrays)

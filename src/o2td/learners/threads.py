@@ -9,6 +9,8 @@ halfway through a row and cannot be used.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Self
 
@@ -29,6 +31,7 @@ class OneAtATime:
     _busy: Any
     _packed: Floats
     _step: Any
+    steps: Any  # number of rows learned from
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Give every object a lock, including copies and loaded ones."""
@@ -59,6 +62,15 @@ class OneAtATime:
     def _at_rest(self) -> None:
         """Raise if the learner is in the middle of learning."""
         if self._busy.locked():
+            self._refuse()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise if the learner learns while this block reads it: the result would be a mixture."""
+        self._at_rest()
+        steps = self.steps
+        yield
+        if self._busy.locked() or self.steps != steps:
             self._refuse()
 
     def _refuse(self) -> None:
