@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -157,6 +158,26 @@ def test_damage_gives_rows_or_a_sentence(kind, tmp_path):
         file.write_bytes(damaged[: rng.integers(1, len(raw))] if trial % 8 == 0 else damaged)
         with contextlib.suppress(O2TDError):
             sources.open_logs(file, discount=0.9).scan()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="a list of open files is Linux's")
+@pytest.mark.parametrize("kind", [npz_compressed, d4rl_hdf5], ids=lambda kind: kind.__name__)
+def test_no_file_stays_open_after_damage(kind, tmp_path):
+    """The error is kept, and with it everything that its frames refer to."""
+    file = kind(tmp_path)
+    raw, rng, kept = file.read_bytes(), np.random.default_rng(7), []
+    for _ in range(40):
+        damaged = bytearray(raw)
+        for at in rng.integers(0, len(raw), 3):
+            damaged[at] = rng.integers(0, 256)
+        file.write_bytes(damaged)
+        try:
+            sources.open_logs(file, discount=0.9).scan()
+        except O2TDError as error:
+            kept.append(error)
+        opened = [one.readlink() for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+        assert file not in opened
+    assert kept
 
 
 def test_arrays_stored_by_columns(joined, want, tmp_path):

@@ -8,7 +8,7 @@ import zlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import IO, Any
 
 import numpy as np
@@ -109,9 +109,9 @@ class Npz(Arrays):
     @contextmanager
     def opened(self) -> Iterator[Mapping[str, Any]]:
         """Members as they are asked for."""
-        with self.refusing(), zipfile.ZipFile(self.place) as archive:
+        with self.refusing(), zipfile.ZipFile(self.place) as archive, ExitStack() as streams:
             names = [name for name in archive.namelist() if name.endswith(".npy")]
-            yield {name.removesuffix(".npy"): _Member(archive, name) for name in names}
+            yield {name.removesuffix(".npy"): _Member(archive, name, streams) for name in names}
 
     def verified(self, columns: set[str]) -> bool:
         """Every member carries a checksum, which is verified when its end is read."""
@@ -147,8 +147,8 @@ class Hdf5(Arrays):
 class _Member:
     """One array in a zip archive, read from its start to its end."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
-        self._archive, self._name = archive, name
+    def __init__(self, archive: zipfile.ZipFile, name: str, streams: ExitStack) -> None:
+        self._archive, self._name, self._closing = archive, name, streams
         self._streams: list[IO[bytes]] = []
         with archive.open(name) as stream:
             self.shape, by_columns, self.dtype = _header(stream)
@@ -177,7 +177,7 @@ class _Member:
             with self._archive.open(self._name) as whole:  # seeking verifies no checksum
                 while whole.read(1 << 20):
                     pass
-        stream = self._archive.open(self._name)
+        stream = self._closing.enter_context(self._archive.open(self._name))
         _header(stream)
         if column:
             stream.seek(column * len(self) * self.dtype.itemsize, io.SEEK_CUR)
