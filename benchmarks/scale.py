@@ -9,6 +9,7 @@ many threads as the machine has:
 - `scan`, `evaluate`: a bare scan of a log with checksums, and the whole of `o2td evaluate` on it,
 - `few`, `files`: the same million rows in 8 files and in 500, both given as a folder,
 - `states`: a log of walks over a million states, each step to a neighbour,
+- `jumps-10000`, `-100000`, `-1000000`: logs over so many states, each step to any other,
 - `table`: `TD` and sparse `LSTD` on a table of a million states, beside `numpy.bincount` on them,
 - `hundred`, `lanes`: 100 and 5,000 learners in one sweep,
 - `hashed`: 16 tilings hashed into 100,000 columns: features, `TD` and `TDC`, beside features alone,
@@ -75,26 +76,33 @@ def many(folder: Path, rows: int) -> Work:
     return lambda: answered(str(files[0].parent))
 
 
-def states(folder: Path, rows: int) -> Work:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def states_of(count: int, anywhere: bool = False) -> Callable[[Path, int], Work]:
+    """A log with two rows per state, of walks to neighbours or of jumps anywhere."""
 
-    file = folder / "states.parquet"
-    if not file.exists():
-        rng, n = np.random.default_rng(0), 2 * MILLION
-        step = np.arange(n) % 20
-        moves = np.where(step == 0, 0, rng.choice([-1, 1], n)).reshape(-1, 20).cumsum(axis=1)
-        state = (rng.integers(0, MILLION, n // 20)[:, None] + moves).ravel() % MILLION
-        table = pa.table(
-            {
-                "episode": np.arange(n) // 20, "step": step, "state": state,
-                "action": rng.integers(0, 2, n), "reward": (state % 7) / 7.0,
-                "terminated": step == 19, "rho": rng.choice([0.8, 1.2], n),
-            }
-        )  # fmt: skip
-        pq.write_table(table, file, write_page_checksum=True)
-    return lambda: answered(str(file))
+    def make(folder: Path, rows: int) -> Work:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file = folder / f"states-{count}-{'jumps' if anywhere else 'walks'}.parquet"
+        if not file.exists():
+            rng, n = np.random.default_rng(0), 2 * count
+            step = np.arange(n) % 20
+            moves = np.where(step == 0, 0, rng.choice([-1, 1], n)).reshape(-1, 20).cumsum(axis=1)
+            state = (rng.integers(0, count, n // 20)[:, None] + moves).ravel() % count
+            if anywhere:
+                state = rng.integers(0, count, n)
+            table = pa.table(
+                {
+                    "episode": np.arange(n) // 20, "step": step, "state": state,
+                    "action": rng.integers(0, 2, n), "reward": (state % 7) / 7.0,
+                    "terminated": step == 19, "rho": rng.choice([0.8, 1.2], n),
+                }
+            )  # fmt: skip
+            pq.write_table(table, file, write_page_checksum=True)
+        return lambda: answered(str(file))
+
+    return make
 
 
 def table(folder: Path, rows: int) -> Work:
@@ -216,7 +224,8 @@ PARTS: dict[str, Callable[[Path, int], Work]] = {
     "evaluate": evaluate,
     "few": few,
     "files": many,
-    "states": states,
+    "states": states_of(MILLION),
+    **{f"jumps-{count}": states_of(count, anywhere=True) for count in (10_000, 100_000, MILLION)},
     "table": table,
     "hundred": sweep_of(100),
     "lanes": sweep_of(5_000),

@@ -58,6 +58,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "mutation groups": mutants.groups,
         "mutation verdicts": mutants.verdicts,
         "mutation survivors": mutants.survivors,
+        "scale clock": scale.clock,
         "scale growth": scale.growth,
         "scale measured": scale.measured,
         "scale paper": scale.paper,
