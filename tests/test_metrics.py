@@ -111,6 +111,8 @@ def test_wrong_shapes_are_refused() -> None:
     metric = metrics.held_out([[1.0]], [1.0])
     with pytest.raises(InputError, match="theta has shape"):
         metric.value(np.zeros(3))
+    with pytest.raises(InputError, match="not finite"):
+        metric.value([np.nan])
     with pytest.raises(InputError, match="empty"):
         metrics.held_out_rmspbe(Transitions(np.zeros((0, 1)), 0.0, np.zeros((0, 1)), 0.0))
 

@@ -137,7 +137,7 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     check_width(d)
     basis = orthonormalizer(phi, np.full(n, 1.0 / n))
     A, b = np.zeros((d, d)), np.zeros(d)
-    for part in batch.chunks(max(1, (1 << 22) // d)):
+    for part in batch.chunks((1 << 22) // d):
         rows, after = dense(part.phi), dense(part.next_phi)
         ends = part.discount == 0.0
         after = np.where(ends[:, None], 0.0, after) * part.discount[:, None]

@@ -145,3 +145,25 @@ def test_what_an_earlier_version_kept_is_compiled_anew(tmp_path: Path) -> None:
         told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
         assert told.stdout == f"{1 + two}\n", told.stderr
     assert list(tmp_path.rglob("*.nbi"))
+
+
+UNCOMPILED = """
+import o2td
+rows = o2td.domains.random_walk().sample(100)
+print(o2td.LSTD().fit(rows).theta.round(6).tolist())
+try:
+    o2td.TD(0.1).partial_fit(rows)
+except o2td.errors.InputError as error:
+    print(error)
+"""
+
+
+def test_without_compilation_solvers_work_and_learners_say_what_to_unset() -> None:
+    off = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", UNCOMPILED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=off)
+    theta, refusal = done.stdout.splitlines()
+    here = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [theta] == here.stdout.splitlines()
+    assert refusal.startswith("NUMBA_DISABLE_JIT is set")
+    assert refusal.endswith("unset it")
