@@ -19,11 +19,16 @@ COMPARED = {
 }  # fmt: skip
 BOUNDS = ("HUGE", "HUGEST")  # whether exactly this size counts as overflow makes no difference
 HINTS = ("rolled",)  # compiles to nothing
+ABSTRACT = ("NotImplementedError",)  # of a base class: never reached
 REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 
 
 def named(node: Any, names: tuple[str, ...]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
+
+
+def shift(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift)
 
 
 class Mutator(ast.NodeTransformer):
@@ -56,6 +61,8 @@ class Mutator(ast.NodeTransformer):
         return node  # the text of a message is not part of the algorithm
 
     def visit_Raise(self, node: ast.Raise) -> Any:
+        if named(node.exc, ABSTRACT):
+            return node
         return ast.copy_location(ast.Pass(), node) if self.place(node, "raise removed") else node
 
     def visit_If(self, node: ast.If) -> Any:
@@ -91,6 +98,8 @@ class Mutator(ast.NodeTransformer):
         return self.inside(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        if shift(node) or shift(node.left):
+            return node  # how many rows or bytes are handled at a time: no answer depends on it
         other = BINARY.get(type(node.op))
         if other and self.place(node, f"{type(node.op).__name__} to {other.__name__}"):
             node.op = other()
@@ -153,10 +162,7 @@ def places(path: Path) -> list[Place]:
     """All changes of a file, in the order in which `Mutator` counts them."""
     mutator, tree = Mutator(), parsed(path)
     mutator.visit(tree)
-    spans = [
-        (name, min([node.lineno, *(one.lineno for one in node.decorator_list)]), node)
-        for name, node in functions(tree)
-    ]
+    spans = [(name, began(node), node) for name, node in functions(tree)]
     found = []
     for line, what in mutator.places:
         around = [
@@ -180,16 +186,61 @@ def end(node: ast.AST) -> int:
     return int(getattr(node, "end_lineno", 0) or 0)
 
 
-def changed(path: Path, chosen: int, first: int) -> CodeType:
-    """The code of the function that starts in line `first`, with one change."""
-    tree = ast.fix_missing_locations(Mutator(chosen).visit(parsed(path)))
-    todo = [compile(tree, str(path), "exec")]
+def changed(path: Path, file: str, chosen: int, at: Place) -> CodeType:
+    """The code of the function around a place with one change, which also tells when it is reached."""
+    tree = Mutator(chosen).visit(parsed(path))
+    return compiled(Marker(file, {at.line}).visit(tree), path, at.first)
+
+
+def compiled(tree: ast.Module, path: Path, first: int) -> CodeType:
+    """The code of the function that starts in line `first`."""
+    todo = [compile(ast.fix_missing_locations(tree), str(path), "exec")]
     while todo:
         code = todo.pop()
         if code.co_firstlineno == first and code.co_name != "<module>":
             return code
         todo += [one for one in code.co_consts if isinstance(one, CodeType)]
     raise LookupError(f"{path}: no function in line {first}")
+
+
+class Marker(ast.NodeTransformer):
+    """Puts a call of `reached(file, line)` before the innermost statement around each line."""
+
+    def __init__(self, file: str, lines: set[int]) -> None:
+        self.file, self.lines = file, lines
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            inside = getattr(node, name, None)
+            if isinstance(inside, list):
+                setattr(node, name, [new for one in inside for new in self.marked(one)])
+        return node
+
+    def marked(self, statement: Any) -> Iterator[Any]:
+        for line in sorted(self.lines):
+            if statement.lineno <= line <= end(statement):
+                self.lines.discard(line)
+                call = ast.parse(f"reached({self.file!r}, {line})").body[0]
+                yield ast.copy_location(call, statement)
+        yield statement
+
+
+def mark(path: Path, file: str, lines: dict[int, int]) -> None:
+    """Let the loaded functions tell `reached` when they are entered and when they get to a line.
+
+    `lines` has the first line of the function around each.
+    """
+    wanted = set(lines)
+    for first in set(lines.values()):
+        wanted |= {one.body[0].lineno for _, one in functions(parsed(path)) if began(one) == first}
+    for first in set(lines.values()):
+        put(compiled(Marker(file, set(wanted)).visit(parsed(path)), path, first))
+
+
+def began(node: ast.FunctionDef) -> int:
+    """The line of a function's first decorator, or its own."""
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
 
 
 def within(code: CodeType) -> Iterator[CodeType]:

@@ -4,12 +4,12 @@ make mutation                                  a random sample
 python -m benchmarks.mutation --mutants 500 --seed 1 --only solvers
 
 Compilation is switched off for the modules under test, so that compiled loops are mutated like any
-other line. Everything is imported and collected once for each group of modules, and the lines that
-each test reaches are recorded. Then the tests that reach a mutant's line (one operator, comparison,
-constant, condition or statement of a function changed) or enter its function run in a fork whose
-function has the changed code; the first that fails kills the mutant.
-Controls, forks without any change, must survive. All limits are on processor time, so that a loaded
-machine kills no mutant.
+other line. Everything is imported and collected once for each group of modules. Then tests run in a
+fork in which one function has one change (an operator, comparison, constant, condition or statement),
+first those known to reach the changed line, or called after its file. The first that fails kills the
+mutant if it passes without the change. Which lines tests reach is noted as they run.
+Controls, forks without any change in which the same tests run, must survive. All limits are on
+processor time, so that a loaded machine kills no mutant.
 
 Results go to build/mutation as they come, and a run that was stopped continues there if neither
 sources nor tests have changed since. At the end `survivors.md` is the table of what no test noticed,
@@ -24,27 +24,13 @@ import hashlib
 import json
 import os
 import random
-import resource
-import signal
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
 from typing import Any, NamedTuple
 
-from benchmarks.mutants import Place, changed, places, put
+from benchmarks.mutants import Place, changed, places
 from benchmarks.mutation_record import Outcome, write
-from benchmarks.mutation_tests import (
-    PATIENCE,
-    SLOW,
-    chosen_tests,
-    interpreted,
-    noted,
-    noted_apart,
-    passes,
-    usable,
-)
+from benchmarks.mutation_tests import Tests, interpreted
 from o2td import __version__
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -68,7 +54,7 @@ STEPPING = [
 LOOPS = tuple(f"evaluation/{name}.py" for name in ("basis", "bootstrap", "histories", "systems"))
 
 
-OWN = ("against_reference", "arctd", "golden", "mean_dynamics", "small_parts", "tidbd")
+OWN = ("against_reference", "arctd", "field", "golden", "mean_dynamics", "small_parts", "tidbd")
 STEPS = tuple(
     f"learners/{name}.py"
     for name in (
@@ -86,7 +72,6 @@ class Group(NamedTuple):
     tests: list[str]
     plain: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()  # files of another group
-    threaded: bool = False  # tests start library threads, which do not survive a fork
 
 
 GROUPS = {
@@ -123,6 +108,11 @@ GROUPS = {
         [
             *STEPPING,
             *(f"tests/learners/test_{name}.py" for name in ("step_learner", "replicates", *OWN)),
+            *(
+                f"tests/learners/test_{name}.py"
+                for name in ("axes", "divergence", "step_sizes", "sweep")
+            ),
+            "tests/kernels/test_ring_buffer.py",
         ],
         ("o2td.kernels", "o2td.learners"),
     ),
@@ -132,8 +122,10 @@ GROUPS = {
     ),
     "evaluation": Group(
         ["evaluation/**/*.py"],
-        ["tests/evaluation", "tests/cli/test_evaluate.py", "src/o2td/evaluation"],
-        threaded=True,
+        [
+            *("tests/evaluation", "src/o2td/evaluation"),
+            *("tests/cli/test_evaluate.py", "tests/cli/test_evaluate_compare.py"),
+        ],
         besides=LOOPS,
     ),
     "evaluation's loops": Group(
@@ -141,10 +133,9 @@ GROUPS = {
         [
             *(f"tests/evaluation/test_{name}.py" for name in ("bootstrap", "fitting", "systems")),
             *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),
-            "tests/evaluation/test_evaluate.py",
+            *(f"tests/evaluation/test_{name}.py" for name in ("evaluate", "histories", "moments")),
         ],
         ("o2td.evaluation",),
-        threaded=True,
     ),
     "sources": Group(
         ["sources/**/*.py"],
@@ -152,57 +143,17 @@ GROUPS = {
             *("tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"),
             *("tests/evaluation/test_users.py", "tests/evaluation/test_golden.py"),
         ],
-        threaded=True,
     ),
 }
 LEAST = 25  # mutants per group, if it has as many
-WAIT = 8.0  # wall time limit of a child, in multiples of its processor time limit
-TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 CONTROL = 10  # after every so many mutants the same tests run without a change
 
 
 # -- tests -----------------------------------------------------------------------------------------
 
 
-def in_fork(work: Callable[[], int], seconds: float) -> str:
-    """The exit code of `work()` in a child, "crash", or "timeout" after this much processor time.
-
-    A child that only waits for a dead thread uses none, so a wall time limit ends it.
-    """
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        code = 70
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-            signal.alarm(int(WAIT * seconds))
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
-            code = work()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    status = os.waitpid(pid, 0)[1]
-    if os.WIFSIGNALED(status):
-        return "timeout" if os.WTERMSIG(status) in TIMES else "crash"
-    return str(os.WEXITSTATUS(status))
-
-
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def meet(items: list[Any], code: CodeType | None, seconds: float) -> str:
-    """The fate of a mutant: "killed", "survived", "timeout", "crash", or "error" of this script."""
-
-    def work() -> int:
-        if code is not None:
-            put(code)
-        return 0 if all(passes(item) for item in items) else 1
-
-    outcome = in_fork(work, seconds)
-    return {"0": "survived", "1": "killed", "70": "error"}.get(outcome, outcome)
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -262,23 +213,13 @@ class Study:
         self.group, self.drawn, self.results = group, drawn, results
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        kernels = "o2td.kernels" in GROUPS[self.group].plain  # nothing else compiles for long
-        lines = {(one.file, one.at.line) for one in self.drawn}
-        patience = 2.0 * SLOW if kernels else PATIENCE
-        look = noted_apart if GROUPS[self.group].threaded else noted
-        tests = look(session.items, patience, lines)
-        good = sum(usable(tests[item.nodeid]) for item in session.items)
-        say(f"{self.group}: {good} of {len(session.items)} tests are quick enough")
+        tests = Tests(session.items, {(o.file, o.at.line): o.at.first for o in self.drawn})
         for number, one in enumerate(self.drawn):
-            chosen = chosen_tests(tests, session.items, one.file, one.at)
-            limit = 10.0 + 5.0 * sum(tests[item.nodeid]["seconds"] for item in chosen)
-            fate = "no test"
-            if chosen:
-                fate = meet(chosen, changed(one.path, one.index, one.at.first), limit)
+            fate, ran = tests.meet(one.file, one.at, changed(one.path, one.file, one.index, one.at))
             self.keep(one, one.at.what, fate)
-            say(f"{one}: {fate} ({len(chosen)} tests)")
-            if chosen and number % CONTROL == 0:
-                self.keep(one, "control", meet(chosen, None, limit))
+            say(f"{one}: {fate} ({len(ran)} tests)")
+            if number % CONTROL == 0:
+                self.keep(one, "control", tests.run(ran, (one.file, one.at.line), None)[0])
         return True
 
     def keep(self, one: Mutant, what: str, fate: str) -> None:

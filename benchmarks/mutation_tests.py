@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
 import json
 import os
+import re
+import resource
 import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
-from benchmarks.mutants import Place
+from benchmarks.mutants import Place, mark, put
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
-SLOW = 2.0  # seconds; slower tests are left out
-BUDGET = 6.0  # seconds of tests per mutant, at most
-PATIENCE = 20.0  # seconds allowed to find that out; a first test may have to compile
-NOTING = 300.0  # seconds after which no more tests are traced
-ENOUGH = 12  # tests that reach a line; those that fit into the budget run
+SLOW = 2.0  # seconds; a test that takes longer kills no mutant
+PATIENCE = 4.0  # seconds after which a test counts as failed
+BUDGET = 4.0  # seconds of tests that reach a mutant's line, at most
+MOST = 40  # such tests, at most
+LIMIT = 20  # seconds of all tests of a mutant, at most
+WAIT = 100.0  # wall time limit of a child, in multiples of its processor time limit
+TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 LIBRARIES = (
     "o2td",
     "numpy",
@@ -34,7 +41,6 @@ LIBRARIES = (
     "msgspec",
     "rich",
 )
-LINES = 1000  # lines recorded per call
 
 
 class Kind:
@@ -120,109 +126,144 @@ def within(limit: float, item: Any) -> bool:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def timed(item: Any, limit: float) -> dict[str, Any]:
-    """Whether a test passes, and how much processor time it takes."""
-    began = time.process_time()
-    good = within(limit, item)
-    return {"good": good, "seconds": time.process_time() - began}
+def watch(wanted: dict[tuple[str, int], int]) -> set[tuple[str, int]]:
+    """The set to which lines are added, from now on, whenever they are reached.
 
-
-def traced(item: Any, limit: float) -> dict[str, Any]:
-    """The same with the lines that it reaches; in a long loop, only those of its first rounds."""
+    `wanted` has the first line of the function around each line.
+    """
     seen: set[tuple[str, int]] = set()
-    prefix = str(SOURCE)
-
-    def enter(frame: Any, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(prefix):
-            return None
-        file, left = frame.f_code.co_filename[len(prefix) + 1 :], LINES
-        seen.add((file, frame.f_code.co_firstlineno))
-
-        def line(frame: Any, event: str, _: Any) -> Any:
-            nonlocal left
-            left -= 1
-            seen.add((file, frame.f_lineno))
-            frame.f_trace_lines = left > 0
-            return line
-
-        return line
-
-    sys.settrace(enter)
-    try:
-        return timed(item, limit) | {"lines": seen}
-    finally:
-        sys.settrace(None)
+    vars(builtins)["reached"] = lambda file, line: seen.add((file, line))
+    for file in {file for file, _ in wanted}:
+        name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        importlib.import_module(f"o2td.{name}")
+        mark(SOURCE / file, file, {line: wanted[file, line] for one, line in wanted if one == file})
+    return seen
 
 
-def noted(
-    items: list[Any], limit: float, wanted: set[tuple[str, int]]
-) -> dict[str, dict[str, Any]]:
-    """Trace tests, one case of each first, until enough reach each line or time is up.
+def in_fork(work: Callable[[], int], seconds: float) -> str:
+    """The exit code of `work()` in a child, "crash", or "timeout" after this much processor time.
 
-    What they import and compile is then available to every fork.
+    A child that only waits for a dead thread uses none, so a wall time limit ends it.
     """
-    found: dict[str, dict[str, Any]] = {}
-    reached: Counter[tuple[str, int]] = Counter()
-    began = time.process_time()
-    stems = {Path(file).stem.replace("_", "") for file, _ in wanted}
-
-    def of_others(item: Any) -> bool:
-        """Whether a test's name mentions none of the files; such tests come last."""
-        name = item.nodeid.casefold().replace("_", "")
-        return not any(stem in name for stem in stems)
-
-    for item in sorted(by_turns(items), key=of_others):
-        spent = time.process_time() - began
-        if spent > NOTING or all(reached[line] >= ENOUGH for line in wanted):
-            found[item.nodeid] = {"good": False, "seconds": 0.0, "lines": set()}
-            continue
-        entry = traced(item, limit)
-        near = wanted & entry["lines"]
-        entry["good"] &= bool(near)
-        if entry["good"]:  # again without tracing, which also shows that it can be repeated
-            entry |= timed(item, SLOW)
-            if not entry["good"] and entry["seconds"] < SLOW:
-                print(f"{item.nodeid} passes only once", flush=True)
-        if not usable(entry):
-            entry["lines"] = set()  # it runs against no mutant
-        reached.update(near if usable(entry) else ())
-        found[item.nodeid] = entry
-    return found
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            signal.alarm(int(WAIT * seconds))
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            code = work()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status):
+        return "timeout" if os.WTERMSIG(status) in TIMES else "crash"
+    return str(os.WEXITSTATUS(status))
 
 
-def noted_apart(
-    items: list[Any], limit: float, wanted: set[tuple[str, int]]
-) -> dict[str, dict[str, Any]]:
-    """The same, done in a fork, so that this process has none of the threads that tests start.
+class Tests:
+    """What mutants have shown so far: which lines tests reach, and which pass without a change."""
 
-    What tests import is also imported here, so that no fork has to.
-    """
-    with tempfile.NamedTemporaryFile() as file:
-        pid = os.fork()
-        if pid == 0:
-            found = noted(items, limit, wanted)
-            for entry in found.values():
-                entry["lines"] = sorted(entry["lines"])
-            Path(file.name).write_text(json.dumps({"notes": found, "modules": list(sys.modules)}))
-            os._exit(0)
-        os.waitpid(pid, 0)
-        told = json.loads(Path(file.name).read_text())
-    for name in told["modules"]:
-        if name not in sys.modules and name.partition(".")[0] in LIBRARIES:
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
-    for entry in told["notes"].values():
-        entry["lines"] = {(file, line) for file, line in entry["lines"]}
-    notes: dict[str, dict[str, Any]] = told["notes"]
-    return notes
+    def __init__(self, items: list[Any], wanted: dict[tuple[str, int], int]) -> None:
+        self.items, self.seen = by_turns(items), watch(wanted)
+        self.lines: dict[str, set[tuple[str, int]]] = {}
+        self.trusted: dict[str, bool] = {}
+
+    def promising(self, file: str, at: Place) -> list[Any]:
+        """Tests that may reach a line, those first that do or that are called after its file."""
+        span = {(file, line) for line in range(at.first, at.last + 1)}
+
+        def rank(item: Any) -> int:
+            known = self.lines.get(item.nodeid)
+            if known is None:
+                return 1
+            return 0 if (file, at.line) in known else 2 if span & known else 3
+
+        def key(item: Any) -> tuple[int, bool, bool]:
+            compares = "golden" in item.nodeid or "reference" in item.nodeid
+            return rank(item), not mentions(item, file), not compares
+
+        left = [item for item in self.items if self.trusted.get(item.nodeid, True)]
+        return sorted((item for item in left if rank(item) < 3), key=key)
+
+    def meet(self, file: str, at: Place, code: CodeType) -> tuple[str, list[Any]]:
+        """The fate of a mutant, and the tests that ran on it.
+
+        A test that fails kills it if it passes without the change; if not, it is no longer asked.
+        """
+        while True:
+            fate, told = self.run(self.promising(file, at), (file, at.line), code)
+            ran = [one["test"] for one in told]
+            if fate == "survived" and not any([file, at.line] in one["lines"] for one in told):
+                fate = "no test"
+            if fate in ("survived", "no test", "error") or self.trust(ran[-1]):
+                return fate, [item for item in self.items if item.nodeid in ran]
+
+    def trust(self, test: str) -> bool:
+        """Whether a test passes without a change, and is quick enough for a time limit to mean that."""
+        if test not in self.trusted:
+            (item,) = (one for one in self.items if one.nodeid == test)
+            fate, told = self.run([item], ("", 0), None)
+            self.trusted[test] = fate == "survived" and told[0]["seconds"] < SLOW
+        return self.trusted[test]
+
+    def run(
+        self, items: list[Any], line: tuple[str, int], code: CodeType | None
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """Run tests in a fork until one fails or enough have reached the line, and note what they do."""
+        with tempfile.NamedTemporaryFile("w+") as notes:
+
+            def note(**entry: Any) -> None:
+                notes.write(json.dumps(entry) + "\n")
+                notes.flush()
+
+            def work() -> int:
+                if code is not None:
+                    put(code)
+                near = total = reaching = 0.0
+                good = True
+                for item in items:
+                    note(test=item.nodeid, lines=[], seconds=0.0)
+                    self.seen.clear()
+                    began = time.process_time()
+                    good = within(PATIENCE, item)
+                    spent = time.process_time() - began
+                    note(test=item.nodeid, lines=sorted(self.seen), seconds=spent, good=good)
+                    total += spent
+                    near += spent if line in self.seen else 0.0
+                    reaching += line in self.seen
+                    if not good or near > BUDGET or total > 2.0 * BUDGET or reaching >= MOST:
+                        break
+                note(modules=list(sys.modules))
+                return 0 if good else 1
+
+            outcome = in_fork(work, LIMIT)
+            told = [json.loads(one) for one in Path(notes.name).read_text().splitlines()]
+        for name in (name for one in told for name in one.get("modules", ())):
+            if name not in sys.modules and name.partition(".")[0] in LIBRARIES:
+                with contextlib.suppress(Exception):  # so that no other fork has to import it
+                    importlib.import_module(name)
+        tests = {one["test"]: one for one in told if "test" in one}
+        for test, one in tests.items():
+            if one.get("good"):
+                self.lines[test] = {(file, number) for file, number in one["lines"]}
+        fate = {"0": "survived", "1": "killed", "70": "error"}.get(outcome, outcome)
+        return fate, list(tests.values())
 
 
-def usable(entry: dict[str, Any]) -> bool:
-    return bool(entry["good"]) and entry["seconds"] < SLOW
+def mentions(item: Any, file: str) -> bool:
+    """Whether a test is called after a file."""
+    stem, name = Path(file).stem.replace("_", ""), item.nodeid.casefold()
+    long = len(stem) > 4 and stem in name.replace("_", "")
+    return long or stem in re.split("[^a-z0-9]+", name)
 
 
 def by_turns(items: list[Any]) -> list[Any]:
-    """The quickest case of each test first, then each test's second, so that none is crowded out."""
+    """One case of each test first, then each test's second: many cases crowd out none."""
     turns: Counter[str] = Counter()
     found = []
     for item in items:
@@ -230,20 +271,3 @@ def by_turns(items: list[Any]) -> list[Any]:
         found.append((turns[name], item))
         turns[name] += 1
     return [item for _, item in sorted(found, key=lambda pair: pair[0])]
-
-
-def chosen_tests(
-    tests: dict[str, dict[str, Any]], items: list[Any], file: str, at: Place
-) -> list[Any]:
-    """Tests that reach the line, then tests that enter its function, up to the budget."""
-    span = {(file, line) for line in range(at.first, at.last + 1)}
-    quick = sorted(items, key=lambda item: tests[item.nodeid]["seconds"])
-    near = [item for item in quick if (file, at.line) in tests[item.nodeid]["lines"]]
-    far = [item for item in quick if item not in near and span & tests[item.nodeid]["lines"]]
-    found, total = [], 0.0
-    for item in [*by_turns(near), *by_turns(far)]:
-        total += tests[item.nodeid]["seconds"]
-        if total > BUDGET and found:
-            break
-        found.append(item)
-    return found

@@ -93,13 +93,12 @@ def rows(layout: str) -> Transitions:
     return Transitions(**features, **fields)
 
 
-def learners() -> Iterator[tuple[str, Any]]:
-    """Every setting with every kind of step size, by a name of its own."""
-    for name, settings in SETTINGS.items():
-        for setting in settings:
-            for kind, size in STEP_SIZES.items():
-                told = ",".join(f"{key}={value}" for key, value in setting.items())
-                yield f"{name}({told}) {kind}", getattr(o2td, name)(step_size=size, **setting)
+def learners(name: str) -> Iterator[tuple[str, Any]]:
+    """Every setting of a learner with every kind of step size, by a name of its own."""
+    for setting in SETTINGS[name]:
+        for kind, size in STEP_SIZES.items():
+            told = ",".join(f"{key}={value}" for key, value in setting.items())
+            yield f"{name}({told}) {kind}", getattr(o2td, name)(step_size=size, **setting)
 
 
 def weights(learner: Any) -> np.ndarray:
@@ -137,22 +136,37 @@ def learned_plainly(learner: Any, batch: Transitions) -> np.ndarray:
     return weights(learner)
 
 
-def results() -> dict[str, np.ndarray]:
-    """All of it: what was learned by `partial_fit`, by `learn_one` and by `sweep`."""
-    batches = {layout: rows(layout) for layout in LAYOUTS}
-    found: dict[str, np.ndarray] = {}
-    for name, learner in learners():
-        for layout, batch in batches.items():
-            found[f"{name} {layout}"] = weights(learner.clone().partial_fit(batch))
-        found[f"{name} one"] = learned_one_by_one(learner.clone(), batches["dense"])
-        if not learner.needs and "state" not in name and "double=True" not in name:
-            found[f"{name} plain"] = learned_plainly(learner.clone(), plain(batches["dense"]))
-    named = dict(learners())
-    for layout, batch in batches.items():
-        swept = o2td.sweep(list(named.values()), batch)
-        for name, learner in zip(named, swept.learners, strict=True):
-            found[f"{name} swept {layout}"] = weights(learner)
-    return found
+def fitted(name: str, layout: str) -> Iterator[tuple[str, np.ndarray]]:
+    """What every setting of a learner learns by `partial_fit`."""
+    batch = rows(layout)
+    for told, learner in learners(name):
+        yield f"{told} {layout}", weights(learner.partial_fit(batch))
+
+
+def followed(name: str) -> Iterator[tuple[str, np.ndarray]]:
+    """What every setting of a learner learns by `learn_one`."""
+    batch = rows("dense")
+    for told, learner in learners(name):
+        yield f"{told} one", learned_one_by_one(learner.clone(), batch)
+        if not learner.needs and "state" not in told and "double=True" not in told:
+            yield f"{told} plain", learned_plainly(learner, plain(batch))
+
+
+def swept(name: str, layout: str) -> Iterator[tuple[str, np.ndarray]]:
+    """What all settings of a learner learn side by side."""
+    named = dict(learners(name))
+    found = o2td.sweep(list(named.values()), rows(layout)).learners
+    for told, learner in zip(named, found, strict=True):
+        yield f"{told} swept {layout}", weights(learner)
+
+
+def results() -> Iterator[tuple[str, np.ndarray]]:
+    """All of it."""
+    for name in SETTINGS:
+        yield from followed(name)
+        for layout in LAYOUTS:
+            yield from fitted(name, layout)
+            yield from swept(name, layout)
 
 
 def to_save() -> Iterator[tuple[str, Any]]:
@@ -173,7 +187,7 @@ def resumed(path: Path) -> np.ndarray:
 
 def main() -> None:
     """Write the files."""
-    found = results()
+    found = dict(results())
     SAVED.mkdir(exist_ok=True)
     for name, learner in to_save():
         half = rows("csr" if name in ("GTD", "ETD") else "dense")[: ROWS // 2]

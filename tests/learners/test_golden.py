@@ -17,11 +17,33 @@ def before():
         }
 
 
-def test_what_was_learned_is_what_was_learned_before(before):
-    found = golden.results()
-    assert set(found) == {name for name in before if not name.startswith("resumed")}
+def compare(found, before, learner, ways):
+    """Every setting of the learner that was kept for one of these ways of learning, and no other."""
+    kept = {
+        name: weights
+        for name, weights in before.items()
+        if name.startswith(f"{learner}(") and name.rpartition(") ")[2].partition(" ")[2] in ways
+    }
+    assert set(found) == set(kept)
     for name, weights in found.items():
-        np.testing.assert_allclose(weights, before[name], rtol=0, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(weights, kept[name], rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("layout", golden.LAYOUTS)
+@pytest.mark.parametrize("name", golden.SETTINGS)
+def test_what_was_fitted_is_what_was_fitted_before(before, name, layout):
+    compare(dict(golden.fitted(name, layout)), before, name, [layout])
+
+
+@pytest.mark.parametrize("name", golden.SETTINGS)
+def test_what_was_learned_row_by_row_is_what_was_learned_before(before, name):
+    compare(dict(golden.followed(name)), before, name, ["one", "plain"])
+
+
+@pytest.mark.parametrize("layout", golden.LAYOUTS)
+@pytest.mark.parametrize("name", golden.SETTINGS)
+def test_what_was_learned_side_by_side_is_what_was_learned_before(before, name, layout):
+    compare(dict(golden.swept(name, layout)), before, name, [f"swept {layout}"])
 
 
 @pytest.mark.parametrize("path", sorted(golden.SAVED.glob("*.npz")), ids=lambda path: path.stem)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.mutants import Mutator, parsed, places
+from benchmarks.mutants import Mutator, mark, parsed, places
 from benchmarks.mutation_record import LEAST, Outcome, record
 from docs._tools import mutants
 from docs._tools.blocks import blocks
@@ -98,3 +99,23 @@ def test_pages_say_whose_code_was_met() -> None:
     shown = (ROOT / "docs" / "mutation.md").read_text("utf-8")
     for file, now in KEPT["moved"].items():
         assert f"- `{file}` (now in `{now}`), " in shown
+
+
+def test_marked_lines_say_when_they_are_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        "def f(x):\n    y = 1\n    if x:\n        for k in [\n            x,\n        ]:\n"
+        "            y += k\n    elif y:\n        y = 2\n    return y\n"
+    )
+    made: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), made)  # noqa: S102
+    seen: list[int] = []
+    monkeypatch.setattr("builtins.reached", lambda _, line: seen.append(line), raising=False)
+    mark(path, "module.py", {3: 1, 5: 1, 8: 1, 9: 1})
+    assert made["f"](3) == 4
+    assert seen == [2, 3, 5]  # the function is entered, then come the condition and the loop
+    seen.clear()
+    assert made["f"](0) == 2
+    assert seen == [2, 3, 8, 9]
