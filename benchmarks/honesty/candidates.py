@@ -9,6 +9,8 @@ repeats the logs of a settling run and prints relative errors by group beside it
 - *SOPE-k*: state weights up to k steps before a reward, ratios after them (Yuan et al. 2021).
 - *MWL*: minimax weight learning (Uehara, Huang and Jiang 2020) in closed form with one weight per state
   and action, where double reinforcement learning on top of it is the same number.
+- *SWITCH*: the doubly robust estimate whose weights end where they exceed a limit, the model's values
+  taking over (Wang, Agarwal and Dudik 2017); the limit is 10, or the one of least estimated error.
 """
 
 from __future__ import annotations
@@ -115,12 +117,60 @@ def mwl(rows: Rows) -> float:
     return float(visits @ mean)
 
 
+def action_values(rows: Rows, used: Array) -> Array:
+    """`Q(s, a)` of a model of these rows; an action never tried in its state is worth 0."""
+    actions = rows.target.shape[1]
+    pairs, pair = rows.states * actions, (rows.state * actions + rows.action)[used]
+    count = np.maximum(np.bincount(pair, minlength=pairs), 1)
+    flow, live = np.zeros((pairs, rows.states)), ~rows.over[used]
+    np.add.at(flow, (pair[live], rows.ahead[used][live]), rows.gamma)
+    onward = (flow[:, :, None] * rows.target).reshape(pairs, pairs) / count[:, None]
+    mean = np.bincount(pair, rows.reward[used], minlength=pairs) / count
+    found = np.linalg.solve(np.eye(pairs) - (1.0 - 1e-9) * onward, mean)
+    return found.reshape(rows.states, actions)
+
+
+def corrections(rows: Rows) -> tuple[Array, Array]:
+    """By episode `V(s_0)`, and by row `g_t w_t delta_t`, with Q of the other fifths of the episodes."""
+    fold = rows.episode % 5
+    value, delta = np.empty(len(fold)), np.empty(len(fold))
+    for k in range(5):
+        Q, mine = action_values(rows, fold != k), fold == k
+        V = (rows.target * Q).sum(axis=1)
+        ahead = np.where(rows.over[mine], 0.0, rows.gamma * V[rows.ahead[mine]])
+        delta[mine] = rows.reward[mine] + ahead - Q[rows.state[mine], rows.action[mine]]
+        value[mine] = V[rows.state[mine]]
+    return value[rows.first], rows.gamma**rows.step * rows.weight * delta
+
+
+def switch(rows: Rows, limit: float | None = None) -> float:
+    """Doubly robust up to the first weight above `limit`; None takes that of least estimated error.
+
+    The estimated error of a limit is the variance, plus the square of what the largest error of a
+    row's prediction would add in the rows left out.
+    """
+    first, correction = corrections(rows)
+    worst = np.abs(correction / np.maximum(rows.weight, 1e-300)).max()
+    best = (np.inf, np.nan)
+    levels = (
+        np.quantile(rows.weight, [0.5, 0.8, 0.9, 0.95, 0.99, 1.0]) if limit is None else [limit]
+    )
+    for level in levels:
+        above = np.maximum.accumulate((rows.weight > level) + 2.0 * rows.episode) % 2.0 > 0.0
+        each = first + np.add.reduceat(np.where(above, 0.0, correction), rows.first)
+        lost = worst * float((rows.weight * above).sum()) / rows.episodes
+        best = min(best, (float(each.var()) / rows.episodes + lost**2, float(each.mean())))
+    return best[1]
+
+
 CANDIDATES = {
     "PHWIS": phwis,
     "MIS": mis,
     "SOPE-1": lambda rows: sope(rows, 1),
     "SOPE-3": lambda rows: sope(rows, 3),
     "MWL": mwl,
+    "SWITCH-10": lambda rows: switch(rows, 10.0),
+    "SWITCH": switch,
 }
 
 
