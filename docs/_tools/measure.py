@@ -327,7 +327,7 @@ def _counts() -> dict[str, int]:
 
 
 def _paper() -> dict[str, Any]:
-    """The seven places where the paper disagrees with itself, each measured."""
+    """The places where the paper disagrees with itself, each measured."""
     from docs._tools.paper import findings
 
     return findings()

@@ -60,6 +60,12 @@ def test_every_link_and_image_is_there(path: Path) -> None:
     assert broken == []
 
 
+def test_every_guide_has_a_picture() -> None:
+    guides = sorted((ROOT / "docs" / "guides").glob("*.md"))
+    assert len(guides) > 8
+    assert [path.name for path in guides if "](../images/" not in prose(path)] == []
+
+
 def test_numbers_are_what_the_code_measures() -> None:
     """`make docs` brings them up to date."""
     assert kept.differences(kept.read(), measure.numbers())[:10] == []

@@ -318,6 +318,11 @@ def test_mountain_car_holds_at_one_of_four_discounts() -> None:
     assert "ETD over GTD2" in why  # the ratio that fails for shuffled rows
 
 
+def test_the_places_where_the_paper_disagrees_are_five() -> None:
+    text = shown("docs/book/paper.md").partition("\n## Five places where the paper disagrees")[2]
+    assert text.partition("\n## ")[0].count("\n### ") == 5
+
+
 def test_what_o2td_wins_is_told() -> None:
     from docs._tools import curves
 
