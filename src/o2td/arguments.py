@@ -61,7 +61,7 @@ def switch(name: str, value: object) -> bool:
     >>> switch("double", True)
     True
     """
-    # NumPy's own truth values are no bool; they are told by their name, so that it is not imported.
+    # NumPy's booleans are not `bool`; they are recognised by name, so that NumPy is not imported.
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     raise InputError(f"{name} must be True or False, got {shown(value)}")
@@ -186,7 +186,7 @@ def listed(name: str, value: object, wanted: str) -> list[Any]:
 
 
 def all_of(name: str, value: object, kind: type[Kind], wanted: str, least: int = 0) -> list[Kind]:
-    """What `value` lists, at least so many, each of `kind`; `wanted` says in words what to pass.
+    """The items of `value`, at least this many, each of `kind`; `wanted` says what to pass.
 
     >>> all_of("counts", (1, 2), int, "integers")
     [1, 2]

@@ -1,7 +1,7 @@
 """Arrays that come from outside: checked, made float64 and contiguous, and frozen.
 
-An error names the field, the first bad row and what is expected there. Good input is told by its
-smallest and largest value alone, so that checking costs a fraction of reading.
+An error names the field, the first bad row and what is expected there. For good input only the
+smallest and largest value are looked up, so checking costs a fraction of reading.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ class ValueEstimate(NamedTuple):
     def noise(self) -> float:
         """`sqrt(mean standard_error^2)`: the RMSE that these values would show of V itself.
 
-        An RMSE against them is `sqrt(RMSE^2 + noise^2)` on average, so below `noise` none is told
-        from another. Zero where all returns from each observation are the same.
+        An RMSE against them is `sqrt(RMSE^2 + noise^2)` on average, so errors below `noise` cannot be
+        told apart. Zero where all returns from each observation are the same.
 
         >>> import numpy as np
         >>> round(ValueEstimate(np.zeros(2), np.array([3.0, 4.0])).noise ** 2, 9)

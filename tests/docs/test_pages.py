@@ -43,6 +43,8 @@ def test_no_placeholder_is_left(path: Path) -> None:
     assert re.findall(r"<!--= [^\n]+? --><!--/-->", text) == []
     assert text.count("<!--= ") == text.count("<!--/-->")
     assert "\n::: " not in text
+    # A bar within a comment would begin another cell.
+    assert re.findall(r"^\|.*<!--= [^>\n]*\|[^>\n]*-->", text, re.M) == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=NAMES)

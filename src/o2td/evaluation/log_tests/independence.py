@@ -27,7 +27,7 @@ __all__ = ["Independence"]
 
 _LAGS = 5
 _LEAST = 30
-_RARE = 0.1  # an episode with more expected copies than this tells nothing
+_RARE = 0.1  # an episode with more expected copies than this is ignored
 
 
 class Independence(LogTest):

@@ -261,8 +261,8 @@ def _taken_away(view: Seen, paid: bool) -> float:
 def _gain_of_neighbours(x: Floats, action: Ints, past: Floats, y: Floats, held: Bools) -> float:
     """The same from differences between rows and the nearest ones, for each action by itself.
 
-    A bend in the dynamics, such as a full battery, is no memory, and the past tells a smooth
-    regression about it; two rows at almost the same place do not need to be told.
+    A bend in the dynamics, such as a full battery, is not memory, although the past helps a smooth
+    regression to predict it; rows at almost the same place need no such help.
     """
     from scipy.spatial import cKDTree
 

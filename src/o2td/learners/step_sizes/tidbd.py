@@ -55,7 +55,7 @@ class TIDBD(Rule):
 
     Examples
     --------
-    Of two features, one tells the reward and the other is noise:
+    Of two features, one predicts the reward and the other is noise:
 
     >>> import numpy as np, o2td
     >>> noise = np.random.default_rng(0).normal(size=2000)
