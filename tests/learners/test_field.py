@@ -381,3 +381,19 @@ def test_variance_is_that_of_returns():
     for form in ("direct", "moment"):
         learner = o2td.VarianceTD(o2td.PowerDecay(1.0, 0.7), form=form).partial_fit(plain)
         np.testing.assert_allclose(learner.variance(table[states]), expected, atol=0.16)
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "least", "most"),
+    [
+        (lambda rank: o2td.ATD(rank=rank), "rank", 1, 8),
+        (lambda length: o2td.TruncatedETD(length=length), "length", 0, 100_000),
+        (lambda period: o2td.PERETD(period=period), "period", 1, 100_000),
+    ],
+)
+def test_counts_are_whole_numbers_within_bounds(make, name, least, most):
+    assert getattr(make(np.int64(most)), name) == most
+    assert getattr(make(least), name) == least
+    for wrong in (least - 1, most + 1, 2.5, True, "3", None):
+        with pytest.raises(o2td.errors.InputError, match=f"{name} must be a whole number"):
+            make(wrong)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from o2td import Lane, Transitions, metrics, sweep
-from o2td.domains import garnet
+from o2td.domains import garnet, random_walk
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
 from o2td.kernels.metric_values import metric_values
@@ -424,3 +424,12 @@ def test_numbers_of_a_lane_that_are_ragged_are_refused_by_name():
     batch = Transitions(np.eye(3), np.ones(3), np.eye(3), discount=0.5)
     with pytest.raises(InputError, match="rho of a lane is not an array"):
         sweep([Lane(TD(0.1), rho=[np.ones(3), np.ones(2)])], [batch, batch])
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "2"])
+def test_counts_of_a_sweep_are_whole_numbers(wrong):
+    batch = random_walk().sample(20, seed=0)
+    with pytest.raises(InputError, match="every must be a whole number of at least 1"):
+        sweep([TD(0.1)], batch, every=wrong)
+    with pytest.raises(InputError, match="workers must be a whole number of at least 1"):
+        sweep([TD(0.1)], [batch, batch], workers=wrong)

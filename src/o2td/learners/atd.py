@@ -17,8 +17,8 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
+from o2td.arguments import whole
 from o2td.compiled import njit
-from o2td.errors import InputError
 from o2td.kernels.weighted import HUGE
 from o2td.learners.step_learner import StepLearner, add
 from o2td.learners.step_sizes import StepSize
@@ -123,10 +123,7 @@ class ATD(StepLearner):
     def __init__(
         self, step_size: StepSize = "auto", *, rank: int = 4, **axes: Unpack[TraceAxes]
     ) -> None:
-        whole = isinstance(rank, (int, np.integer)) and not isinstance(rank, bool)
-        if not whole or not 1 <= rank <= MOST:
-            raise InputError(f"rank must be a whole number from 1 to {MOST}, got {rank!r}")
-        self.rank = int(rank)
+        self.rank = whole("rank", rank, 1, MOST)
         super().__init__(step_size, **axes)
 
     def _allocate(self, d: int) -> None:

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import whole
 from o2td.compiled import njit
 from o2td.emphasis import Emphasis
-from o2td.errors import InputError
 from o2td.learners.base import Axes
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.truncated_etd import LONGEST, TruncatedFollowOn
@@ -59,10 +59,7 @@ class Restarted(Emphasis):
     """
 
     def __init__(self, period: int = 5) -> None:
-        whole = isinstance(period, (int, np.integer)) and not isinstance(period, bool)
-        if not whole or not 1 <= period <= LONGEST:
-            raise InputError(f"period must be a whole number from 1 to {LONGEST}, got {period!r}")
-        self.period = int(period)
+        self.period = whole("period", period, 1, LONGEST)
 
     def weigh(
         self, block: Transitions, memory: dict[str, Any], trace: float | Floats, out: Floats

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import shown
+from o2td.arguments import shown, whole
 from o2td.arrays import Floats, as_array, as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.lanes import CACHED_ROWS
@@ -139,8 +139,7 @@ def sweep(
         return _one_stream(lanes, batch, metrics, every)
     if not isinstance(batch, Sequence) or not all(isinstance(b, Transitions) for b in batch):
         raise InputError("sweep takes Transitions, or a list of them, one per stream")
-    if not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise InputError(f"workers must be a whole number from 1, got {workers!r}")
+    workers = whole("workers", workers, 1)
     measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
     if not all(one is None or isinstance(one, Mapping) for one in measured):
         raise InputError(f"metrics must be a mapping of names to metrics, got {shown(metrics)}")
@@ -208,10 +207,8 @@ def _one_stream(
     every: int | None,
     stop: Event | None = None,
 ) -> SweepResult:
-    every = max(batch.n, 1) if every is None else every
-    if not isinstance(every, (int, np.integer)) or every < 1:
-        raise InputError(f"every must be a whole number from 1, got {every!r}")
-    every = min(int(every), batch.n + 1)
+    every = max(batch.n, 1) if every is None else whole("every", every, 1)
+    every = min(every, batch.n + 1)
     measured = _checked(metrics, batch.d)
     names = tuple(metrics or ())
     trained = [lane.learner.clone() for lane in lanes]

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import whole
 from o2td.compiled import njit
 from o2td.emphasis import Emphasis
-from o2td.errors import InputError
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import CutAxes
 from o2td.learners.weighted import WeightedLearner
@@ -56,10 +56,7 @@ class TruncatedFollowOn(Emphasis):
     """
 
     def __init__(self, length: int = 5) -> None:
-        whole = isinstance(length, (int, np.integer)) and not isinstance(length, bool)
-        if not whole or not 0 <= length <= LONGEST:
-            raise InputError(f"length must be a whole number from 0 to {LONGEST}, got {length!r}")
-        self.length = int(length)
+        self.length = whole("length", length, 0, LONGEST)
 
     def weigh(
         self, block: Transitions, memory: dict[str, Any], trace: float | Floats, out: Floats
