@@ -52,7 +52,6 @@ ALLOWED = {
         "o2td.evaluation.episodes "
         "o2td.evaluation.estimators.dr "
         "o2td.evaluation.estimators.lstd "
-        "o2td.evaluation.estimators.wdr "
         "o2td.evaluation.histories "
         "o2td.evaluation.study"
     ),

@@ -5,7 +5,7 @@ import pytest
 
 from o2td.evaluation import Histories, Study, histories
 from o2td.evaluation.episodes import Log, joined, whole_episodes
-from o2td.evaluation.estimators import dr, make, wdr
+from o2td.evaluation.estimators import dr, make
 from o2td.evaluation.estimators.lstd import Correction
 from o2td.evaluation.histories import HORIZON
 from o2td.evaluation.study import Settings
@@ -100,10 +100,9 @@ def test_influence_of_the_family_is_what_plain_loops_say(log):
 def test_doubly_robust_with_no_value_function_is_importance_sampling(log):
     study, found = traced(log)
     weighed = study.weighed
-    robust = dr.DoublyRobustColumn(0, 0.0, 1.0, 1.0).of(found)
-    weighted = wdr.WeightedDoublyRobustColumn(
-        0, 0.0, 1.0, weighed.units, weighed.horizon.inverse
-    ).of(found)
+    share = weighed.units * weighed.horizon.inverse
+    robust = dr.DoublyRobustColumn(0, 0.0, 1.0, np.ones(len(share))).of(found)
+    weighted = dr.DoublyRobustColumn(0, 0.0, 1.0, share).of(found)
     assert robust.mean() == pytest.approx(weighed.spread("pdis").mean)
     assert weighted.mean() == pytest.approx(weighed.horizon.weighted().sum())
     np.testing.assert_allclose(Correction(weighed, 0, HORIZON).of(found), weighted)

@@ -15,6 +15,7 @@ from o2td.evaluation.families import HybridEstimator
 from o2td.evaluation.influence import Column, Histories
 
 if TYPE_CHECKING:
+    from o2td.evaluation.importance import Weighed
     from o2td.evaluation.study import Study
 
 
@@ -29,21 +30,25 @@ class DoublyRobust(HybridEstimator):
         weighed, baseline = study.weighed, study.control
         number = study.influences.correct(baseline)
         start = weighed.units / max(weighed.totals.opened, 1.0)
-        return DoublyRobustColumn(number, baseline.mean, start, weighed.units / weighed.count)
+        return DoublyRobustColumn(number, baseline.mean, start, self._share(weighed))
+
+    def _share(self, weighed: Weighed) -> Floats:
+        """The weight of an error by step, besides that of its history."""
+        return np.full(len(weighed.horizon.inverse), weighed.units / weighed.count)
 
 
 class DoublyRobustColumn(Column):
-    """`V(s_0) - mean V(s_0) + sum_t g_t w_t delta_t` of an episode."""
+    """`V(s_0) - mean V(s_0) + sum_t share_t g_t w_t delta_t` of an episode."""
 
-    def __init__(self, baseline: int, base: float, start: float, each: float) -> None:
-        self.baseline, self.base, self.start, self.each = baseline, base, start, each
+    def __init__(self, baseline: int, base: float, start: float, share: Floats) -> None:
+        self.baseline, self.base, self.start, self.share = baseline, base, start, share
 
     def of(self, histories: Histories) -> Floats:
         """One number per episode."""
         h, block = histories, histories.episodes
         apart = np.where(block.opens, h.first[self.baseline] - self.base, 0.0)
         error = h.weight * h.gone * h.delta[self.baseline]
-        return apart * self.start + self.each * block.sums(error)
+        return apart * self.start + block.sums(error * self.share[h.step])
 
     def alone(self, count: int, first: list[Floats]) -> Floats:
         """The part of an episode without rows."""

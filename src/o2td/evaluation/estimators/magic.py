@@ -19,7 +19,7 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.evaluation.estimator import Doubt, Outcome
-from o2td.evaluation.estimators.wdr import WeightedDoublyRobustColumn
+from o2td.evaluation.estimators.dr import DoublyRobustColumn
 from o2td.evaluation.families import FitEstimator, fit_doubts
 from o2td.evaluation.fitting import Fit
 from o2td.evaluation.moments import Spread
@@ -52,14 +52,11 @@ class MagicEstimator(FitEstimator):
         self.own = influences.blend([(1.0, self.fit)])
         self.lengths = _lengths(weighed.horizon.effective_size)
         number, base = influences.correct(study.baseline), study.baseline.mean
-        start, inverse = weighed.units / max(weighed.totals.opened, 1.0), weighed.horizon.inverse
-        steps = np.arange(len(inverse))
+        start = weighed.units / max(weighed.totals.opened, 1.0)
+        share = weighed.units * weighed.horizon.inverse
+        steps = np.arange(len(share))
         self.columns = [
-            influences.want(
-                WeightedDoublyRobustColumn(
-                    number, base, start, weighed.units, inverse * (steps < length)
-                )
-            )
+            influences.want(DoublyRobustColumn(number, base, start, share * (steps < length)))
             for length in self.lengths
         ]
         yield [influences]

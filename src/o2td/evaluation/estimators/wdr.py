@@ -8,48 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from o2td.arrays import Floats
-from o2td.evaluation.families import HybridEstimator
-from o2td.evaluation.influence import Column, Histories
+from o2td.evaluation.estimators.dr import DoublyRobust
 
 if TYPE_CHECKING:
-    from o2td.evaluation.study import Study
+    from o2td.evaluation.importance import Weighed
 
 
-class WeightedDoublyRobust(HybridEstimator):
+class WeightedDoublyRobust(DoublyRobust):
     """`dr` with weights that are normalised at each step."""
 
     name = "wdr"
     title = "weighted doubly robust"
 
-    def make_column(self, study: Study) -> Column:
-        """What each episode adds to the fit's mean."""
-        weighed, baseline = study.weighed, study.control
-        number = study.influences.correct(baseline)
-        start = weighed.units / max(weighed.totals.opened, 1.0)
-        return WeightedDoublyRobustColumn(
-            number, baseline.mean, start, weighed.units, weighed.horizon.inverse
-        )
-
-
-class WeightedDoublyRobustColumn(Column):
-    """`V(s_0) - mean V(s_0) + E sum_t g_t w_t delta_t / W_t` of an episode."""
-
-    def __init__(
-        self, baseline: int, base: float, start: float, units: int, inverse: Floats
-    ) -> None:
-        self.baseline, self.base, self.start = baseline, base, start
-        self.units, self.inverse = units, inverse
-
-    def of(self, histories: Histories) -> Floats:
-        """One number per episode."""
-        h, block = histories, histories.episodes
-        apart = np.where(block.opens, h.first[self.baseline] - self.base, 0.0)
-        error = h.weight * h.gone * h.delta[self.baseline]
-        return apart * self.start + block.sums(self.units * error * self.inverse[h.step])
-
-    def alone(self, count: int, first: list[Floats]) -> Floats:
-        """The part of an episode without rows."""
-        return (first[self.baseline] - self.base) * self.start
+    def _share(self, weighed: Weighed) -> Floats:
+        return weighed.units * weighed.horizon.inverse
