@@ -1,4 +1,4 @@
-"""Checks of both learners and solvers: predictions, the user's arrays, files, memory."""
+"""Checks of both learners and solvers: predictions, layouts, terminations, arrays, files, memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from o2td.checks.base import (
     Function,
@@ -17,8 +19,18 @@ from o2td.checks.base import (
     promise,
     repickled,
 )
-from o2td.checks.data import as_csr, dense_fields, fields_for, rows_for, stream
+from o2td.checks.data import (
+    LAYOUTS,
+    Fields,
+    as_csr,
+    dense_fields,
+    fields_for,
+    rows_for,
+    select,
+    stream,
+)
 from o2td.checks.learner_rows import constant, made, weights
+from o2td.checks.solver_rows import digits
 from o2td.solvers.base import Solver
 from o2td.transitions import Transitions
 
@@ -40,15 +52,24 @@ def _answer(subject: Any) -> Any:
     return subject.theta if isinstance(subject, Solver) else weights(subject)
 
 
+def _fields(subject: Any) -> Fields:
+    return stream(weights=isinstance(subject, Solver))
+
+
 def _rows(subject: Any) -> Transitions:
-    return rows_for(subject, stream(weights=isinstance(subject, Solver)))
+    return rows_for(subject, _fields(subject))
+
+
+def _tolerance(learners: float, *subjects: Any) -> float:
+    """That of learners, or the largest of the solvers' own."""
+    return max(digits(one) if isinstance(one, Solver) else learners for one in subjects)
 
 
 @_both("predict is pure and takes dense rows, CSR rows or one vector")
 def predict_pure(subject: Any) -> None:
     """Predictions are phi . theta, and predicting changes nothing."""
     found = _take(constant(subject), _rows(subject))
-    phi = stream(weights=isinstance(subject, Solver))["table"]
+    phi = _fields(subject)["table"]
     expected = phi @ found.theta  # a solver solves here and keeps the solution
     before, values = fingerprint(found), found.predict(phi)
     expect_close(values, expected, "predictions and phi . theta", 1e-13)
@@ -56,6 +77,50 @@ def predict_pure(subject: Any) -> None:
     expect_close(found.predict(as_csr(phi)), values, "predictions from CSR and dense rows", 1e-13)
     expect_close(found.predict(phi[0]), values[0], "predictions of one vector", 1e-13)
     expect(fingerprint(found) == before, "another state after predict")
+
+
+@_both("dense, CSR and table features give the same weights")
+def layouts(subject: Any) -> None:
+    """Also when the layout changes between batches."""
+    fields = _fields(subject)
+    results = {k: _take(constant(subject), rows_for(subject, fields, k)) for k in LAYOUTS}
+    dense, results["mixed"] = results.pop("dense"), constant(subject)
+    for k, layout in enumerate(("dense", "csr", "table", "csr", "dense")):
+        part = select(fields, slice(18 * k, 18 * k + 18))
+        _take(results["mixed"], rows_for(subject, part, layout))
+    for layout, other in results.items():
+        tolerance = _tolerance(1e-10, other, dense)
+        expect_close(_answer(other), _answer(dense), f"{layout} and dense weights", tolerance)
+
+
+@_both("permuting the features permutes the weights")
+def permuted_features(subject: Any) -> None:
+    """No feature is special."""
+    fields, order = _fields(subject), np.array([3, 0, 4, 1, 2])
+    plain = _take(constant(subject), rows_for(subject, fields))
+    permuted = rows_for(subject, fields, table=fields["table"][:, order])
+    theta = _take(constant(subject), permuted).theta
+    expect_close(theta, plain.theta[order], "permuted weights", 100 * _tolerance(1e-13, plain))
+
+
+@_both("rows with discount 0 ignore their successors, even where those are NaN")
+def termination_ignores_successors(subject: Any) -> None:
+    """On dense and CSR rows; bitwise for learners."""
+    solver = isinstance(subject, Solver)
+    fields = fields_for(subject, weights=solver)
+    for layout in ("dense", "csr"):
+        results = []
+        for value in (0.0, np.nan, np.inf, 1e300):
+            given = dense_fields(fields)
+            given["next_phi"][fields["discount"] == 0.0] = value
+            if layout == "csr":
+                given = {k: as_csr(v) if "phi" in k else v for k, v in given.items()}
+            results.append(_answer(_take(constant(subject), Transitions(**given))))
+        for other in results[1:]:
+            if solver:
+                expect_close(other, results[0], f"{layout} weights", 1e-10)
+            else:
+                expect_equal(other, results[0], f"{layout} weights")
 
 
 @_both("the arrays of a batch are untouched, byte for byte")

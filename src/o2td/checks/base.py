@@ -21,8 +21,6 @@ import numpy.typing as npt
 from o2td.arguments import choice
 from o2td.errors import InputError
 
-__all__ = ["BoundCheck", "Check", "CheckError", "DoesNotApply", "Report"]
-
 Function = Callable[[Any], None]
 KINDS = ("learners", "solvers", "domains", "sources")
 

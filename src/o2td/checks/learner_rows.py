@@ -17,11 +17,9 @@ from o2td.checks.base import (
     promise,
 )
 from o2td.checks.data import (
-    LAYOUTS,
     Fields,
     batch,
     dense_fields,
-    fields_for,
     needs_second,
     rows_for,
     select,
@@ -30,7 +28,6 @@ from o2td.checks.data import (
 from o2td.errors import InputError, NoAnswerError
 from o2td.learners.base import Learner
 from o2td.learners.step_sizes import PowerDecay
-from o2td.transitions import Transitions
 
 STEP_SIZE = 0.05
 FIELDS = ("state", "target_prob", "behavior_prob", "interest")
@@ -141,22 +138,6 @@ def _one_by_one(
         expect(single.status.step == whole.status.step, "another number of steps")
 
 
-@promise("learners", "dense, CSR and table features give the same weights")
-def layouts(learner: Learner) -> None:
-    """Also when the layout changes between batches."""
-    fields = stream()
-    results = {
-        layout: weights(constant(learner).partial_fit(rows_for(learner, fields, layout)))
-        for layout in LAYOUTS
-    }
-    for layout in ("csr", "table"):
-        expect_close(results[layout], results["dense"], f"{layout} and dense weights", 1e-10)
-    mixed = constant(learner)
-    for k, layout in enumerate(("dense", "csr", "table", "csr", "dense")):
-        mixed.partial_fit(rows_for(learner, select(fields, slice(18 * k, 18 * k + 18)), layout))
-    expect_close(weights(mixed), results["dense"], "weights of mixed layouts", 1e-10)
-
-
 @promise("learners", "CSR rows, dense ones and learn_one in turn give what dense rows give")
 def layouts_in_turn(learner: Learner) -> None:
     """Row by row, on one-hot features, so that traces have zeros to fill."""
@@ -243,26 +224,6 @@ def truncation_bootstraps(learner: Learner) -> None:
         for successor in (1, 2)
     ]
     expect(np.abs(results[0] - results[1]).max() > 1e-9, "weights that ignore the successor")
-
-
-@promise("learners", "rows with discount 0 ignore their successors, even where those are NaN")
-def termination_ignores_successors(learner: Learner) -> None:
-    """Bitwise, on dense and CSR rows."""
-    fields = stream()
-    ends = fields["discount"] == 0.0
-    for layout in ("dense", "csr"):
-        results = []
-        for value in (0.0, np.nan, np.inf, 1e300):
-            given = dense_fields(fields_for(learner))
-            given["next_phi"][ends] = value
-            if layout == "csr":
-                from o2td.checks.data import as_csr
-
-                for name in [name for name in given if name.endswith("phi") or "phi_" in name]:
-                    given[name] = as_csr(given[name])
-            results.append(weights(constant(learner).partial_fit(Transitions(**given))))
-        for other in results[1:]:
-            expect_equal(other, results[0], f"{layout} weights")
 
 
 @promise("learners", "the reward of a row with ratio 0 changes nothing")

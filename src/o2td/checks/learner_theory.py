@@ -45,17 +45,6 @@ def zero_rewards(learner: Learner) -> None:
         expect(not result.any(), f"{layout} weights {result}")
 
 
-@promise("learners", "permuting the features permutes the weights")
-def permuted_features(learner: Learner) -> None:
-    """No feature is special."""
-    fields = stream()
-    order = np.array([3, 0, 4, 1, 2])
-    plain = constant(learner).partial_fit(rows_for(learner, fields)).theta
-    table = fields["table"][:, order]
-    permuted = constant(learner).partial_fit(rows_for(learner, fields, table=table)).theta
-    expect_close(permuted, plain[order], "permuted weights", 1e-11)
-
-
 @promise("learners", 'with step_size="auto" predictions do not depend on the features\' scale')
 def scale_free(learner: Learner) -> None:
     """Applies if the mean dynamics scale: `A(c phi) = c^2 A(phi)`."""

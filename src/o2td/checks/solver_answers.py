@@ -62,16 +62,6 @@ def linear_in_rewards(solver: Solver) -> None:
     expect(gap <= digits(fits[0]), f"theta of added rewards off by {gap:.3g}")
 
 
-@promise("solvers", "permuting the features permutes the weights")
-def permuted_features(solver: Solver) -> None:
-    """No feature is special."""
-    fields = stream(weights=True)
-    order = np.array([3, 0, 4, 1, 2])
-    plain = solver.clone().fit(rows_for(solver, fields))
-    other = solver.clone().fit(rows_for(solver, fields, table=fields["table"][:, order]))
-    expect_close(other.theta, plain.theta[order], "permuted theta", 100 * digits(plain))
-
-
 @promise(
     "solvers", "a feature split into two copies changes no prediction, and a lost rank is reported"
 )

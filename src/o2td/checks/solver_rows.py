@@ -16,12 +16,7 @@ from o2td.checks.base import (
     promise,
 )
 from o2td.checks.data import (
-    LAYOUTS,
-    as_csr,
-    dense_fields,
-    fields_for,
     rows_for,
-    select,
     stream,
     trajectories,
 )
@@ -98,19 +93,6 @@ def merge_refused(solver: Solver) -> None:
     expect(fingerprint(whole) == before, "another state after a refused merge")
 
 
-@promise("solvers", "dense, CSR and table features give the same weights")
-def layouts(solver: Solver) -> None:
-    """Also when updates come in several layouts."""
-    fields = stream(weights=True)
-    results = {k: solver.clone().fit(rows_for(solver, fields, k)) for k in LAYOUTS}
-    for layout in ("csr", "table"):
-        expect_theta(results[layout], results["dense"], f"{layout} and dense theta")
-    mixed = solver.clone()
-    for k, layout in enumerate(("dense", "csr", "table")):
-        mixed.update(rows_for(solver, select(fields, slice(30 * k, 30 * k + 30)), layout))
-    expect_theta(mixed, results["dense"], "theta of mixed layouts")
-
-
 @promise("solvers", "whole trajectories may come in another order")
 def trajectory_order(solver: Solver) -> None:
     """The last one stays, which may be unfinished."""
@@ -136,23 +118,6 @@ def duplicates(solver: Solver) -> None:
     rows = rows_for(solver, fields)
     once, twice = solver.clone().fit(rows), solver.clone().update(rows).update(rows)
     expect_theta(twice, once, "theta of the rows twice")
-
-
-@promise("solvers", "rows with discount 0 ignore their successors, even where those are NaN")
-def termination_ignores_successors(solver: Solver) -> None:
-    """On dense and CSR rows."""
-    fields = fields_for(solver, weights=True)
-    ends = fields["discount"] == 0.0
-    for layout in ("dense", "csr"):
-        results = []
-        for value in (0.0, np.nan, np.inf):
-            given = dense_fields(fields)
-            given["next_phi"][ends] = value
-            if layout == "csr":
-                given = {k: as_csr(v) if "phi" in k else v for k, v in given.items()}
-            results.append(solver.clone().fit(Transitions(**given)).theta)
-        expect_close(results[1], results[0], f"{layout} theta with NaN", 1e-10)
-        expect_close(results[2], results[0], f"{layout} theta with infinity", 1e-10)
 
 
 @promise(
