@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from o2td.report.drawing import styled, svg
-from o2td.report.evaluation import (
-    TONES,
-    audit_section,
-    evidence_sections,
-    log_section,
-    sentence,
-    tests_section,
-)
+from o2td.report.evaluation import audit_section, evidence_sections, log_section, tests_section
 from o2td.report.evaluation_figures import estimates_figure
-from o2td.report.evaluation_notebook import badge_html, notebook_block, picture_html, table_html
-from o2td.report.page import Badge, Callout, Items, Page, Picture, Section, Table, Text
+from o2td.report.evaluation_notebook import notebook_block
+from o2td.report.evaluation_sections import badge, interval, sentence, verdict_section
+from o2td.report.page import Page, Picture, Section, Table, Text
 from o2td.report.statistics import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["comparison_page", "differences_figure", "notebook_comparison"]
 
 Answer = Mapping[str, Any]
 _SAID = {
@@ -44,7 +35,8 @@ def comparison_page(answer: Answer, series: Mapping[str, Any]) -> Page:
         Numbers behind the figures of the best policy's own evaluation, see `logs_page`.
     """
     with styled():
-        sections = [_verdict(answer), _policies(answer), _differences(answer)]
+        said = verdict_section(answer, _SAID, str(answer["conclusion"]))
+        sections = [said, _policies(answer), _differences(answer)]
         sections += [*_tests(answer), *evidence_sections(answer, series)]
     sections += [log_section(answer, series), audit_section(answer)]
     best = str(answer["best"])
@@ -59,16 +51,11 @@ def comparison_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     )
 
 
-def _verdict(answer: Answer) -> Section:
-    verdict = str(answer["verdict"])
-    made = Section("verdict", "Verdict")
-    made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
-    return made.add(Items([str(answer["conclusion"]), *map(sentence, answer["reasons"])]))
-
-
 def _policies(answer: Answer) -> Section:
     made = Section("policies", "Policies")
-    rows = [*answer["policies"], _logged_row(answer)]
+    why = ["the policy that made the log"]
+    logged = {"name": "logged", "reasons": why, "verdict": "", **answer["logged"]}
+    rows = [*answer["policies"], {"approximation_error": None, **logged}]
     shown = [{**row, "title": row["name"]} for row in rows if row["value"] is not None]
     made.add(
         Text(
@@ -89,21 +76,16 @@ def _policies(answer: Answer) -> Section:
         (
             str(row["name"]),
             number(row["value"], 4),
-            _interval(row, "low", "high"),
+            interval(row),
             number(row.get("approximation_error"), 2),
             _share(row.get("probability_best")),
-            Badge(row["verdict"], TONES.get(row["verdict"], "plain")) if row["verdict"] else "–",
+            badge(row["verdict"]) if row["verdict"] else "–",
             sentence("; ".join(row["reasons"])) if row["reasons"] else "–",
         )
         for row in rows
     ]
     table = Table(columns, body, numbers=columns[1:5], stack=True, caption="All policies")
     return made.add(table)
-
-
-def _logged_row(answer: Answer) -> dict[str, Any]:
-    plain = {"name": "logged", "reasons": ["the policy that made the log"], "verdict": ""}
-    return {"approximation_error": None, **plain, **answer["logged"]}
 
 
 def _baseline(answer: Answer) -> float | None:
@@ -138,11 +120,11 @@ def _differences(answer: Answer) -> Section:
         (
             _name(row),
             number(row["value"], 4),
-            _interval(row, "low", "high"),
-            _interval(row, "joint_low", "joint_high"),
+            interval(row),
+            interval(row, "joint_low", "joint_high"),
             number(row["approximation_error"], 2),
             _share(row["probability"]),
-            Badge(row["verdict"], TONES.get(row["verdict"], "plain")),
+            badge(row["verdict"]),
             sentence("; ".join([str(row["words"]), str(row["method"]), *row["reasons"]])),
         )
         for row in rows
@@ -189,23 +171,12 @@ def _name(row: Mapping[str, Any]) -> str:
     return f"{row['of']} - {row['over']}"
 
 
-def _interval(row: Mapping[str, Any], low: str, high: str) -> str:
-    return f"[{number(row[low], 4)}, {number(row[high], 4)}]"
-
-
 def _share(value: Any) -> str:
     return "–" if value is None else f"{value:.1%}"
 
 
 def notebook_comparison(answer: Answer) -> str:
     """The comparison as a piece of HTML for a notebook."""
-    parts = [f"<p>{badge_html(str(answer['verdict']))} {escape(str(answer['conclusion']))}</p>"]
-    if answer["reasons"]:
-        items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
-        parts.append(f"<ul>{items}</ul>")
     rows = [{**row, "title": _name(row)} for row in answer["differences"]]
     said = "Differences with their intervals, one line per pair of policies"
-    parts.append(picture_html(rows, said, "difference", 0.0))
-    heads = ("difference", "value", "low", "high", "approximation error", "verdict")
-    parts.append(table_html(rows, heads))
-    return notebook_block(parts, answer)
+    return notebook_block(answer, answer["conclusion"], "difference", rows, said, 0.0)

@@ -18,13 +18,16 @@ from o2td.report.evaluation_figures import (
     draw_weights,
 )
 from o2td.report.evaluation_sections import (
+    badge,
     earned_picture,
+    interval,
     more_episodes,
     own_values_section,
     segments_section,
+    sentence,
+    verdict_section,
 )
 from o2td.report.page import (
-    Badge,
     Block,
     Callout,
     Details,
@@ -38,20 +41,6 @@ from o2td.report.page import (
 )
 from o2td.report.statistics import number
 
-__all__ = [
-    "TONES",
-    "audit_section",
-    "conclusion",
-    "estimate_name",
-    "evidence_sections",
-    "lift_words",
-    "log_section",
-    "logs_page",
-    "sentence",
-    "tests_section",
-]
-
-TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 _SAID = {
     "trust": "Trust: the log can answer this question, and the interval is what it says.",
     "caution": "Caution: there is an answer, but it may be less certain than its interval suggests.",
@@ -97,8 +86,13 @@ def logs_page(answer: Answer, series: Mapping[str, Any]) -> Page:
         log_loss, marginal_log_loss}, `choice` {columns, rows, why}, `log` (lines about the log).
     """
     best = answer["estimates"][0] if answer["estimates"] else None
+    conclusions = [] if best is None else [conclusion(answer)]
     with styled():
-        sections = [_verdict(answer), _estimates(answer), *evidence_sections(answer, series)]
+        sections = [
+            verdict_section(answer, _SAID, *conclusions),
+            _estimates(answer),
+            *evidence_sections(answer, series),
+        ]
     more = [*segments_section(answer), *own_values_section(answer), *more_episodes(answer)]
     sections[2:2] = [*more, *tests_section(answer)]
     sections += [*_choice(series), log_section(answer, series), audit_section(answer)]
@@ -119,20 +113,7 @@ def estimate_name(row: Mapping[str, Any]) -> str:
 
 
 def _value(row: Mapping[str, Any]) -> str:
-    low, high = (number(row[name], 4) for name in ("low", "high"))
-    return f"{number(row['value'], 4)} [{low}, {high}]"
-
-
-def _verdict(answer: Answer) -> Section:
-    verdict = str(answer["verdict"])
-    made = Section("verdict", "Verdict")
-    made.add(Callout(_SAID.get(verdict, verdict), TONES.get(verdict, "plain")))
-    sentences = [sentence(reason) for reason in answer["reasons"]]
-    if answer["estimates"]:
-        sentences.insert(0, conclusion(answer))
-    if sentences:
-        made.add(Items(sentences))
-    return made
+    return f"{number(row['value'], 4)} {interval(row)}"
 
 
 def conclusion(answer: Answer) -> str:
@@ -183,9 +164,9 @@ def _estimates(answer: Answer) -> Section:
         (
             estimate_name(row),
             number(row["value"], 4),
-            f"[{number(row['low'], 4)}, {number(row['high'], 4)}]",
+            interval(row),
             number(row["approximation_error"], 2),
-            Badge(row["verdict"], TONES.get(row["verdict"], "plain")),
+            badge(row["verdict"]),
             _how(row),
         )
         for row in rows
@@ -198,12 +179,6 @@ def _how(row: Mapping[str, Any]) -> str:
     """How an estimate and its interval were computed, and the doubts about it."""
     parts = [str(row.get("about") or ""), str(row["interval"]), *row.get("reasons", ())]
     return sentence("; ".join(part for part in parts if part))
-
-
-def sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
-    end = "" if text.endswith((".", "?", "!")) else "."
-    return text[:1].upper() + text[1:] + end
 
 
 def evidence_sections(answer: Answer, series: Mapping[str, Any]) -> list[Section]:
@@ -244,7 +219,7 @@ def tests_section(answer: Answer) -> list[Section]:
         (
             one["name"].replace("_", " "),
             _cell(one["figure"]),
-            Badge(one["verdict"], TONES.get(one["verdict"], "plain")),
+            badge(one["verdict"]),
             sentence(one["sentence"]),
             sentence(one["remedy"]) if one["remedy"] else "–",
         )

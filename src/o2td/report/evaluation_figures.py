@@ -14,33 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "draw_calibration",
-    "draw_curves",
-    "draw_earned",
-    "draw_estimates",
-    "draw_horizon",
-    "draw_weights",
-    "estimates_figure",
-]
-
 _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
 _WIDE = 8.0  # an interval this many times wider than the narrowest is cut at the edge
 _END = 20  # characters shown of either end of a long name
+_VALUE = "value of the target policy from the start states"
 Row = Mapping[str, Any]
 
 
-def draw_estimates(rows: Sequence[Row]) -> bytes:
+def draw_estimates(rows: Sequence[Row], x: str = _VALUE, line: float | None = None) -> bytes:
     """`estimates_figure` as SVG."""
-    return svg(estimates_figure(rows))
+    return svg(estimates_figure(rows, x, line))
 
 
-def estimates_figure(
-    rows: Sequence[Row],
-    x: str = "value of the target policy from the start states",
-    line: float | None = None,
-) -> Figure:
+def estimates_figure(rows: Sequence[Row], x: str = _VALUE, line: float | None = None) -> Figure:
     """One line per estimate: value, interval, and around it the approximation error.
 
     `line` is the reference value; by default the first estimate.

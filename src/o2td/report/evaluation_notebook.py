@@ -12,35 +12,41 @@ from html import escape
 from typing import Any
 
 from o2td.errors import O2TDError
-from o2td.report.drawing import styled, svg
-from o2td.report.evaluation import TONES, conclusion, estimate_name
-from o2td.report.evaluation_figures import draw_estimates, estimates_figure
-from o2td.report.evaluation_sections import earned_picture
+from o2td.report.drawing import styled
+from o2td.report.evaluation import conclusion, estimate_name
+from o2td.report.evaluation_figures import draw_estimates
+from o2td.report.evaluation_sections import TONES, earned_picture, interval
 from o2td.report.statistics import number
 
-__all__ = ["badge_html", "notebook_block", "notebook_html", "picture_html", "table_html"]
-
 _COLOURS = {"good": "#0b6b4b", "mixed": "#8a5d00", "bad": "#9c2a10"}
-_HEADS = ("method", "value", "low", "high", "approximation error", "verdict")
+_HEADS = ("value", "low", "high", "approximation error", "verdict")
 _CELL = "padding:.2em .8em .2em 0;text-align:{};border:none"
 
 
 def notebook_html(answer: Mapping[str, Any], series: Mapping[str, Any]) -> str:
     """The answer as an HTML fragment; `series` are the numbers behind the page's figures."""
-    verdict, rows = str(answer["verdict"]), answer["estimates"]
-    parts = [f"<p>{badge_html(verdict)} {escape(conclusion(answer))}</p>"]
+    rows, said = answer["estimates"], "Estimates with their intervals, one line per method"
+    more = _first_steps(rows, series)
+    return notebook_block(answer, conclusion(answer), "method", rows, said, more=more)
+
+
+def notebook_block(
+    answer: Mapping[str, Any],
+    conclusion: str,
+    kind: str,
+    rows: Sequence[Mapping[str, Any]],
+    said: str,
+    line: float | None = None,
+    more: str = "",
+) -> str:
+    """Verdict and reasons, rows of a `kind` as picture and table, `more`, and how all was computed."""
+    parts = [f"<p>{_badge(str(answer['verdict']))} {escape(str(conclusion))}</p>"]
     if answer["reasons"]:
         items = "".join(f"<li>{escape(str(reason))}</li>" for reason in answer["reasons"])
         parts.append(f"<ul>{items}</ul>")
-    said = "Estimates with their intervals, one line per method"
-    parts += [picture_html(rows, said), table_html(rows), _first_steps(rows, series)]
-    return notebook_block(parts, answer)
-
-
-def notebook_block(parts: Sequence[str], answer: Mapping[str, Any]) -> str:
-    """HTML fragments, and below them how everything was computed."""
-    below = _audit(answer["audit"], answer["logged"])
-    return f'<div style="max-width:60em">{"".join(parts)}{below}</div>'
+    parts += [_picture(rows, said, kind, line), _table(rows, kind), more]
+    parts.append(_audit(answer["audit"], answer["logged"]))
+    return f'<div style="max-width:60em">{"".join(parts)}</div>'
 
 
 def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
@@ -49,8 +55,8 @@ def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
     said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']},"
     said += f" {audit['date']}"
     if logged and logged.get("value") is not None:
-        value, low, high = (number(logged[name], 4) for name in ("value", "low", "high"))
-        said += f"; the policy that made the log is worth {value} [{low}, {high}]"
+        value = f"{number(logged['value'], 4)} {interval(logged)}"
+        said += f"; the policy that made the log is worth {value}"
     facts = [
         f"{one['name']}: {one['rows']} rows, SHA-256 {one['sha256']}" for one in audit["files"]
     ]
@@ -63,24 +69,20 @@ def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
     return f'<div style="opacity:.7"><p>{escape(said)}</p>{more}</div>'
 
 
-def badge_html(verdict: str) -> str:
+def _badge(verdict: str) -> str:
     """A verdict on its colour."""
     colour = _COLOURS.get(TONES.get(verdict, ""), "#4d4d4d")
     style = f"background:{colour};color:#fff;border-radius:4px;padding:.1em .5em;white-space:nowrap"
     return f'<span style="{style}">{escape(verdict)}</span>'
 
 
-def picture_html(
-    rows: Sequence[Mapping[str, Any]], said: str, x: str | None = None, line: float | None = None
-) -> str:
+def _picture(rows: Sequence[Mapping[str, Any]], said: str, kind: str, line: float | None) -> str:
     """Estimates or differences as a picture; empty if there are none."""
     if not any(row["value"] is not None for row in rows):
         return ""
     try:
         with styled():
-            picture = (
-                draw_estimates(rows) if x is None else svg(estimates_figure(_able(rows), x, line))
-            )
+            picture = draw_estimates(rows) if line is None else draw_estimates(rows, kind, line)
     except O2TDError:  # matplotlib is not installed: the table says the same
         return ""
     return _image(picture, said)
@@ -105,22 +107,18 @@ def _image(picture: bytes, said: str) -> str:
     return f'<img alt="{said}" style="{style}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _able(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in rows if row["value"] is not None]
-
-
-def table_html(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = _HEADS) -> str:
+def _table(rows: Sequence[Mapping[str, Any]], kind: str) -> str:
     """Estimates or differences as a table."""
     sides = ["left", *["right"] * 4, "left"]
     heads = "".join(
         f'<th style="{_CELL.format(side)}">{head}</th>'
-        for head, side in zip(names, sides, strict=True)
+        for head, side in zip((kind, *_HEADS), sides, strict=True)
     )
     body = []
     for row in rows:
         cells = [escape(estimate_name(row))]
         cells += [number(row[name], 4) for name in ("value", "low", "high")]
-        cells += [number(row["approximation_error"], 2), badge_html(str(row["verdict"]))]
+        cells += [number(row["approximation_error"], 2), _badge(str(row["verdict"]))]
         made = zip(cells, sides, strict=True)
         body.append("".join(f'<td style="{_CELL.format(side)}">{cell}</td>' for cell, side in made))
     lines = "".join(f'<tr style="background:none">{cells}</tr>' for cells in body)

@@ -1,4 +1,4 @@
-"""Optional parts of an evaluation's page: segments, first steps, and how much more data is needed."""
+"""What pages about logs share: verdicts, intervals and sentences, and their optional sections."""
 
 from __future__ import annotations
 
@@ -9,12 +9,37 @@ from typing import Any
 import numpy as np
 
 from o2td.report.evaluation_figures import draw_earned
-from o2td.report.page import Badge, Picture, Section, Table, Text
+from o2td.report.page import Badge, Callout, Items, Picture, Section, Table, Text
 from o2td.report.statistics import number
 
-__all__ = ["earned_picture", "more_episodes", "own_values_section", "segments_section"]
+TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 
-_TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
+
+def badge(verdict: str) -> Badge:
+    """A verdict on its colour."""
+    return Badge(verdict, TONES.get(verdict, "plain"))
+
+
+def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
+    """The ends of an interval in brackets."""
+    return f"[{number(row[low], 4)}, {number(row[high], 4)}]"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
+    end = "" if text.endswith((".", "?", "!")) else "."
+    return text[:1].upper() + text[1:] + end
+
+
+def verdict_section(
+    answer: Mapping[str, Any], said: Mapping[str, str], *conclusions: str
+) -> Section:
+    """The verdict in the words of `said`, the conclusions from it, and its reasons."""
+    verdict = str(answer["verdict"])
+    made = Section("verdict", "Verdict")
+    made.add(Callout(said.get(verdict, verdict), TONES.get(verdict, "plain")))
+    sentences = [*conclusions, *map(sentence, answer["reasons"])]
+    return made.add(Items(sentences)) if sentences else made
 
 
 def segments_section(answer: Mapping[str, Any]) -> list[Section]:
@@ -30,9 +55,9 @@ def segments_section(answer: Mapping[str, Any]) -> list[Section]:
             str(row["segment"]).replace("`", "'"),
             f"{row['starts']:,}",
             number(row["value"], 4),
-            f"[{number(row['low'], 4)}, {number(row['high'], 4)}]",
+            interval(row),
             number(row["approximation_error"], 2),
-            Badge(row["verdict"], _TONES.get(row["verdict"], "plain")),
+            badge(row["verdict"]),
             "; ".join(row["reasons"]) or "–",
         )
         for row in rows
@@ -79,11 +104,7 @@ def more_episodes(answer: Mapping[str, Any]) -> list[Section]:
     if lift and lift["value"] and lift["low"] is not None and lift["low"] < 0.0 < lift["high"]:
         by = (lift["high"] - lift["low"]) / 2.0 / abs(lift["value"])
         rows.append(("whether the lift is above 0", f"{ceil(count * (by * by - 1.0)):,}"))
-    made = Section("more", "How many more episodes?")
     said = "Intervals shrink with the root of the number of episodes. What features get wrong does not."
-    made.add(Text(said))
-    return [
-        made.add(
-            Table(["to tell", "more episodes (about)"], rows, numbers=["more episodes (about)"])
-        )
-    ]
+    heads = ["to tell", "more episodes (about)"]
+    made = Section("more", "How many more episodes?")
+    return [made.add(Text(said), Table(heads, rows, numbers=heads[1:]))]
