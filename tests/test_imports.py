@@ -69,7 +69,6 @@ ALLOWED = {
     "experiments/test_truth.py": "o2td.experiments.work",
     "kernels/test_ring_buffer.py": "o2td.kernels.metric_values o2td.kernels.vectors",
     "kernels/test_vectors.py": "o2td.learners.family o2td.learners.sweeping",
-    "learners/test_axes.py": "o2td.learners.cuts",
     "learners/test_metrics_thread.py": "o2td.learners.sweeping",
     "learners/test_replicates.py": "o2td.kernels.resampling o2td.kernels.weighted",
     "learners/test_short_streams.py": "o2td.learners.family",

@@ -7,8 +7,7 @@ import pytest
 
 import o2td
 from o2td.errors import InputError, NoAnswerError
-from o2td.learners import GTD, GTD2, GTD2MP, HTD, TDCMP, TDRC
-from o2td.learners.cuts import ActionDependent, Clipped, Target
+from o2td.learners import GTD, GTD2, GTD2MP, HTD, TDCMP, TDRC, ActionDependent, Clipped, Target
 
 from . import golden
 from .conftest import LAYOUTS, random_rows

@@ -29,6 +29,7 @@ from o2td.learners.abtd import ABTD
 from o2td.learners.arctd import ARCTD
 from o2td.learners.atd import ATD
 from o2td.learners.base import Learner
+from o2td.learners.cuts import ActionDependent, Clipped, Ratio, Target
 from o2td.learners.differential_td import DifferentialTD
 from o2td.learners.etd import ETD
 from o2td.learners.gem_etd import GEMETD
@@ -93,18 +94,22 @@ __all__ = [
     "TIDBD",
     "WISGTD",
     "WISTD",
+    "ActionDependent",
     "AlphaBound",
+    "Clipped",
     "DifferentialTD",
     "GradientLearner",
     "Lane",
     "Learner",
     "PowerDecay",
     "ProximalGTD2MP",
+    "Ratio",
     "ResidualGradient",
     "Status",
     "StepLearner",
     "SweepResult",
     "SwiftBound",
+    "Target",
     "TreeBackup",
     "TrueOnlineETD",
     "TrueOnlineGTD",
