@@ -89,7 +89,7 @@ def load(
     Raises `FormatError` on a file that is damaged, hostile, of another kind, or written by a newer
     version, without running or allocating anything that it asks for.
     """
-    name = str(file_path("path", path))
+    name = str(file_path(path))
     with _open(name) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > max_bytes:

@@ -229,15 +229,15 @@ def some_path(name: str, value: object) -> Path:
     raise InputError(f"{name} must be the path of a file or folder, got {shown(value)}")
 
 
-def file_path(name: str, value: object) -> Path:
+def file_path(value: object) -> Path:
     """`value` as the path of a file: one that ends in a name.
 
-    >>> file_path("path", "models/td.npz").name
+    >>> file_path("models/td.npz").name
     'td.npz'
     """
-    found = some_path(name, value)
+    found = some_path("path", value)
     if not found.name or found.name == "..":
-        raise InputError(f"{name} must end in the name of a file, got {shown(value)}")
+        raise InputError(f"path must end in the name of a file, got {shown(value)}")
     return found
 
 

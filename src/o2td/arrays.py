@@ -181,9 +181,9 @@ def vector(
     return freeze(array)
 
 
-def optional(name: str, value: Any, n: int, low: float, high: float) -> Floats | None:
-    """As `vector`, where there may be none."""
-    return None if value is None else vector(name, value, n, low, high)
+def optional(name: str, value: Any, n: int, high: float) -> Floats | None:
+    """As `vector` of numbers from 0, where there may be none."""
+    return None if value is None else vector(name, value, n, 0.0, high)
 
 
 def refuse(name: str, array: npt.NDArray[Any], bad: Bools, why: str) -> None:

@@ -44,7 +44,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
     (b'42', ['answer'])
     """
-    target = file_path("path", path)
+    target = file_path(path)
     for attempt in range(_TRIES):
         try:
             _write_once(target, data)
@@ -67,7 +67,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> target.read_bytes(), [p.name for p in target.parent.iterdir()]
     (b'42', ['answer'])
     """
-    target = file_path("path", path)
+    target = file_path(path)
     with _temporary(target) as descriptor:
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             yield file

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from o2td.terminal import printable
 
@@ -131,3 +132,17 @@ def import_extra(module: str, extra: str) -> ModuleType:
         raise MissingExtraError(
             f"{error.name} is not installed; {remedy}", name=error.name
         ) from error
+
+
+class LateModule:
+    """An optional requirement, imported when an attribute of it is first asked for.
+
+    >>> LateModule("json", extra="logs").dumps([1])
+    '[1]'
+    """
+
+    def __init__(self, module: str, extra: str) -> None:
+        self._module, self._extra = module, extra
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_extra(self._module, self._extra), name)

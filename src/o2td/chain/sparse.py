@@ -16,9 +16,6 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.errors import NoAnswerError
 
-__all__ = ["SparseInverse", "iterated"]
-
-
 _BACKWARD = 1e-12  # accepted |b - (I - K) x| / (|b| + |x|)
 _RESIDUAL = 1e-13  # residual at which an iteration ends, as a share of |b|
 _ITERATIONS = 300  # of BiCGSTAB, a few milliseconds each per column at 100,000 states

@@ -12,8 +12,6 @@ import typer
 
 from o2td.errors import O2TDError
 
-__all__ = ["command"]
-
 _ROOT = Path(__file__).resolve().parents[3]  # of the source tree, if o2td is used from one
 
 

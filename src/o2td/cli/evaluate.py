@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from o2td.evaluation.value_model import ValueModel
     from o2td.sources import LogSource
 
-__all__ = ["command"]
-
 
 def command(
     logs: Annotated[

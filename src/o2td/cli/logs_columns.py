@@ -7,8 +7,6 @@ from typing import Any
 
 from o2td.errors import InputError
 
-__all__ = ["parse_columns"]
-
 
 def parse_columns(given: list[str]) -> dict[str, Any]:
     """Roles and columns from `ROLE=NAME`, `ROLE=NAME,NAME`, `FLAG=never` (or `false`) and TOML files.

@@ -13,16 +13,6 @@ from o2td.errors import InputError
 if TYPE_CHECKING:
     from o2td.evaluation import Comparison, Evaluation, ReturnEstimate
 
-__all__ = [
-    "check_requirements",
-    "compare_policies",
-    "finish",
-    "parse_quantiles",
-    "parse_targets",
-    "refuse_beside_targets",
-    "say_comparison",
-]
-
 NOT_HELD, NOT_TOLD = 3, 4  # exit codes
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from o2td import terminal
 
-__all__ = ["Progress"]
-
 _PATIENCE = 2.0  # seconds
 
 

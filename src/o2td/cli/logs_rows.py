@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from o2td.sources.parts import Part
     from o2td.sources.places import Where
 
-__all__ = ["chances_of", "check_states", "rows_of"]
-
 _ROWS = 65_536
 
 

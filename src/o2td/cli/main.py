@@ -24,8 +24,6 @@ import typer
 from o2td._version import __version__
 from o2td.errors import O2TDError, spoken_to_the_command_line
 
-__all__ = ["COMMANDS", "main"]
-
 # name -> (module, one line of help)
 COMMANDS = {
     "reproduce": ("o2td.paper.command", "Reproduce the paper's figures and judge its claims."),

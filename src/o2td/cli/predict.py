@@ -15,8 +15,6 @@ from o2td.errors import FormatError, InputError
 if TYPE_CHECKING:
     from o2td.evaluation.value_model import ValueModel
 
-__all__ = ["command"]
-
 _SHOWN = 10
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from o2td.experiments.loading import Results
     from o2td.experiments.running import RunReport
 
-__all__ = ["command"]
-
 INTERRUPTED = 130
 
 

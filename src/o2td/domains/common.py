@@ -42,10 +42,5 @@ def fitting(*sides: int, of: str) -> None:
     for side in sides:
         total *= side
     if total > MAX_NUMBERS:
-        raise InputError(
-            f"{of}: a table of {_many(total)} numbers does not fit in memory; lower them"
-        )
-
-
-def _many(total: int) -> str:
-    return f"{total:,}" if total < 10**15 else "more than 10^15"
+        many = f"{total:,}" if total < 10**15 else "more than 10^15"
+        raise InputError(f"{of}: a table of {many} numbers does not fit in memory; lower them")

@@ -153,7 +153,7 @@ class Document:
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write a report: one self-contained HTML file."""
-        return write_page(file_path("path", path), self._page())
+        return write_page(file_path(path), self._page())
 
 
 def json_text(document: Mapping[str, Any], indent: int | None = None) -> str:

@@ -29,8 +29,6 @@ from o2td.linear_algebra import compress, dense
 from o2td.problem import Problem
 from o2td.registry import LEARNERS, SOLVERS, Registry
 
-__all__ = ["Landing", "analyze", "methods", "variants"]
-
 _CHOICES = {"omega": READINGS, "start": ("zero", "td")}  # options that change where a method lands
 _PROBED = 128  # states up to which a direction is found by rewarding one state at a time
 _SAME = 1e-7

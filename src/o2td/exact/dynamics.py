@@ -25,8 +25,6 @@ from o2td.linear_algebra import check_width, shortest
 from o2td.linear_algebra.scaled_spectrum import Deflated, sizes, spectrum
 from o2td.problem import Problem
 
-__all__ = ["FixedPoint", "LinearDynamics", "fixed_point", "land"]
-
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
@@ -69,7 +67,8 @@ def fixed_point(problem: Problem, learner: Any) -> FixedPoint:
 def land(problem: Problem, learner: Any, dynamics: LinearDynamics, b: Any) -> FixedPoint:
     """`fixed_point` from dynamics that are already computed."""
     start = np.zeros(len(b))
-    start[: problem.d] = _initial_theta(problem, learner)
+    given = getattr(learner, "initial_theta", None)
+    start[: problem.d] = initial(problem.initial_theta if given is None else given, problem.d)
     x = dynamics.limit(np.asarray(b, dtype=np.float64), start)
     eigenvalues = dynamics.eigenvalues
     if x is None:
@@ -115,7 +114,8 @@ class LinearDynamics:
         if not parts.solvable(b / s):
             return None
         if parts.rank == len(s) or not parts.semisimple:
-            return self._shortest(parts.solution(b / s) / s)
+            # Of the solutions, which differ by the null space of A, that of minimum norm.
+            return shortest(parts.solution(b / s) / s, parts.right / s[:, None])
         # `Y^T x`, Y the left null space, never changes from its initial value.
         p, q = parts.kept, parts.dropped
         carry = s[q, None] * parts.ratio / s[p]
@@ -125,13 +125,3 @@ class LinearDynamics:
         x[p] = np.linalg.solve(self._core, push / parts.row[p]) / s[p]
         x[q] = carry @ x[p] + stays
         return x
-
-    def _shortest(self, x: Floats) -> Floats:
-        """The solution of minimum norm among those that differ by the null space of A."""
-        null = self._parts.right / self._size[:, None]
-        return shortest(x, null)
-
-
-def _initial_theta(problem: Problem, learner: Any) -> Floats:
-    theta = getattr(learner, "initial_theta", None)
-    return initial(problem.initial_theta if theta is None else theta, problem.d)

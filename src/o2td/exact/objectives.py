@@ -28,8 +28,6 @@ from o2td.problem import Problem
 _TINY = 1e-290  # a square below this is rounding, or has underflowed
 _MOST_POWER = 1023  # of two, as a number
 
-__all__ = ["msbe", "mse", "mspbe", "rmsbe", "rmse", "rmspbe", "suboptimality"]
-
 
 def mse(problem: Problem, theta: npt.ArrayLike) -> Any:
     """`|Phi theta - V|^2_xi`, the mean squared error. A `theta` of shape (d, k) gives k numbers.

@@ -20,14 +20,6 @@ from o2td.exact.bellman_system import BellmanSystem, finite_problem, system
 from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 
-__all__ = [
-    "amplification",
-    "directions",
-    "oblique_fixed_point",
-    "oblique_projection",
-    "optimal_direction",
-]
-
 _SINGULAR = 1e-13  # relative to the largest singular value between two orthonormal bases
 
 

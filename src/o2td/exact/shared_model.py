@@ -17,9 +17,6 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.model import Model
 
-__all__ = ["SharedModel"]
-
-
 _ROOM = 3 << 27  # bytes of sums that are cached
 
 

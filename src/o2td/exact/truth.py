@@ -9,8 +9,6 @@ from o2td.exact.bellman_system import finite_problem, system
 from o2td.model import Model
 from o2td.problem import Problem
 
-__all__ = ["best_approximation", "model", "state_distribution", "value"]
-
 
 def value(problem: Problem) -> Floats:
     """`V = (I - P_gamma)^-1 R`, the expected discounted reward of the target from each state.

@@ -24,8 +24,6 @@ from o2td.experiments.planning import FORMAT, canonical, digest
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["File", "Labels", "decode", "encode"]
-
 MAX_BYTES = 1 << 30
 MAX_ROWS = 20_000_000  # `validate.MAX_SHARD_RECORDS` keeps every shard below this
 _MARK = b"\nblake2b-256:"  # JSON has no bare line break, so no key can hold this

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from o2td.arguments import instance
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError, LateModule
 from o2td.experiments.record import RECORD, from_files, read_record
 from o2td.experiments.store import Store
 from o2td.experiments.tables import results, scores, study, summary
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from o2td.report.experiment import Experiment
 
-__all__ = ["Results", "load"]
+polars = LateModule("polars", "experiments")
 
 
 def load(folder: str | os.PathLike[str]) -> Results:
@@ -50,8 +50,10 @@ def load(folder: str | os.PathLike[str]) -> Results:
     >>> folder = tempfile.TemporaryDirectory()
     >>> _ = experiments.run(spec, folder.name)
     >>> results = experiments.load(folder.name)
-    >>> results.experiments, results.frame().height
-    (['walk'], 600)
+    >>> results
+    Results(...: walk)
+    >>> results.frame().height
+    600
     >>> results.report(f"{folder.name}/page.html").name
     'page.html'
     >>> folder.cleanup()
@@ -86,6 +88,9 @@ class Results:
 
     # -- for everybody -----------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return f"Results({self.path}: {', '.join(self.experiments)})"
+
     @property
     def experiments(self) -> list[str]:
         """The names of the experiments."""
@@ -96,7 +101,6 @@ class Results:
 
         Runs at tuned settings have `NAME:tuned` in the column `experiment`.
         """
-        polars = import_extra("polars", extra="experiments")
         tables = [
             self.runs(name, way)
             for name in self.experiments
@@ -192,7 +196,6 @@ class Results:
         """Mean and interval at every recorded step, with the first step of a divergence."""
 
         def make() -> pl.DataFrame:
-            polars = import_extra("polars", extra="experiments")
             table = self.runs(name, way)
             keys = ["domain", "scheme", "algorithm", "parameters"]
             first = table.group_by(keys).agg(
@@ -222,7 +225,6 @@ class Results:
         """What tuning tried, with scores, shares of diverged runs, and the choice."""
 
         def read() -> pl.DataFrame:
-            polars = import_extra("polars", extra="experiments")
             ids = self.about(name)["sensitivity"]
             table: pl.DataFrame = polars.concat(
                 [self.store.read(record, "tuning").frame() for record in ids]
@@ -235,7 +237,6 @@ class Results:
         """All records of a study, methods named as the experiments name them."""
 
         def read() -> pl.DataFrame:
-            polars = import_extra("polars", extra="experiments")
             table = study(self.store, self.record["studies"][name])
             found = {method: plain(method) for method in table["method"].unique().to_list()}
             named = polars.col("method").cast(polars.String).replace(found)

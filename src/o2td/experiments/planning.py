@@ -24,18 +24,6 @@ from o2td.experiments.spec import AlgorithmSpec, Spec
 from o2td.experiments.validate import suggestion
 from o2td.registry import DOMAINS, FEATURES, LEARNERS, SOLVERS, Registry
 
-__all__ = [
-    "FORMAT",
-    "Cell",
-    "ProblemCase",
-    "Shard",
-    "canonical",
-    "cases",
-    "cells",
-    "digest",
-    "plan",
-]
-
 FORMAT = 1  # of keys and files; a change makes all stored results foreign
 _BATCHES = (1, 2, 5, 10)  # divisors of 20 and 200, so that profiles share their shards
 _WORTHWHILE = 0.1  # seconds of work in a shard

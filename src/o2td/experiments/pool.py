@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 from o2td.cluster import Cluster, LostTaskError
 from o2td.errors import O2TDError, import_extra
 
-__all__ = ["TRIES", "TaskOutcome", "compute"]
-
 TRIES = 3
 
 Function = Callable[[str], bytes]

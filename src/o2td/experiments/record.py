@@ -24,8 +24,6 @@ from o2td.experiments.planning import canonical, digest, labelled
 from o2td.experiments.spec import Spec
 from o2td.experiments.store import Store
 
-__all__ = ["RECORD", "describe", "keep", "read_record", "versions"]
-
 RECORD = "experiments.json"
 WAYS = ("shown", "tuned", "sensitivity")
 _FORMAT = 1

@@ -35,8 +35,6 @@ from o2td.experiments.work import (
 )
 from o2td.registry import SOLVERS
 
-__all__ = ["Failure", "RunReport", "run", "run_shards"]
-
 _QUICK = 5.0  # seconds of work below which starting other processes costs more than it saves
 MAX_WORKERS = 10_000
 _MAX_CHECKED = 8  # cases whose problem is built beforehand, so that a mistake shows at once

@@ -31,17 +31,6 @@ from o2td.arguments import some_path, text
 from o2td.errors import InputError
 from o2td.experiments.validate import check, check_depth, short, suggestion
 
-__all__ = [
-    "AlgorithmSpec",
-    "DomainSpec",
-    "FeaturesSpec",
-    "Profile",
-    "Spec",
-    "Truth",
-    "Tuning",
-    "load_spec",
-]
-
 MAX_FILE_BYTES = 32 * 1024
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._+-]*\Z", max_length=64)]

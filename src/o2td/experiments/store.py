@@ -29,8 +29,6 @@ from o2td.errors import FormatError, InputError, O2TDError
 from o2td.experiments.files import MAX_BYTES, File, decode
 from o2td.experiments.planning import FORMAT, canonical, digest
 
-__all__ = ["Store"]
-
 FOLDERS = ("runs", "tuning", "studies")
 _NAME = re.compile(r"[0-9a-f]{32}\.parquet")
 _MANIFEST = "manifest.json"

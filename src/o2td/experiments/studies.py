@@ -25,8 +25,6 @@ from o2td.experiments.running import RunReport, run_shards
 from o2td.experiments.store import Store
 from o2td.experiments.work import one_thread
 
-__all__ = ["Measurement", "StudyPlan", "execute_study", "run_studies"]
-
 _SECONDS = 0.1  # a rough guess of one problem's time
 
 

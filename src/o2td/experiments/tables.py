@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from o2td.arguments import choice, instance, listed, text
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError, LateModule
 from o2td.experiments.files import File
 from o2td.experiments.planning import plan
 from o2td.experiments.spec import Spec
@@ -23,7 +23,7 @@ from o2td.experiments.store import Store
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["results", "scores", "sensitivity", "study", "summary"]
+polars = LateModule("polars", "experiments")
 
 CELL = ("experiment", "series", "domain", "scheme", "algorithm", "parameters")
 
@@ -56,7 +56,6 @@ def results(
         error of the true values behind `value`, root mean square over states, if they come from
         roll-outs; null if they are exact, or the store is older than this column.
     """
-    polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
     stored = opened.ids()
     if spec is not None:
@@ -76,7 +75,6 @@ def results(
 
 def rows_of(file: File) -> pl.DataFrame:
     """The rows of a file of runs, with its `series`; a column that older files lack is null."""
-    polars = import_extra("polars", extra="experiments")
     table = file.frame().with_columns(series=polars.lit(file.series))
     if "truth_error" not in table.columns:
         table = table.with_columns(truth_error=polars.lit(None))
@@ -95,7 +93,6 @@ def sensitivity(
     Columns `experiment`, `series`, `domain`, `scheme`, `algorithm`, `parameters`, `metric`, `score`
     (`final` or `area`), `runs`, `mean`, `low`, `high`, `diverged_share`, `chosen`.
     """
-    polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
     frames = [
         file.frame().with_columns(series=polars.lit(file.series))
@@ -113,7 +110,6 @@ def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataF
     Columns `study`, `domain`, `method`, `quantity`, `index` (of the problem or run), `x` (the
     setting, such as lambda) and `value`.
     """
-    polars = import_extra("polars", extra="experiments")
     opened = store if isinstance(store, Store) else Store(store)
     names = [text("ids", name) for name in listed("ids", ids, "names")]
     if not names:
@@ -124,7 +120,6 @@ def study(store: Store | str | os.PathLike[str], ids: Sequence[str]) -> pl.DataF
 
 def scores(table: pl.DataFrame, how: str = "final") -> pl.DataFrame:
     """One number per run, setting and metric, by `how`: `"final"`, the last, or `"area"`, the mean."""
-    polars = import_extra("polars", extra="experiments")
     choice("how", how, ("final", "area"))
     table = _of_runs(table, "step", "run", "diverged")
     value = polars.col("value")
@@ -151,7 +146,6 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
         (root mean square over runs; null if the truth is exact). If no run is finite, all of them
         are infinite; with only one run, the interval is infinite too.
     """
-    polars = import_extra("polars", extra="experiments")
     table = _of_runs(table)
     keys = [*CELL, "metric", *(["step"] if "step" in table.columns else [])]
     value = polars.col("value")
@@ -181,7 +175,6 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
 
 def _of_runs(table: Any, *more: str) -> pl.DataFrame:
     """`table`, which must have the columns of `results`."""
-    polars = import_extra("polars", extra="experiments")
     wanted = "a table of results, such as o2td.experiments.results gives"
     missing = {*CELL, "metric", "value", "truth_error", *more}
     found: pl.DataFrame = instance("table", table, polars.DataFrame, wanted)

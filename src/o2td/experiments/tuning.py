@@ -39,8 +39,6 @@ from o2td.experiments.tables import CELL, rows_of, scores, sensitivity, summary
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Tuned", "tune", "tuned_shards", "tuning_cells", "tuning_shards"]
-
 
 @dataclass(frozen=True)
 class Tuned:

@@ -28,8 +28,6 @@ from o2td.registry import DOMAINS, FEATURES, LEARNERS, SOLVERS
 from o2td.simulated import SimulatedProblem
 from o2td.transitions import Transitions
 
-__all__ = ["build_problem", "execute", "make_algorithm", "try_out"]
-
 
 class KeyedError(InputError):
     """A mistake in a spec whose message already names its key."""

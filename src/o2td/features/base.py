@@ -211,7 +211,10 @@ class Transformer:
         try:
             header, arrays = state["header"], state["arrays"]
             name, version, fitted = header["feature"], header["version"], header["fitted"]
-            params = {key: _param(value, arrays) for key, value in header["params"].items()}
+            params = {
+                key: arrays[value["array"]] if isinstance(value, dict) else value
+                for key, value in header["params"].items()
+            }
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise FormatError(f"feature map: the stored state is damaged ({error!r})") from error
         if not isinstance(version, int) or version > STATE_VERSION:
@@ -233,10 +236,6 @@ class Transformer:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"feature map: the stored state is damaged ({error})") from error
         return made
-
-
-def _param(value: Any, arrays: Mapping[str, Any]) -> Any:
-    return arrays[value["array"]] if isinstance(value, dict) else value
 
 
 def column_names(X: Any) -> list[str] | None:

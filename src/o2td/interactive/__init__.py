@@ -61,7 +61,7 @@ def write(path: str | Path, problems: Sequence[Problem], title: str | None = Non
     ...     made.stat().st_size > 10_000
     True
     """
-    path = file_path("path", path)
+    path = file_path(path)
     write_bytes(path, page(problems, title).encode())
     return path
 

@@ -16,17 +16,6 @@ from o2td.arrays import Floats
 from o2td.errors import NoAnswerError
 from o2td.linear_algebra.rank import count
 
-__all__ = [
-    "Compressed",
-    "check_width",
-    "column_sizes",
-    "compress",
-    "dense",
-    "orthonormalizer",
-    "shortest",
-    "triangle",
-]
-
 MOST_FEATURES = 1 << 14
 _BLOCK = 1 << 21  # entries of a block of rows that QR sees at a time
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 
-__all__ = ["Pivoted", "pivoted"]
-
 Map = Callable[[Floats], Floats]
 
 _SMALL = 256  # columns up to which singular values cost little

@@ -10,19 +10,6 @@ import numpy as np
 
 from o2td.arrays import Floats, Ints
 
-__all__ = [
-    "EPS",
-    "condition_of",
-    "equilibrate",
-    "exponent",
-    "pseudo_inverse",
-    "rank_of",
-    "rounding",
-    "svd",
-    "top",
-    "triples",
-]
-
 EPS = float(np.finfo(np.float64).eps)
 COMPUTED = 16.0  # slack of a matrix whose entries are themselves results of long computations
 

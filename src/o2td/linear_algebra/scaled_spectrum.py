@@ -14,8 +14,6 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.linear_algebra.rank import COMPUTED, count, rounding
 
-__all__ = ["Deflated", "sizes", "spectrum"]
-
 Ints = npt.NDArray[np.intp]
 Complexes = npt.NDArray[np.complex128]
 

@@ -103,8 +103,12 @@ def solve(
     ('minimum norm', 1, array([0.5, 0.5]))
     """
     dense = isinstance(A, np.ndarray)
-    if ridge:
-        A = A + ridge * (np.eye(A.shape[0]) if dense else _sparse_eye(A.shape[0]))
+    if ridge and dense:
+        A = A + ridge * np.eye(A.shape[0])
+    elif ridge:
+        from scipy.sparse import eye_array
+
+        A = A + ridge * eye_array(A.shape[0], format="csr")
     if A.shape[1] == 0:
         return conclude(np.zeros(0), "ok", 0, 1.0, 0.0, 0, counts)
     filled = (A.any(axis=k) if dense else (A != 0.0).sum(axis=k) for k in (1, 0))
@@ -121,12 +125,6 @@ def solve(
     with np.errstate(over="ignore", under="ignore"):
         theta, status, rank, condition = _equilibrated(A, b, not triangular, rows)
         return conclude(theta, status, rank, condition, backward_error(A, theta, b), 0, counts)
-
-
-def _sparse_eye(n: int) -> Any:
-    from scipy.sparse import eye_array
-
-    return eye_array(n, format="csr")
 
 
 def _embedded(

@@ -18,8 +18,6 @@ from o2td.report.style import pretty
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["nearness", "stability", "theory"]
-
 
 def nearness(results: Results, folder: Folder) -> Section:
     """Exact error of every method's limit over the least possible."""

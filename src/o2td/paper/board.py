@@ -15,8 +15,6 @@ from o2td.report.statistics import ValueInterval, median, number, percent
 from o2td.report.style import pretty, settings
 from o2td.report.truth_error import noise
 
-__all__ = ["DOMAINS", "leaderboard", "standings"]
-
 DOMAINS = {
     "garnet": "garnets",
     "collision": "Collision",

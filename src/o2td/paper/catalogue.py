@@ -10,8 +10,6 @@ from o2td.errors import InputError
 from o2td.experiments.spec import Spec, load_spec
 from o2td.experiments.validate import suggestion
 
-__all__ = ["EXPERIMENTS", "FIGURES", "Ways", "spec", "specs"]
-
 _SPECS = files("o2td.paper") / "specs"
 
 

@@ -16,8 +16,6 @@ from o2td.report.style import look, pretty
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_dots", "draw_lambda", "draw_oblique", "draw_shares", "draw_spread"]
-
 
 def draw_spread(
     folder: Folder,
@@ -63,7 +61,7 @@ def draw_spread(
             )
     axes.set_xlim(0.99, top)
     _rows(axes, order, notes)
-    _plain_ticks(axes.xaxis, 1.0, top)
+    _plain_ticks(axes.xaxis, top)
     return folder.save(made, name)
 
 
@@ -92,7 +90,7 @@ def draw_lambda(
         axes.fill_between(x, low, high, color=style.colour, alpha=0.12, linewidth=0)
         top = max(top, float(np.max(high)))
     axes.set_ylim(0.97, top * 1.1)
-    _plain_ticks(axes.yaxis, 1.0, top * 1.1)
+    _plain_ticks(axes.yaxis, top * 1.1)
     axes.legend(frameon=False, ncols=2)
     return folder.save(made, name)
 
@@ -168,7 +166,7 @@ def draw_dots(
         )
     axes.set_xlim(0.93, top * 1.1)
     _rows(axes, order)
-    _plain_ticks(axes.xaxis, 1.0, top)
+    _plain_ticks(axes.xaxis, top)
     below: Axes = made.add_subplot(grid[1, 0])
     below.axis("off")
     below.legend(
@@ -317,12 +315,12 @@ def _rows(axes: Axes, methods: Sequence[str], notes: Mapping[str, str] | None = 
     axes.set_ylim(len(methods) - 0.4, -0.6)
 
 
-def _plain_ticks(axis: Any, low: float, high: float) -> None:
-    """Round numbers on a log axis, without powers of ten, none nearer than a tenth of its length."""
-    least = 0.1 * np.log(high / low)
+def _plain_ticks(axis: Any, high: float) -> None:
+    """Round numbers on a log axis from 1, no powers of ten, none nearer than a tenth of its length."""
+    least = 0.1 * np.log(high)
     inside: list[float] = []
     for value in (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000):
-        if low <= value <= high and (not inside or np.log(value / inside[-1]) > least):
+        if value <= high and (not inside or np.log(value / inside[-1]) > least):
             inside.append(value)
     axis.set_ticks(inside, [f"{value:g}" for value in inside])
     axis.set_minor_formatter(lambda *_: "")

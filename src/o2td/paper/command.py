@@ -15,8 +15,6 @@ from o2td import terminal
 if TYPE_CHECKING:
     from o2td.paper.report import Report
 
-__all__ = ["command"]
-
 INTERRUPTED = 130
 
 

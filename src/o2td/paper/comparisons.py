@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from o2td.errors import import_extra
+from o2td.errors import LateModule, import_extra
 from o2td.experiments.loading import Results
 from o2td.report.curves import METRICS, Panel, draw_columns, final_rows
 from o2td.report.drawing import Folder
@@ -17,7 +17,7 @@ from o2td.report.truth_error import sentence
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["discounts", "published", "rooms", "variance"]
+polars = LateModule("polars", "experiments")
 
 _LEFT_OUT = ("ETD beta 0.5",)  # methods left out of a crowded picture
 
@@ -82,7 +82,6 @@ def variance(results: Results, folder: Folder) -> Section:
 
 def _medians(runs: pl.DataFrame) -> pl.DataFrame:
     """Medians over runs at every recorded step, in the columns of means."""
-    polars = import_extra("polars", extra="experiments")
     keys = ["algorithm", "parameters", "metric", "step"]
     rows = []
     for key, own in runs.group_by(keys, maintain_order=True):
@@ -187,7 +186,6 @@ def _beside(what: str, ours: ValueInterval, figure: float, digits: int = 3) -> l
 
 def rooms(results: Results, folder: Folder) -> Section:
     """Four Rooms: the eight predictions together."""
-    polars = import_extra("polars", extra="experiments")
     runs, about = results.runs("more-rooms"), results.about("more-rooms")
     keys = ["algorithm", "parameters", "metric", "step", "run"]
     together = runs.group_by(keys, maintain_order=True).agg(

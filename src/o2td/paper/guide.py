@@ -21,8 +21,6 @@ from o2td.report.sensitivity import best_by
 from o2td.report.statistics import ValueInterval, number, percent, wilson
 from o2td.report.style import pretty, size
 
-__all__ = ["guide"]
-
 SOLVERS = (
     "LSTD",
     "LSETD",

@@ -20,8 +20,6 @@ from o2td.report.style import pretty
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ErrorLine", "There", "advice", "foresight", "near_optimal", "standings", "there"]
-
 OURS, CHOSEN = "ARCTD", "LSTD auto"
 FIXED = ("LSTD 0.0", "LSTD 0.5", "LSTD 0.9")
 WORST = 1e6  # a lane that diverged
@@ -47,7 +45,8 @@ def standings(table: pl.DataFrame, fresh: bool = False) -> list[ErrorLine]:
     sizes = sorted({size for _, size in tuned})
 
     def over(pick: dict[str, Floats], what: str) -> ErrorLine:
-        return ErrorLine(what, np.exp(np.mean(list(pick.values()), axis=0)), _exp(pick))
+        families = {family: np.exp(values) for family, values in pick.items()}
+        return ErrorLine(what, np.exp(np.mean(list(pick.values()), axis=0)), families)
 
     def fixed(method: str, quantity: str) -> dict[str, Floats]:
         return {f: errors[f, method, quantity] for f in families}
@@ -165,10 +164,6 @@ def _logs(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
 def _errors(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
     """Mean logarithm over a family's problems at each number of rows."""
     return {key: logs.mean(axis=0) for key, logs in _logs(table).items()}
-
-
-def _exp(logs: dict[str, Floats]) -> dict[str, Floats]:
-    return {family: np.exp(values) for family, values in logs.items()}
 
 
 def near_optimal(results: Results, folder: Folder) -> Section:

@@ -21,8 +21,6 @@ from o2td.paper.reproduction import RECORD
 from o2td.report.drawing import Folder, styled
 from o2td.report.page import Badge, Cell, Page, Section, Table, Text
 
-__all__ = ["Report", "build", "load"]
-
 _TONES = {REPRODUCED: "good", NOT: "bad", DEPENDS: "mixed", UNDECIDED: "mixed"}
 _LEADS = {
     "fig-baird": "Baird's counterexample in both forms, every reading of ω.",

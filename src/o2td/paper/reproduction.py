@@ -31,8 +31,6 @@ from o2td.experiments.validate import suggestion
 from o2td.paper.catalogue import EXPERIMENTS, FIGURES, spec
 from o2td.paper.studies import STUDIES
 
-__all__ = ["PROFILES", "RECORD", "Reproduction", "reproduce"]
-
 PROFILES = ("quick", "full")
 RECORD = "reproduction.json"
 RECORD_FORMAT = 1

@@ -20,8 +20,6 @@ from o2td.report.style import pretty
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PRINTED", "learning", "oblique", "sotd", "table_boyan"]
-
 
 def oblique(results: Results, folder: Folder) -> Section:
     """The geometry: span of the features, V, and where each method lands."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LabelledCase", "cases_of"]
-
 _SCHEMES = {"sequential": "rows in order", "iid": "rows shuffled"}
 
 

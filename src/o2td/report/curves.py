@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["METRICS", "Panel", "columns", "covered", "draw_columns", "final_rows"]
-
 METRICS = {
     "rmse": "RMSE of the value",
     "rmspbe": "RMSPBE",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Folder", "figure", "log_ticks", "styled", "svg", "tidy"]
-
 _RC = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from o2td.atomic import write_bytes
-from o2td.errors import InputError, import_extra
+from o2td.errors import InputError, LateModule
 from o2td.report.cases import LabelledCase, cases_of
 from o2td.report.curves import METRICS, Panel, columns, draw_columns, final_rows
 from o2td.report.drawing import Folder, styled, svg
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["Experiment", "Wording", "how", "plot", "section", "sensitivity_pictures", "write_page"]
+polars = LateModule("polars", "experiments")
 
 _MOST_CASES = 12  # cases that are drawn; the files have all
 _PANELS = (
@@ -257,7 +257,6 @@ def _panels(experiment: Experiment, case: LabelledCase, way: str, wording: Wordi
         shown = without(table, (*wording.leave_out, *solvers))
         return [Panel(title, shown, every=wording.every)]
     order = [row["algorithm"] for row in ends(table).sort("diverged_share", "mean").to_dicts()]
-    polars = import_extra("polars", extra="experiments")
     return [
         Panel(
             f"{title}, methods {first + 1} to {last} by error",
@@ -272,7 +271,6 @@ def _side_by_side(
     folder: Folder, group: _Group, experiment: Experiment, wording: Wording
 ) -> list[Block]:
     """The panels as pictures side by side, and their final errors as tables."""
-    polars = import_extra("polars", extra="experiments")
     pictures = draw_columns(folder, group.label, group.panels)
     files = folder.files(group.label, "png", "svg", "csv")
     shown = [
@@ -329,7 +327,6 @@ def _sensitivities(
 
     The scores are those of tuning or, if nothing was tuned, the final errors of the spec's grid.
     """
-    polars = import_extra("polars", extra="experiments")
     table = experiment.tried
     if table is None and "shown" not in experiment.curves:
         return

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Limit", "limits_figure"]
-
 _LETTERS = 62  # of a line of names
 _ZERO = 1e-9  # smaller errors are rounding
 _UNSTABLE = "#b3261e"

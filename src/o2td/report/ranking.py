@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from o2td.errors import import_extra
+from o2td.errors import LateModule
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CROWDED", "best", "ends", "ranked", "several", "shares", "without"]
+polars = LateModule("polars", "experiments")
 
 CROWDED = 8  # lines that one panel can show
 
@@ -29,7 +29,6 @@ def shares(count: int) -> Iterator[tuple[int, int]]:
 def several(table: pl.DataFrame) -> bool:
     """Whether a method of a case was run with more than one setting."""
     keys = ["domain", "scheme", "algorithm"]
-    polars = import_extra("polars", extra="experiments")
     count = table.group_by(keys).agg(polars.col("parameters").n_unique())
     return bool((count["parameters"] > 1).any())
 
@@ -53,7 +52,6 @@ def best(table: pl.DataFrame) -> pl.DataFrame:
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
     """Sorted by final error, the least first."""
-    polars = import_extra("polars", extra="experiments")
     order = ends(table).sort("diverged_share", "mean", maintain_order=True)
     place = {name: k for k, name in enumerate(order["algorithm"].to_list())}
     ranks = polars.col("algorithm").replace_strict(place, return_dtype=polars.Int64)
@@ -63,6 +61,5 @@ def ranked(table: pl.DataFrame) -> pl.DataFrame:
 
 def without(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """The rows of all methods except these."""
-    polars = import_extra("polars", extra="experiments")
     rest: pl.DataFrame = table.filter(~polars.col("algorithm").is_in(list(names)))
     return rest

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["at_the_edge", "best_by", "sensitivity_figure", "sensitivity_panels", "varied"]
-
 Titled = tuple[str, "pl.DataFrame", str]  # a title, scores, and the parameter that varies
 Lines = dict[str, dict[float, dict[str, Any]]]  # by method and value of the parameter
 Limits = tuple[float, float] | None
@@ -115,7 +113,7 @@ def _panel(
     share.set_ylim(-0.08, 1.08)
     share.tick_params(labelbottom=False)
     values = sorted(value for own in lines.values() for value in own)
-    if _logarithmic(values):
+    if values and values[0] > 0 and values[-1] >= 10 * values[0]:
         error.set_xscale("log")
         log_ticks(error.xaxis, values[0], values[-1])
     error.set_yscale("log")
@@ -164,11 +162,6 @@ def _limits(lines: Lines) -> Limits:
         return None
     first = float(np.median([own[0] for own in finite if own]))
     return min(seen) / 1.3, 1.3 * min(max(seen), 10.0 * first)
-
-
-def _logarithmic(values: Sequence[float]) -> bool:
-    """Whether sorted values span a decade or more, none of them zero."""
-    return bool(values) and values[0] > 0 and values[-1] >= 10 * values[0]
 
 
 def best_by(rows: pl.DataFrame, parameter: str = "step_size") -> dict[float, dict[str, Any]]:

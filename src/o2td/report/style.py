@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from o2td.report.statistics import number
 
-__all__ = ["Look", "look", "looks", "plain", "pretty", "setting", "settings", "size", "symbol"]
-
 LINES = ("-", "--", "-.", ":")
 MARKERS = "osD^vPX*<>hd"
 

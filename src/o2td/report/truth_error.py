@@ -14,8 +14,6 @@ from o2td.report.statistics import number
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["noise", "sentence"]
-
 
 def noise(table: pl.DataFrame, metric: str | None = None) -> float | None:
     """The largest standard error of true values in these records, or None if there is none."""

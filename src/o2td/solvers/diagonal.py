@@ -18,8 +18,6 @@ from o2td.arrays import Floats
 from o2td.linear_algebra import triangle
 from o2td.solvers.aggregate import Aggregate, row_norms, scaled
 
-__all__ = ["Diagonal", "Suited"]
-
 _LARGEST = 1 << 25  # entries of a (states, features) matrix that is stored in other coordinates
 _DEPENDENT = 1e-10
 _MOST = 0.999  # canonical correlations are capped at this

@@ -8,8 +8,6 @@ import numpy as np
 
 from o2td.arrays import Floats, Ints
 
-__all__ = ["by_group", "distinct", "grouping"]
-
 
 def distinct(state: Ints) -> tuple[Ints, Ints, Ints]:
     """The states that occur (sorted), their first rows, and the position of each row's state."""

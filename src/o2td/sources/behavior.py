@@ -33,8 +33,6 @@ from o2td.sources.policies import softmax
 if TYPE_CHECKING:
     from o2td.sources.source import Source
 
-__all__ = ["BehaviorModel", "fit_behavior_model"]
-
 _ELEMENTS = 5_000_000  # entries of the regression's matrix at most
 _MAX_PRODUCTS = 12  # observation variables up to which products enter
 _BINS = 10

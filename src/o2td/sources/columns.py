@@ -16,8 +16,6 @@ import msgspec
 
 from o2td.errors import InputError
 
-__all__ = ["LISTS", "SYNONYMS", "Columns", "says_never"]
-
 # role -> its names, the default first; a trailing * stands for 0, 1, … (or 1, 2, …)
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "episode": (

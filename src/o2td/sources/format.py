@@ -15,8 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-__all__ = ["Format"]
-
 
 class Format(ABC):
     """One file or object that holds a log.

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from o2td.sources.coding import Coding
 
-__all__ = ["LogInfo"]
-
 
 @dataclass(frozen=True)
 class LogInfo:

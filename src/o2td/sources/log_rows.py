@@ -14,8 +14,6 @@ from o2td.arrays import Bools, Floats, Ints, as_array
 from o2td.errors import InputError
 from o2td.sources.places import Keys
 
-__all__ = ["LogRows", "LoneStarts"]
-
 NO_FINAL = "no final observation"
 UNLIKE = "target_prob is not the one among the probabilities of all actions, which is used"
 UNHELD = "start states of such episodes that are left out"

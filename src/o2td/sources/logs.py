@@ -32,8 +32,6 @@ from o2td.sources.stream import Tally
 
 _AHEAD = 1024  # rows of a batch that are worth a thread
 
-__all__ = ["LogSource"]
-
 
 class LogSource(Source):
     """A log in one or more files, or one object. Made by `open_logs`, `minari` and `rollouts`."""

@@ -13,8 +13,6 @@ from o2td.errors import InputError
 from o2td.sources.columns import FLAGS, LISTS, OF_TARGET, SYNONYMS, Columns, says_never
 from o2td.sources.places import named
 
-__all__ = ["Mapped", "about_target", "as_bandit", "called", "find_columns", "named_actions"]
-
 _SINGLE = (
     *("episode", "start", "step", "time", "reward", "terminated", "truncated", "done", "rho"),
     *("behavior_logprob", "target_logprob", "discount", "user", "v", "next_v"),
@@ -132,7 +130,9 @@ def find_columns(
     """
     roles: dict[str, str | tuple[str, ...]] = {}
     never = tuple(flag for flag in FLAGS if says_never(getattr(given, flag)))
-    _check_flags(given)
+    for flag in FLAGS:
+        if getattr(given, flag) is True:
+            raise InputError(f"columns: {flag} is True; name a column, or pass False for never")
     groups = groups or {}
     for role in SYNONYMS:
         value = getattr(given, role)
@@ -159,12 +159,6 @@ def find_columns(
 
 def _tuple(found: str | tuple[str, ...]) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else found
-
-
-def _check_flags(given: Columns) -> None:
-    for flag in FLAGS:
-        if getattr(given, flag) is True:
-            raise InputError(f"columns: {flag} is True; name a column, or pass False for never")
 
 
 def called(name: str, role: str, given: Columns) -> bool:

@@ -18,8 +18,6 @@ from o2td.sources.ratio import RatioRule
 from o2td.sources.schema import drop_unreadable, with_codings
 from o2td.sources.values import OwnValues
 
-__all__ = ["minari", "open_logs", "opened", "rollouts"]
-
 
 def open_logs(
     logs: Any,

@@ -10,17 +10,18 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 _END = object()
 _POLL = 0.05
+_DEPTH = 2
 
 
-def prefetch(items: Iterator[T], depth: int = 2) -> Iterator[T]:
-    """The same items, produced by a thread that is at most `depth` ahead.
+def prefetch(items: Iterator[T]) -> Iterator[T]:
+    """The same items, produced by a thread that is at most two ahead.
 
     An error of the producer is raised here in its place; leaving early stops the thread.
 
     >>> list(prefetch(iter(range(5))))
     [0, 1, 2, 3, 4]
     """
-    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(depth)
+    ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(_DEPTH)
     left = threading.Event()
 
     def put(item: Any, error: BaseException | None = None) -> None:

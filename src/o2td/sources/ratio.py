@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +20,13 @@ from o2td.errors import InputError, option
 from o2td.sources.arrow_cells import LARGEST
 from o2td.sources.log_rows import UNLIKE, inputs_of, successors_of
 from o2td.sources.mapping import Mapped
-from o2td.sources.places import Keys, Where, named
+from o2td.sources.places import Where, named
 from o2td.sources.policies import SUM_ROUNDING, probabilities_of
 from o2td.sources.values import OwnValues
 
-Policy = Callable[[Any], Any]
 Place = Callable[[int], tuple[Where, int]]
 _ALIKE = 1e-3  # tolerance between two columns of one probability
 _ROUNDING = 1e-6  # how far outside [0, 1] a probability may be before it is refused
-
-
-class TakenProbability(Protocol):
-    """A model of the behaviour: the probability of the action taken in each row."""
-
-    def taken(self, inputs: npt.NDArray[Any], action: npt.NDArray[Any], key: Keys) -> Floats:
-        """Probability of `action` in each row; `key` names the row's episode."""
-        ...
 
 
 @dataclass

@@ -22,8 +22,6 @@ from o2td.sources.opening import opened
 from o2td.sources.parts import Part, PathLike, parts_of
 from o2td.sources.source import ROWS
 
-__all__ = ["chunks_of_all", "open_policies", "policy_columns"]
-
 KINDS = {"prob": "target_prob", "logprob": "target_logprob", "probs": "target_probs", "rho": "rho"}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -220,8 +219,10 @@ class Source:
             "behavior_prob": None if behavior is None else np.maximum(behavior, 1e-300),
         }
         if hasattr(features, "state_of"):
+            from scipy.sparse import eye_array
+
             state = features.state_of(chunk.input)
-            table = _identity(features.n_features_out_)
+            table = eye_array(features.n_features_out_, format="csr")
             following = np.where(chunk.terminated, -1, features.state_of(chunk.next_input))
             return Transitions.from_table(table, state, chunk.reward, following, **shared)
         if hasattr(features, "shape"):
@@ -248,13 +249,6 @@ class Source:
 
 
 _MAPS = "a transformer, a function of observations, or an (S, d) table"
-
-
-@lru_cache(maxsize=4)
-def _identity(d: int) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((np.ones(d), np.arange(d, dtype=np.int32), np.arange(d + 1)), shape=(d, d))
 
 
 def _both(transform: Any, chunk: LogRows) -> tuple[Any, Any]:

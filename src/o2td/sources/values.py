@@ -23,8 +23,6 @@ from o2td.sources.modules import ask_module, is_module
 from o2td.sources.places import Where, brief, named
 from o2td.sources.policies import numbers
 
-__all__ = ["OwnValues"]
-
 ARGUMENT = "value_model"
 Place = Callable[[int], tuple[Where, int]]
 _SHAPES = "return one number per row (V), or one per action (Q)"
@@ -51,7 +49,8 @@ class OwnValues:
             raise InputError(
                 f"columns: next_v ({self._next}) alone is not enough; name v or q as well"
             )
-        if model is not None and not _usable(model):
+        usable = callable(model) or hasattr(model, "predict") or _is_table(model)
+        if model is not None and not usable:
             raise InputError(
                 f"{ARGUMENT}: {type(model).__name__} is not a value model; pass a function of"
                 " observations (or states), an object with predict, or an array by state"
@@ -196,10 +195,6 @@ class OwnValues:
                 f" array has {len(table)} rows; give one for each state"
             )
         return np.asarray(table[inputs])
-
-
-def _usable(model: Any) -> bool:
-    return callable(model) or hasattr(model, "predict") or _is_table(model)
 
 
 def _is_table(model: Any) -> bool:

@@ -16,8 +16,6 @@ from o2td.sources.arrow import pa, pq
 from o2td.sources.log_rows import LogRows
 from o2td.sources.source import Source
 
-__all__ = ["write_logs"]
-
 
 def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str]) -> Path:
     """Write chunks to a parquet file that `open_logs` reads without any mapping.
@@ -34,7 +32,7 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
     >>> again.episodes, again.verified
     (2, True)
     """
-    target = file_path("path", path)
+    target = file_path(path)
     if target.suffix.lower() not in (".parquet", ".pq"):
         raise InputError(f"{target}: logs are written as parquet; name it {target.stem}.parquet")
     if not target.parent.is_dir():

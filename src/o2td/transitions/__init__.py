@@ -343,8 +343,8 @@ class Transitions:
         self.n = n
         self.reward = vector("reward", reward, n)
         self.discount = vector("discount", discount, n, 0.0, 1.0)
-        self.target_prob = optional("target_prob", target_prob, n, 0.0, 1.0)
-        self.behavior_prob = optional("behavior_prob", behavior_prob, n, 0.0, 1.0)
+        self.target_prob = optional("target_prob", target_prob, n, 1.0)
+        self.behavior_prob = optional("behavior_prob", behavior_prob, n, 1.0)
         if self.behavior_prob is not None and self.behavior_prob.min(initial=1.0) <= 0.0:
             refuse(
                 "behavior_prob",
@@ -353,7 +353,7 @@ class Transitions:
                 "an action that was taken has a probability above 0",
             )
         self.rho = ratio(rho, self.target_prob, self.behavior_prob, n)
-        self.interest = optional("interest", interest, n, 0.0, np.inf)
+        self.interest = optional("interest", interest, n, np.inf)
         self.start = marks(start, n)
 
     def _successor(self, name: str, rows: Any, discount: Floats) -> Any:

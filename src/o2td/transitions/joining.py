@@ -14,8 +14,6 @@ from o2td.errors import InputError
 if TYPE_CHECKING:
     from o2td.transitions import Transitions
 
-__all__ = ["checked", "join"]
-
 
 def checked(parts: Iterable[Transitions]) -> list[Transitions]:
     """The batches as a list; raises if their layouts or tables differ."""

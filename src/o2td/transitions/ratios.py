@@ -8,8 +8,6 @@ import numpy as np
 
 from o2td.arrays import Floats, freeze, refuse, vector
 
-__all__ = ["implied", "ratio"]
-
 
 def ratio(rho: Any, target: Floats | None, behavior: Floats | None, n: int) -> Floats:
     """`rho` as given, else `target / behavior`, else 1."""

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats, Ints, freeze
 
-__all__ = ["DenseRows", "Rows", "SparseRows", "own_rows", "table_rows"]
-
 _NUMBERS = freeze(np.arange(1 << 16))  # indices of consecutive rows
 
 

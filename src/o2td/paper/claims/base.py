@@ -10,19 +10,6 @@ from o2td.documents import finite
 from o2td.experiments.loading import Results
 from o2td.report.statistics import ValueInterval
 
-__all__ = [
-    "DEPENDS",
-    "NOT",
-    "REPRODUCED",
-    "UNDECIDED",
-    "Claim",
-    "Verdict",
-    "below",
-    "claim",
-    "judge",
-    "listed",
-]
-
 REPRODUCED = "reproduced"
 NOT = "not reproduced"
 DEPENDS = "depends on the reading"

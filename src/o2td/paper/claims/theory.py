@@ -184,7 +184,7 @@ def nearness(results: Results) -> Verdict:
         judge(readings),
         f"median error over the least possible, {pretty(name)}",
         judged[name],
-        f"Medians over {_problems(table)} problems: {numbers}. Near means at most"
+        f"Medians over {table['index'].n_unique()} problems: {numbers}. Near means at most"
         f" {NEAR:g} here, which is our threshold: the paper defines none."
         f" {listed(readings)}",
     )
@@ -238,7 +238,3 @@ def stage_2(results: Results) -> Verdict:
         f" problems, with fewer rows than features by {number(float(np.median(few)))} of the"
         f" features in the median. {listed(readings)}",
     )
-
-
-def _problems(table: Any) -> int:
-    return int(table["index"].n_unique())

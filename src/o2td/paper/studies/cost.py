@@ -12,8 +12,6 @@ from o2td.experiments.studies import Measurement
 from o2td.learners import ETD, GTD2, O2TD, TD
 from o2td.transitions import Transitions
 
-__all__ = ["cost"]
-
 SIZES = (256, 1024, 4096, 16384, 65536)
 ELEMENTS = 1 << 21  # rows times features: the same cache level for every size
 PASSES = 31

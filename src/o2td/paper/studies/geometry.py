@@ -12,8 +12,6 @@ from o2td.learners import ETD, O2TD, TD, ResidualGradient
 from o2td.problem import Problem
 from o2td.solvers import SOTD
 
-__all__ = ["diverging_cycle", "geometry", "three_states"]
-
 
 def three_states() -> Problem:
     """Three states in a noisy ring, two features, off-policy: V lies well off their plane."""

@@ -16,8 +16,6 @@ from o2td.learners import ABTD, ETD, GTD2, HTD, O2TD, TD, TDC, TDRC, TreeBackup,
 from o2td.problem import Problem
 from o2td.registry import LEARNERS, SOLVERS
 
-__all__ = ["nearness", "stability"]
-
 CLASSIC: dict[str, dict[str, Any]] = {
     "boyan_chain": {},
     "collision": {},

@@ -36,8 +36,6 @@ from o2td.simulated import SimulatedProblem
 from o2td.solvers import LSTD
 from o2td.transitions import Transitions
 
-__all__ = ["FAMILIES", "FRESH", "RECORDS", "near_optimal"]
-
 RECORDS = (300, 1000, 3000, 10_000, 30_000, 100_000)
 TRACES = (0.0, 0.5, 0.9)
 STEPS = tuple(range(1, 15))
@@ -92,10 +90,6 @@ def _long_walk(k: int, seed: int) -> Problem:
     )  # fmt: skip
 
 
-def _rooms(k: int, seed: int) -> Problem:
-    return domains.four_rooms(k % 8, ("low", "high")[k // 8 % 2])
-
-
 def _garnet(**settings: Any) -> Callable[[int, int], Problem]:
     return lambda k, seed: domains.garnet(seed=(seed, k), **settings)
 
@@ -108,7 +102,7 @@ FAMILIES: dict[str, Callable[[int, int], AnyProblem]] = {
     "garnet, on-policy": _garnet(on_policy=True),
     "random MDP": lambda k, seed: domains.random_mdp(100, 5, 20, seed=(seed, k)),
     "Collision": lambda k, seed: domains.collision(seed=(seed, k)),
-    "Four Rooms": _rooms,
+    "Four Rooms": lambda k, seed: domains.four_rooms(k % 8, ("low", "high")[k // 8 % 2]),
     "random walk": _walk,
     "mountain car": _car,
     "mountain car, tiles": _tiles,

@@ -12,8 +12,6 @@ from o2td.errors import O2TDError
 from o2td.experiments.studies import Measurement
 from o2td.learners import ETD, TD
 
-__all__ = ["published"]
-
 
 def published(first: int, last: int, seed: int) -> Iterator[Measurement]:
     """Collision: each method's limit on feature sets `first` to `last`; Baird: once."""

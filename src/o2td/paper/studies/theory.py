@@ -20,8 +20,6 @@ from o2td.experiments.studies import Measurement
 from o2td.problem import Problem
 from o2td.solvers import SOTD
 
-__all__ = ["theory"]
-
 
 def theory(first: int, last: int, seed: int) -> Iterator[Measurement]:
     """All measurements on garnets `first` to `last`, each with its own seed."""
