@@ -11,19 +11,6 @@ from o2td import terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "STYLES",
-    "fixed",
-    "lift_sentence",
-    "places",
-    "show_answer",
-    "show_audit",
-    "show_diagnostics",
-    "show_log",
-    "show_sentences",
-    "text_of",
-]
-
 STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
 _LARGE = 1e9
 _ROLE = 30  # at most this many characters before a colon
@@ -67,39 +54,58 @@ def show_log(lines: Iterable[str]) -> None:
 
 def show_answer(answer: Mapping[str, Any], console: Console | None = None) -> None:
     """Print the table of estimates, the verdict in words, and the diagnostics that matter."""
-    from rich.text import Text
-
     console = terminal.console() if console is None else console
     confidence = answer["audit"]["confidence"]
     if answer["estimates"]:
         console.print(_table(answer["estimates"], confidence))
         console.print()
-        _doubts(console, answer["estimates"][1:])
+        show_doubts(console, {row["method"]: row for row in answer["estimates"][1:]})
     for rows, names in ((answer.get("segments"), _SEGMENT), (answer.get("returns"), _RETURN)):
         if rows:
             console.print(_more(rows, names, confidence))
             console.print()
-    verdict = str(answer["verdict"])
-    console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {STYLES.get(verdict, '')}"))
-    said = [
-        _conclusion(answer, confidence),
-        *_logged(answer),
-        *_own(answer),
-        *answer["reasons"],
-    ]
-    show_sentences(console, said)
-    show_diagnostics(console, answer["diagnostics"])
-    console.print()
-    show_audit(console, answer["audit"])
+    said = [_conclusion(answer, confidence), *_logged(answer), *_own(answer)]
+    show_verdict(console, answer, said)
 
 
-def show_sentences(console: Console, said: Iterable[str]) -> None:
-    """Print one sentence per line, and an empty line after them."""
+def show_verdict(console: Console, answer: Mapping[str, Any], said: Iterable[str]) -> None:
+    """Print the verdict, what is said about it, its reasons, and what everything rests on."""
     from rich.text import Text
 
-    for sentence in said:
+    verdict = str(answer["verdict"])
+    console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {STYLES.get(verdict, '')}"))
+    for sentence in (*said, *answer["reasons"]):
         console.print(Text(f"  · {sentence}"))
     console.print()
+    _show_diagnostics(console, answer["diagnostics"])
+    console.print()
+    _show_audit(console, answer["audit"])
+
+
+def show_doubts(console: Any, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Why some of these rows are not trusted, grouped by reason."""
+    from rich.text import Text
+
+    groups: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        if row["verdict"] != "trust":
+            groups.setdefault("; ".join(row["reasons"]), []).append(str(name))
+    for reason, names in groups.items():
+        console.print(Text(f"{', '.join(names)}: {reason}", "dim"))
+    if groups:
+        console.print()
+
+
+def table_of(first: str, numbers: Iterable[str]) -> Any:
+    """An empty table: a column of names, columns of numbers, and one of verdicts."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    return table
 
 
 def text_of(
@@ -160,29 +166,10 @@ def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
     return f"{said}."
 
 
-def _doubts(console: Any, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Why the other estimates are not trusted, grouped by reason."""
-    from rich.text import Text
-
-    groups: dict[str, list[str]] = {}
-    for row in rows:
-        if row["verdict"] != "trust":
-            groups.setdefault("; ".join(row["reasons"]), []).append(str(row["method"]))
-    for reason, methods in groups.items():
-        console.print(Text(f"{', '.join(methods)}: {reason}", "dim"))
-    if groups:
-        console.print()
-
-
 def _table(rows: Sequence[Mapping[str, Any]], confidence: float) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method")
-    for name in ("value", f"{confidence:.0%} low", "high", "approx. error"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = table_of("method", ("value", f"{confidence:.0%} low", "high", "approx. error"))
     shown = places(rows[0])
     for place, row in enumerate(rows):
         verdict = str(row["verdict"])
@@ -221,7 +208,7 @@ def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else "–" if value is None else str(value)
 
 
-def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
+def _show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
     """Print the diagnostics behind a verdict."""
     from rich.table import Table
     from rich.text import Text
@@ -242,7 +229,7 @@ def show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
     console.print(table)
 
 
-def show_audit(console: Any, found: Mapping[str, Any]) -> None:
+def _show_audit(console: Any, found: Mapping[str, Any]) -> None:
     """Print what was computed, when and how, one line each."""
     from rich.text import Text
 

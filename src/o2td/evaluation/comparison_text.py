@@ -10,16 +10,14 @@ from o2td.evaluation.answer_text import (
     STYLES,
     fixed,
     places,
-    show_audit,
-    show_diagnostics,
-    show_sentences,
+    show_doubts,
+    show_verdict,
+    table_of,
     text_of,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = ["comparison_text", "show_comparison"]
 
 Answer = Mapping[str, Any]
 
@@ -31,28 +29,14 @@ def comparison_text(answer: Answer) -> str:
 
 def show_comparison(answer: Answer, console: Console | None = None) -> None:
     """Print tables of policies and differences, the verdict on the best, and its basis."""
-    from rich.text import Text
-
     console = terminal.console() if console is None else console
     console.print(_policies(answer))
     console.print()
     console.print(_differences(answer))
     console.print()
-    said: dict[str, list[str]] = {}
-    for one in answer["differences"]:
-        if one["verdict"] != "trust" and one["reasons"] != answer["reasons"]:
-            name = f"{one['of']} - {one['over']}"
-            said.setdefault("; ".join(one["reasons"]), []).append(name)
-    for reason, names in said.items():
-        console.print(Text(f"{', '.join(names)}: {reason}", "dim"))
-    if said:
-        console.print()
-    verdict = str(answer["verdict"])
-    console.print(Text("Verdict: ", "bold") + Text(verdict, f"bold {STYLES.get(verdict, '')}"))
-    show_sentences(console, [answer["conclusion"], *_how(answer), *answer["reasons"]])
-    show_diagnostics(console, answer["diagnostics"])
-    console.print()
-    show_audit(console, answer["audit"])
+    told = [one for one in answer["differences"] if one["reasons"] != answer["reasons"]]
+    show_doubts(console, {f"{one['of']} - {one['over']}": one for one in told})
+    show_verdict(console, answer, [answer["conclusion"], *_how(answer)])
 
 
 def _how(answer: Answer) -> list[str]:
@@ -67,15 +51,10 @@ def _how(answer: Answer) -> list[str]:
 
 
 def _policies(answer: Answer) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
     level = f"{answer['audit']['confidence']:.0%} low"
-    table = Table(box=None, pad_edge=False)
-    table.add_column("policy")
-    for name in ("value", level, "high", "approx. error", "best with"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = table_of("policy", ("value", level, "high", "approx. error", "best with"))
     rows = [*answer["policies"], {"name": "logged", "verdict": "", **answer["logged"]}]
     shown = places(rows[0])
     for row in rows:
@@ -92,18 +71,13 @@ def _policies(answer: Answer) -> Any:
 
 
 def _differences(answer: Answer) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
     rows = answer["differences"]
     several, doubted = len(rows) > 1, any(row["approximation_error"] for row in rows)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("difference")
     heads = ["value", f"{answer['audit']['confidence']:.0%} interval"]
     heads += ["joint interval"] * several + ["approx. error"] * doubted + ["above 0"]
-    for name in heads:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table = table_of("difference", heads)
     for row in rows:
         shown, verdict, chance = places(row), str(row["verdict"]), row["probability"]
         table.add_row(
