@@ -10,8 +10,6 @@ from typing import Any
 from o2td._version import __version__
 from o2td.evaluation.study import Study
 
-__all__ = ["facts"]
-
 
 def facts(study: Study) -> dict[str, Any]:
     """Version, date, settings, files with digests and rows, and columns as they were understood."""

@@ -42,8 +42,6 @@ from o2td.registry import LOG_TESTS
 from o2td.sources import LogSource
 from o2td.sources.several import open_policies
 
-__all__ = ["compare"]
-
 RESERVED = (LOGGED, "value", "lift")
 _DRAWS = 25  # draws of the approximation error in each bootstrap lane
 Pair = tuple[str, str]

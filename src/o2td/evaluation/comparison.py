@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "Standing"]
-
 
 @dataclass(frozen=True)
 class Standing:

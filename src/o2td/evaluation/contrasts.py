@@ -14,8 +14,6 @@ from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.influence import Influences
 from o2td.evaluation.moments import Moments, Spread
 
-__all__ = ["Contrasts"]
-
 Traced = tuple[Influences, int]  # a column, and the influences that have it
 
 

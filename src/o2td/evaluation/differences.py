@@ -26,8 +26,6 @@ from o2td.evaluation.verdicts import FLAT, ROUNDING, WIDTH, Case
 if TYPE_CHECKING:
     from o2td.evaluation.study import Settings
 
-__all__ = ["LOGGED", "Difference", "NamedCase", "joint", "lanes_of", "measure", "moved"]
-
 LOGGED = "logged"  # the name of the policy that made the log
 
 

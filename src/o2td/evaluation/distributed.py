@@ -18,8 +18,6 @@ from o2td.evaluation.episodes import Log, whole_episodes
 from o2td.sources import LogSource
 from o2td.sources.stream import Tally
 
-__all__ = ["DaskLog"]
-
 
 class DaskLog(Log):
     """A log whose passes run on the workers of a Dask scheduler, which need the files too."""

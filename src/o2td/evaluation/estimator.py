@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
     from o2td.evaluation.verdicts import Case, Grounds
 
-__all__ = ["Doubt", "Estimator", "Outcome"]
-
 Kind = Literal["fit", "history", "hybrid", "learner"]
 # a verdict and the reason for it, optionally followed by its subject
 Doubt = tuple[str, str] | tuple[str, str, str]

@@ -29,8 +29,6 @@ from o2td.evaluation.value_model import ValueModel
 from o2td.evaluation.verdicts import Case, agreement, doubt_fits, judge, preferred, recommend, veto
 from o2td.registry import LOG_TESTS
 
-__all__ = ["conclude", "evaluate", "lift_of", "logged_value"]
-
 
 def evaluate(
     logs: Any,

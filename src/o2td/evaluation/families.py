@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from o2td.evaluation.study import Study
     from o2td.evaluation.verdicts import Case, Grounds
 
-__all__ = ["FitEstimator", "HistoryEstimator", "HybridEstimator", "SystemEstimator"]
-
 _WIDE = 1024  # with more features, dense solvers other than LSTD run only if named
 
 

@@ -25,8 +25,6 @@ from o2td.evaluation.systems import FOLDS
 from o2td.linear_algebra import Solution, conclude
 from o2td.sources.log_rows import LoneStarts
 
-__all__ = ["HorizonLog", "ModelSystem", "ended", "steps_of"]
-
 _TINY = 1e-12
 _DENSE = 1 << 24  # up to this many numbers the lanes' matrices are solved
 _NEARLY = 1.0 - 1e-9

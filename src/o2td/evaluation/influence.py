@@ -29,8 +29,6 @@ from o2td.evaluation.select import own
 from o2td.evaluation.survey import folds_of
 from o2td.evaluation.systems import FOLDS
 
-__all__ = ["Baseline", "Column", "Histories", "Influences"]
-
 
 @dataclass(frozen=True, eq=False)
 class Baseline:

@@ -20,8 +20,6 @@ from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Finding", "LogTest"]
-
 KINDS = ("fit", "history", "hybrid", "learner")
 BIASED = ("fit", "learner")  # kinds that assume states hold all that matters
 

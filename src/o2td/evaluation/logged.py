@@ -19,8 +19,6 @@ from o2td.evaluation.statistic import Passes
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["LoggedValue"]
-
 
 class LoggedValue(HistoryEstimator):
     """Mean of the logged returns, with an estimate of what follows truncations."""

@@ -24,16 +24,6 @@ from o2td.atomic import exchange, replacing, sync_folder, write_bytes
 from o2td.errors import InputError, O2TDError, import_extra, option
 from o2td.evaluation.value_model import ValueModel
 
-__all__ = [
-    "Document",
-    "check_folder",
-    "json_text",
-    "values_writer",
-    "write_folder",
-    "write_page",
-    "write_parquet",
-]
-
 _GROUP = 1 << 16  # rows per group in a parquet file
 Writer = Callable[[Path], None]
 OWN = frozenset({"evaluation.json", "model.npz", "report.html", "values.parquet"})

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from o2td.evaluation.episodes import Episodes, Log
 from o2td.evaluation.statistic import Passes, Statistic
 
-__all__ = ["run_passes", "together"]
-
 
 class Together:
     """Several statistics that one pass fills."""

@@ -21,8 +21,6 @@ from o2td.evaluation.thresholds import CANNOT
 if TYPE_CHECKING:
     from o2td.evaluation.result import Evaluation
 
-__all__ = ["RETURNS", "Quantity", "Requirement", "check", "of_evaluation", "parse"]
-
 _TOKEN = re.compile(
     r"\s*(?:(?P<op>>=|<=|>|<)|(?P<sign>[+-])"
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from o2td.evaluation.requirements import Requirement
     from o2td.evaluation.segments import Segment
 
-__all__ = ["Estimate", "Evaluation"]
-
 
 @dataclass(frozen=True)
 class Estimate:

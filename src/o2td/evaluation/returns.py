@@ -20,8 +20,6 @@ from o2td.evaluation.bootstrap import Keys, bca, poisson_counts, sandwich
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.thresholds import CANNOT, CAUTION, worst
 
-__all__ = ["EpisodeReturns", "ReturnDistribution", "ReturnEstimate"]
-
 _REDRAWN = 1 << 14  # up to this many episodes a tail is recomputed in each lane
 _MOST = 1 << 18  # episodes whose returns are kept
 _TAIL = (10.0, 30.0)  # effective episodes beyond a quantile: fewer tell nothing, or little

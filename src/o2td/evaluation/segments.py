@@ -24,8 +24,6 @@ from o2td.evaluation.thresholds import CANNOT, CAUTION
 from o2td.evaluation.verdicts import Case
 from o2td.sources import Source
 
-__all__ = ["Segment", "by_segment", "labels_of"]
-
 MOST = 20
 Labels = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 

@@ -19,8 +19,6 @@ from o2td.sources import LogSource
 from o2td.sources.log_rows import ARRAYS
 from o2td.sources.several import chunks_of_all
 
-__all__ = ["SharedLog", "run_together"]
-
 
 class Several(Protocol):
     """Several views of one log: what `run_together` needs."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from o2td.sources import LogRows, Source
 
-__all__ = ["Starts"]
-
 
 class Starts:
     """The start states of a log, in its order.

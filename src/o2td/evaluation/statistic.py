@@ -7,8 +7,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from o2td.evaluation.episodes import Episodes
 
-__all__ = ["Passes", "Statistic"]
-
 
 @runtime_checkable
 class Statistic(Protocol):

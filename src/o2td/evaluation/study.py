@@ -37,8 +37,6 @@ from o2td.evaluation.verdicts import FLAT, Case, Grounds, keep_in_range
 from o2td.sources import Source
 from o2td.sources.log_rows import NO_FINAL, UNHELD
 
-__all__ = ["Settings", "Study"]
-
 SHORT = "short "  # prefix of the columns that correct LSTD over some steps
 WIDE_ACTIONS = 1024  # with more features, over all actions, LSTDQ runs only if named
 LEAST_RIDGE = 1e-8

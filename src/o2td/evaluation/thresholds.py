@@ -28,8 +28,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-__all__ = ["CANNOT", "CAUTION", "TRUST", "Thresholds", "worst"]
-
 TRUST, CAUTION, CANNOT = "trust", "caution", "cannot answer"
 _ORDER = (TRUST, CAUTION, CANNOT)
 

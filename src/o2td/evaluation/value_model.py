@@ -23,9 +23,6 @@ from o2td.evaluation.basis import apply
 from o2td.sources import Source
 from o2td.sources.coding import Coding
 
-__all__ = ["ValueModel", "load_model"]
-
-
 _KIND = "value model"
 _BLOCK = 1 << 22  # features kept at a time
 

@@ -26,8 +26,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Alignment"]
-
 _MARGIN = 0.05  # by this share of the variance another row must explain the reward better
 _EXPLAINED = 0.15  # and at least this share it must explain
 _VARIES = 0.25  # share of the variance within a state that remains given the action

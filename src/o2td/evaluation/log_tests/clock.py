@@ -24,8 +24,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Clock", "clock_step"]
-
 _NEAR = 20  # rows whose observations are nearest
 _LOOKED = 50  # last rows whose neighbours are looked at
 _ROUND = (1000, 500, 100, 50, 10, 5, 1)  # each a multiple of the next

@@ -22,8 +22,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Drift"]
-
 _LEAST = 30  # episodes
 _OFTEN = 8  # a next state that occurs less often counts as rare
 

@@ -19,8 +19,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Ends"]
-
 
 class Ends(LogTest):
     """Records that stop depending on the state."""

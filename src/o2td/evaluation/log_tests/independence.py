@@ -23,8 +23,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Independence"]
-
 _LAGS = 5
 _LEAST = 30
 _RARE = 0.1  # an episode with more expected copies than this is ignored

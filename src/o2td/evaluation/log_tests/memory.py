@@ -26,8 +26,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Memory"]
-
 _GAIN = 0.15  # share of the squared error that state and action leave
 _ROWS = 50  # with a row before them
 _STATES = 500  # most states for the comparison with the previous row

@@ -21,8 +21,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Propensities"]
-
 _EXPECTED = 5.0  # with fewer rows of an action a state is not judged by it
 _VARIES = 0.01  # share of the variance within states that may stay given the action
 _OFF = 0.03  # from 1: smaller errors of a sum hardly matter

@@ -24,8 +24,6 @@ from o2td.evaluation.thresholds import CANNOT, CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Support"]
-
 _MOST = 3000  # states for which visits are computed
 _SURE = 3.0  # standard errors by which ratios must average less than 1
 

@@ -21,8 +21,6 @@ from o2td.evaluation.thresholds import CAUTION, TRUST
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
 
-__all__ = ["Tails"]
-
 _CARRYING = 15.0  # rows
 _LEAST = 500  # rows
 _DISTINCT = 100  # rewards, below which a tail has no shape
