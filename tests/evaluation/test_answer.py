@@ -159,7 +159,7 @@ def test_page_and_folder(answer: evaluation.Evaluation, tmp_path: Path) -> None:
     model = load_model(folder / "model.npz")
     states: Any = values["state"].to_numpy()
     np.testing.assert_allclose(values["value"], model.predict(states))
-    with pytest.raises(InputError, match="something in this folder already"):
+    with pytest.raises(InputError, match="the folder is not empty"):
         answer.save(folder)
     answer.save(folder, force=True, states=[(np.array([0, 1]), None)])
     assert pl.read_parquet(folder / "values.parquet").height == 2
