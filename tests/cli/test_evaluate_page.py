@@ -58,7 +58,7 @@ def test_every_section_and_figure_is_there(page: Path) -> None:
         sizes = tab.eval_on_selector_all(
             "img", "all => all.map((one) => [one.alt, one.naturalWidth, one.clientWidth])"
         )
-        assert len(sizes) == 5  # estimates, horizon, weights, learning curves, calibration
+        assert len(sizes) == 6  # estimates, horizon, weights, first steps, curves, calibration
         assert all(alt and natural > 0 and shown > 200 for alt, natural, shown in sizes)
         tab.eval_on_selector_all("details", "all => all.forEach((one) => { one.open = true; })")
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
