@@ -34,6 +34,20 @@ def test_it_prints_policies_differences_and_a_verdict(
         assert part in said
 
 
+def test_names_of_differences_stay_readable_in_a_narrow_terminal(
+    log: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    given = ["--target", "considerate=A", "--target", "enterprising=B"]
+    assert main(["evaluate", log, *QUICK, *given]) == 0
+    said = capsys.readouterr().out
+    above, table = said[: said.index("Verdict")].split("difference")
+    assert above.splitlines()[-1].strip() == "95% interval"
+    assert "joint interval" in table.splitlines()[0]
+    assert "…" not in table
+    assert all(table.count(name) == 2 for name in ("considerate", "enterprising", "logged"))
+
+
 def test_json_has_policies_and_differences(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--target", "A=A", "--target", "B=B", "--against", "A", "--json"]
     assert main(["evaluate", log, *QUICK, *given, "--require", "B > A"]) == 0
@@ -73,7 +87,7 @@ def test_one_policy_has_a_lift_to_require(log: str) -> None:
     [
         (["--target", "B=nothing"], "--target B=nothing"),
         (["--target", "=B"], "write NAME=COLUMN"),
-        (["--target", "B=A", "--target", "B"], "there twice"),
+        (["--target", "B=A", "--target", "B"], "is used twice"),
         (["--against", "B"], "name the policies"),
         (["--target", "B", "--against", "C"], "no such policy"),
         (["--target", "B", "--on-policy"], "cannot be combined with --on-policy"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Answer = Mapping[str, Any]
+_WIDE = 1000  # characters, more than any table has
 
 
 def comparison_text(answer: Answer) -> str:
@@ -32,7 +33,10 @@ def show_comparison(answer: Answer, console: Console | None = None) -> None:
     console = terminal.console() if console is None else console
     console.print(_policies(answer))
     console.print()
-    console.print(_differences(answer))
+    table = _differences(answer)
+    if console.measure(table, options=console.options.update_width(_WIDE)).maximum > console.width:
+        table = _differences(answer, stacked=True)
+    console.print(table)
     console.print()
     told = [one for one in answer["differences"] if one["reasons"] != answer["reasons"]]
     show_doubts(console, {f"{one['of']} - {one['over']}": one for one in told})
@@ -70,21 +74,26 @@ def _policies(answer: Answer) -> Any:
     return table
 
 
-def _differences(answer: Answer) -> Any:
+def _differences(answer: Answer, stacked: bool = False) -> Any:
+    """One row per difference; `stacked` puts its joint interval below the plain one."""
     from rich.text import Text
 
     rows = answer["differences"]
     several, doubted = len(rows) > 1, any(row["approximation_error"] for row in rows)
-    heads = ["value", f"{answer['audit']['confidence']:.0%} interval"]
-    heads += ["joint interval"] * several + ["approx. error"] * doubted + ["above 0"]
+    beside, between = several and not stacked, "\n" if several and stacked else ""
+    level = f"{answer['audit']['confidence']:.0%} interval"
+    heads = ["value", f"{level}{between}{'joint interval' if between else ''}"]
+    heads += ["joint interval"] * beside + ["approx. error"] * doubted + ["above 0"]
     table = table_of("difference", heads)
     for row in rows:
         shown, verdict, chance = places(row), str(row["verdict"]), row["probability"]
+        plain = f"[{fixed(row['low'], shown)}, {fixed(row['high'], shown)}]"
+        joint = f"[{fixed(row['joint_low'], shown)}, {fixed(row['joint_high'], shown)}]"
         table.add_row(
             Text(f"{row['of']} - {row['over']}"),
             fixed(row["value"], shown),
-            f"[{fixed(row['low'], shown)}, {fixed(row['high'], shown)}]",
-            *[f"[{fixed(row['joint_low'], shown)}, {fixed(row['joint_high'], shown)}]"] * several,
+            f"{plain}{between}{joint if between else ''}",
+            *[joint] * beside,
             *[fixed(row["approximation_error"], shown)] * doubted,
             "–" if chance is None else f"{chance:.1%}",
             Text(verdict, STYLES.get(verdict, "")),
