@@ -282,6 +282,7 @@ def test_names_that_are_no_words_stand_in_quotes():
         ({"policies": {"A": "Z"}}, "no column 'Z'"),
         ({"policies": {"A": "rho:Z"}}, "no column 'Z'"),
         ({"policies": {"A": "A"}, "baseline": "B"}, "baseline"),
+        ({"policies": {"A": "A"}, "baseline": np.array(["A", "B"])}, "baseline must be a text"),
         ({"policies": {"A": "A"}, "wrong": 1}, "no such option"),
     ],
 )

@@ -261,6 +261,7 @@ def broken(states):
         ),
         (lambda s: np.zeros((len(s), 3)), "values of 3 actions, and the target has 2"),
         ([1.0], "state 1 is in row .* of frame or right after it, the array has 1 rows; give one"),
+        (np.array([["a"]]), "value_model: .* is not an array of numbers"),
         (np.zeros((2, 2, 2)), r"an array of shape \(2, 2, 2\); pass V \(states,\)"),
         (3.5, "float is not a value model; pass a function"),
         ("q", "str is not a value model; pass a function"),

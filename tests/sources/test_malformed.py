@@ -177,6 +177,8 @@ def test_files_that_are_empty(frame, tmp_path):
     (tmp_path / "d.xlsx").write_text("x")
     with pytest.raises(InputError, match="unknown format"):
         sources.open_logs(tmp_path / "d.xlsx", discount=0.9)
+    with pytest.raises(InputError, match=r"cannot be looked up .*too long"):
+        sources.open_logs(5000 * "x", discount=0.9)
 
 
 def test_files_that_differ(frame, tmp_path):

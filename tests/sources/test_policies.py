@@ -77,6 +77,8 @@ def test_an_array_by_state_and_a_classifier_of_states(joined):
 
 REFUSED = {
     "logits": (lambda x: np.asarray(x) @ WEIGHTS, "return probabilities that sum to 1"),
+    "words": (lambda x: [["left", "right"]] * len(x), "is not an array of numbers"),
+    "table of words": (np.array([["left", "right"]]), "is not an array of numbers"),
     "actions": (np.zeros(5, dtype=int), r"an array of shape \(5,\); pass \(states, actions\)"),
     "states": (np.full((5, 3), 1 / 3), "an array of probabilities needs a log with states"),
     "shape": (lambda x: np.full(len(x), 0.5), r"shape \(\d+,\) for \d+ rows; return \(rows, act"),

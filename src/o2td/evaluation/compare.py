@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import shown
+from o2td.arguments import shown, text
 from o2td.arrays import Floats
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
@@ -141,7 +141,7 @@ def _names(policies: Any, baseline: Any) -> list[str]:
                 f"policies: {shown(name)} cannot be a policy's name; choose another"
                 f" ({', '.join(RESERVED)} mean something else)"
             )
-    if baseline != LOGGED and baseline not in names:
+    if text("baseline", baseline) not in (LOGGED, *names):
         raise InputError(
             f"baseline: {shown(baseline)} is unknown; there are {', '.join([LOGGED, *names])}"
         )

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from o2td.arguments import shown
 from o2td.errors import FormatError, InputError
 from o2td.registry import FORMATS
 from o2td.sources.arrow import pa
@@ -183,8 +184,12 @@ def _format_of(path: Path) -> type[Format] | None:
 
 def _expanded(text: str, given: Columns | None) -> list[Part]:
     path = Path(text)
+    try:
+        there = path.exists()
+    except OSError as error:  # a name that is too long, or a folder that may not be read
+        raise InputError(f"{shown(text)}: cannot be looked up ({error.strerror})") from None
     scheme, colon, rest = text.partition(":")
-    if colon and not path.exists():
+    if colon and not there:
         named = next((form for form in _formats() if form.scheme == scheme), None)
         if named is not None:
             return [Part(named(rest), given)]
@@ -192,7 +197,7 @@ def _expanded(text: str, given: Columns | None) -> list[Part]:
         found = [file for file in path.rglob("*") if _is_log(file, path)]
         if not found:
             raise InputError(f"{text}: no log files in this folder; it needs {_endings()}")
-    elif path.exists():
+    elif there:
         found = [path]
     elif glob.has_magic(text):
         found = [Path(one) for one in glob.glob(text, recursive=True)]  # noqa: PTH207

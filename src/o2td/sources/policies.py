@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import listed
+from o2td.arguments import listed, shown
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.sources.modules import ask_module, is_module, precision_of
@@ -34,12 +34,12 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
     precision = None  # of a module's numbers
     if hasattr(policy, "predict_proba"):
         rows = inputs if inputs.ndim == 2 else inputs[:, None]
-        matrix = numbers(policy.predict_proba(rows))
+        matrix = numbers(policy.predict_proba(rows), name)
     elif is_module(policy):
         answer = ask_module(policy, inputs, name)
-        matrix, precision = numbers(answer), precision_of(answer)
+        matrix, precision = numbers(answer, name), precision_of(answer)
     elif callable(policy):
-        matrix = numbers(policy(inputs))
+        matrix = numbers(policy(inputs), name)
     else:
         matrix = _of_states(policy, inputs, name)
     if matrix.ndim != 2 or len(matrix) != len(inputs):
@@ -51,8 +51,8 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
         matrix = _of_scores(matrix, precision)
     off = ~_chances(matrix)
     if off.any():
-        shown = np.round(matrix[int(np.argmax(off))], 4).tolist()
-        raise InputError(f"{name}: the policy returned {shown}; return probabilities that sum to 1")
+        found = np.round(matrix[int(np.argmax(off))], 4).tolist()
+        raise InputError(f"{name}: the policy returned {found}; return probabilities that sum to 1")
     return matrix
 
 
@@ -78,16 +78,19 @@ def softmax(scores: Floats) -> Floats:
     return scores
 
 
-def numbers(result: Any) -> Floats:
+def numbers(result: Any, name: str) -> Floats:
     """An array, a tensor or a distribution over actions as float64."""
     result = getattr(result, "probs", result)
     if hasattr(result, "detach"):
         result = result.detach().cpu().double().numpy()
-    return np.asarray(result, dtype=np.float64)
+    try:
+        return np.asarray(result, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}: {shown(result)} is not an array of numbers") from None
 
 
 def _of_states(table: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
-    table = np.asarray(table, dtype=np.float64)
+    table = numbers(table, name)
     if table.ndim != 2:
         raise InputError(
             f"{name}: an array of shape {table.shape}; pass (states, actions), or a callable"

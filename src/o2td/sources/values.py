@@ -153,7 +153,7 @@ class OwnValues:
             found = self._of_states(inputs, place)
         else:
             try:
-                found = numbers(_answer(model, inputs))
+                found = numbers(_answer(model, inputs), ARGUMENT)
             except InputError:
                 raise
             except Exception as error:
@@ -180,7 +180,7 @@ class OwnValues:
         return found
 
     def _of_states(self, inputs: npt.NDArray[Any], place: Place) -> Floats:
-        table = numbers(self._model)
+        table = numbers(self._model, ARGUMENT)
         if table.ndim not in (1, 2):
             raise InputError(
                 f"{ARGUMENT}: an array of shape {table.shape}; pass V (states,) or Q (states,"
