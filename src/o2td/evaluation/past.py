@@ -132,7 +132,8 @@ def _loss(y: Floats, fine: Ints, coarse: Ints, view: Seen) -> float:
     """Mean squared error of means over the other half of the episodes."""
     total = 0.0
     half = view.unit % 2 == 1
-    for held in (half, ~half):
-        base = means(y, coarse, ~held, np.broadcast_to(y[~held].mean(axis=0), y.shape))
-        total += float(np.square(y - means(y, fine, ~held, base))[held].sum())
+    for fit in (half, ~half):
+        base = np.broadcast_to(y[fit].mean(axis=0), y[~fit].shape)
+        base = means(y, fine, fit, means(y, coarse, fit, base))
+        total += float(np.square(y[~fit] - base).sum())
     return total / len(y)

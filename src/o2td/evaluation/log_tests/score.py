@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
-from o2td.evaluation.log_tests.seen import without_means
+from o2td.evaluation.log_tests.seen import sums, without_means
 
 ALARM = 0.005  # target probability of a false alarm per test; 0.01 is stated
 STATED = 0.01
@@ -58,7 +58,7 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
     count = np.bincount(group)
     free = 1.0 / np.maximum(count - 1.0, 1.0)
     own, sharing, squares = _squares(x, y)
-    sxx, syy = (_sums(part, group, len(count)) for part in squares)
+    sxx, syy = (sums(part, group, len(count)) for part in squares)
     variance = np.maximum((sxx * free[:, None]).T @ syy, own)
     fine = (variance > 1e-12) & (sharing > _SPREAD)
     score = np.zeros_like(own)
@@ -73,11 +73,6 @@ def _squares(x: Floats, y: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats
     fourth = (xx * xx).T @ (yy * yy)
     sharing = np.divide(own * own, fourth, out=np.zeros_like(own), where=fourth > 0.0)
     return own, sharing, (xx, yy)
-
-
-def _sums(values: Floats, group: Ints, size: int) -> Floats:
-    columns = [np.bincount(group, column, minlength=size) for column in values.T]
-    return np.column_stack(columns)
 
 
 def clustered(x: Floats, y: Floats) -> Strongest:
@@ -117,30 +112,27 @@ def foretold(y: Floats, past: Ints, stratum: Ints, fit: Bools) -> Floats:
     """
     scale = y.std(axis=0)
     y = y / np.where(scale > 0.0, scale, 1.0)
-    whole = np.broadcast_to(y[fit].mean(axis=0), y.shape)
-    usual = means(y, stratum, fit, whole)
-    usual = means(y, stratum_of(stratum, past), fit, usual)
-    x, y = (without_means(part[~fit], stratum[~fit]) for part in (usual, y))
+    usual = np.broadcast_to(y[fit].mean(axis=0), y[~fit].shape)
+    usual = means(y, stratum_of(stratum, past), fit, means(y, stratum, fit, usual))
+    x, y = (without_means(part, stratum[~fit]) for part in (usual, y[~fit]))
     for part in (x, y):
         part[np.abs(part) <= _ROUNDING] = 0.0  # what the stratum determines
     return np.asarray((x * y).sum(axis=1))
 
 
 def means(y: Floats, code: Ints, fit: Bools, drawn: Floats) -> Floats:
-    """Means of columns by code over the rows of `fit`, drawn towards other ones, for all rows."""
-    size = int(code.max()) + 1
-    count = np.bincount(code[fit], minlength=size)[code]
-    out = np.empty_like(y)
-    for j in range(y.shape[1]):
-        total = np.bincount(code[fit], y[fit, j], minlength=size)[code]
-        out[:, j] = (total + _DRAWN * drawn[:, j]) / (count + _DRAWN)
-    return out
+    """Means of columns by code over the rows of `fit`, for the others, drawn towards other means."""
+    size, there = int(code.max()) + 1, code[~fit]
+    total = sums(y[fit], code[fit], size) / _DRAWN
+    count = np.bincount(code[fit], minlength=size) / _DRAWN
+    return np.asarray((total[there] + drawn) / (count[there] + 1.0)[:, None])
 
 
 def rising(each: Floats, x: int, y: int) -> Strongest:
     """Whether rows' parts sum to more than chance allows."""
-    own = float(np.square(each).sum())
-    if own <= 0.0 or own**2 < _SPREAD * float((each**4).sum()):
+    square = np.square(each)
+    own = float(square.sum())
+    if own <= 0.0 or own**2 < _SPREAD * float(np.square(square).sum()):
         return NOTHING
     z = float(each.sum() / np.sqrt(own))
     return Strongest(x, y, z, two_sided(z) / 2.0 if z > 0.0 else 1.0)
@@ -219,4 +211,7 @@ def stratum_of(*codes: Any) -> Ints:
     code = np.zeros(len(codes[0]), dtype=np.int64)
     for one in codes:
         code = code * (int(one.max()) + 2) + one
+    if int(code.max()) < 4 * len(code):  # without sorting
+        present = np.bincount(code) > 0
+        return np.asarray((np.cumsum(present) - 1)[code])
     return np.asarray(np.unique(code, return_inverse=True)[1])

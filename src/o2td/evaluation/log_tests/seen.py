@@ -174,11 +174,17 @@ def without_means(values: Floats, stratum: Ints) -> Floats:
     """Columns minus their mean in each stratum."""
     size = int(stratum.max()) + 1
     count = np.maximum(np.bincount(stratum, minlength=size), 1)
-    out = np.empty_like(values, dtype=np.float64)
-    for j in range(values.shape[1]):
-        column = values[:, j]
-        out[:, j] = column - (np.bincount(stratum, column, minlength=size) / count)[stratum]
-    return out
+    return np.asarray(values - (sums(values, stratum, size) / count[:, None])[stratum])
+
+
+def sums(values: Floats, code: Ints, size: int) -> Floats:
+    """Sums of columns by code."""
+    from scipy.sparse import csr_array
+
+    rows = np.arange(len(code))
+    return np.asarray(
+        csr_array((np.ones(len(code)), (code, rows)), shape=(size, len(code))) @ values
+    )
 
 
 def marks(code: Ints, most: int, least: int = 20) -> tuple[Floats, Any]:
