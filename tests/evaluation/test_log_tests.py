@@ -43,7 +43,7 @@ FOUND_BY = {
     "termination marked as truncation": "ends",
     "truncation marked as termination": "clock",
     "rewards that depend on the time, fixed horizon": "clock",
-    "long episodes missing": "clock",
+    "long episodes missing": "ends",
     "rewards drift": "drift",
     "behaviour drifts, old probabilities logged": "propensities",
     "every episode twice": "independence",

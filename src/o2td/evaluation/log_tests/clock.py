@@ -120,24 +120,27 @@ class Clock(LogTest):
                 " continued, mark these rows as truncated",
                 biased=BIASED,
             )
-        trend = _trend(view)
-        if trend < ALARM:
+        chance = min(chance, trend(view))
+        if chance < ALARM:
             return Finding(
                 self.name,
-                trend,
+                chance,
                 CAUTION,
                 "whether episodes end depends on the step, not only on state and action"
-                f" (p = {trend:.1g})",
+                f" (p = {chance:.1g})",
                 "add the remaining time to the state, or look for missing episodes",
                 biased=BIASED,
             )
-        return Finding(self.name, min(chance, trend), TRUST, "ends do not follow a clock")
+        return Finding(self.name, chance, TRUST, "ends do not follow a clock")
 
 
-def _trend(view: Seen) -> float:
-    if not view.exact:
+def trend(view: Seen, below: int | None = None) -> float:
+    """p-value of a trend of ends over the steps below this one, given state and action."""
+    rows = np.flatnonzero(view.step < (len(view.step) if below is None else below))
+    if not view.exact or not len(rows):
         return 1.0
-    step = np.minimum(view.step, np.quantile(view.step, 0.99))
+    step = view.step[rows]
+    step = np.minimum(step, np.quantile(step, 0.99))
     x = np.column_stack([step, step > 0.5 * step.max()]).astype(np.float64)
-    y = view.rows.terminated[:, None].astype(np.float64)
-    return strongest(x, y, view.pair).chance
+    y = view.rows.terminated[rows, None].astype(np.float64)
+    return strongest(x, y, view.pair[rows]).chance

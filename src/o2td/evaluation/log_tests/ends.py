@@ -1,7 +1,8 @@
 """Are ends missing? Episodes whose record stops without an end, depending on the state.
 
 A record that stops by a clock or at random stops equally often in all states at a step. If it stops
-more often in some states, something happened there that the log does not have.
+more often in some states, something happened there that the log does not have. Nor are all episodes
+there if they end more and more often, given state and action, before the step at which all of them do.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import NOTHING, strongest
+from o2td.evaluation.log_tests.clock import clock_step, trend
+from o2td.evaluation.log_tests.score import ALARM, NOTHING, strongest
 from o2td.evaluation.log_tests.seen import Seen, marks, seen
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
@@ -33,6 +35,16 @@ class Ends(LogTest):
     def find(self, study: Study) -> Finding | None:
         """What was found."""
         view = seen(study)
+        steps, _ = clock_step(view)
+        if steps is not None and (chance := trend(view, steps - 1)) < ALARM:
+            return Finding(
+                self.name,
+                chance,
+                CAUTION,
+                f"no episode goes beyond step {steps}, and before it they end more often the later it is"
+                f" (p = {chance:.1g}): longer episodes seem to be missing",
+                "log all episodes, whatever their length",
+            )
         cut = np.zeros(len(view.rows), dtype=np.float64)
         cut[view.last[~view.rows.terminated[view.last]]] = 1.0
         share = float(cut.sum() / view.count)
