@@ -1,6 +1,6 @@
 """How far off is the recommended estimate with `features="auto"`, and does its interval say so?
 
-    python -m benchmarks.coverage_control --sets 40 --first 7000
+    python -m benchmarks.coverage_control --sets 40 --first 30000
 
 Cart-pole (a linear controller; 30 % random pushes in the log, 5 % under the target; 300 episodes) and
 mountain car (energy pumping; 30 % in the log, 10 % under the target; 200 episodes), discount 0.99; the
