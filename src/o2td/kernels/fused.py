@@ -25,45 +25,33 @@ from o2td.kernels.access import (
     square,
     value,
 )
-from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta
+from o2td.kernels.load_store import (
+    get_row,
+    get_theta,
+    get_w,
+    get_z,
+    put_theta,
+    put_w,
+    put_z,
+)
 
-__all__ = ["fade", "move", "sizes"]
+__all__ = ["measured", "move"]
+
+Two, Three = tuple[float, float], tuple[float, float, float]
 
 
-def fade(z: Any, factor: float, x: Any, floor: float) -> None:
-    """`z = factor z + x`; on CSR rows, entries below `floor` are dropped from the trace.
+def measured(row: Any, theta: Floats, w: Floats, z: Any, factor: float, floor: float) -> Any:
+    """`z = factor z + phi`, and then products with theta and w, and squares.
 
-    Entries far below the rounding of their neighbours need not be visited again.
+    These are `phi.theta, next_phi.theta, phi.w, z.w`, and `|z|^2, |phi|^2` and
+    `|phi - discount next_phi|^2`. On CSR rows, entries below `floor` are dropped from the trace:
+    those far below the rounding of their neighbours need not be visited again.
     """
-    follow(z, factor, 1.0, x)
+    follow(z, factor, 1.0, row.phi)
     if isinstance(z, SparseTrace):
         z.values[np.abs(z.values) < floor] = 0.0
         where = np.flatnonzero(z.values)
         z.indices[: len(where)], z.sizes[z.place] = where, len(where)
-
-
-@overload(fade, jit_options=OPTIONS)
-def _fade(z, factor, x, floor):  # type: ignore[no-untyped-def]
-    if not _is(z, SparseTrace):
-        return lambda z, factor, x, floor: follow(z, factor, 1.0, x)
-
-    def sparse(z, factor, x, floor):  # type: ignore[no-untyped-def]
-        follow(z, factor, 1.0, x)
-        kept = 0
-        for k in range(z.sizes[z.place]):
-            j = z.indices[k]
-            if abs(z.values[j]) < floor:
-                z.values[j] = 0.0
-            else:
-                z.indices[kept] = j
-                kept += 1
-        z.sizes[z.place] = kept
-
-    return sparse
-
-
-def sizes(row: Any, theta: Floats, w: Floats, z: Any) -> tuple[float, ...]:
-    """`phi.theta, next_phi.theta, phi.w, z.w, |z|^2, |phi|^2, |phi - discount next_phi|^2`."""
     g, phi, later = row.discount, row.phi, row.next_phi
     square_of = square(phi) + g * g * square(later) - 2.0 * g * _across(phi, later)
     products = dot(phi, theta), dot(later, theta), dot(phi, w), dot(z, w)
@@ -94,11 +82,21 @@ def _across_sparse(x, y):  # type: ignore[no-untyped-def]
     return compiled
 
 
-@overload(sizes, jit_options=OPTIONS)
-def _sizes(row, theta, w, z):  # type: ignore[no-untyped-def]
+@overload(measured, jit_options=OPTIONS)
+def _measured(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
     if not _is(row.types[row.fields.index("phi")], DenseFeatures):
 
-        def sparse(row, theta, w, z):  # type: ignore[no-untyped-def]
+        def sparse(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
+            follow(z, factor, 1.0, row.phi)
+            kept = 0
+            for k in range(z.sizes[z.place]):
+                j = z.indices[k]
+                if abs(z.values[j]) < floor:
+                    z.values[j] = 0.0
+                else:
+                    z.indices[kept] = j
+                    kept += 1
+            z.sizes[z.place] = kept
             g, phi, later = row.discount, row.phi, row.next_phi
             own = square(phi)
             apart = own + g * g * square(later) - 2.0 * g * _across(phi, later)
@@ -114,13 +112,14 @@ def _sizes(row, theta, w, z):  # type: ignore[no-untyped-def]
 
         return sparse
 
-    def dense(row, theta, w, z):  # type: ignore[no-untyped-def]
+    def dense(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
         a = b = c = e = zz = ff = dd = 0.0
         phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
         for j in range(phi.size):
             x = get_row(phi.values, phi.begin + j)
             y = 0.0 if ends else get_row(later.values, later.begin + j)
-            t, v, u = get_theta(theta, j), get_theta(w, j), get_z(z.values, j)
+            t, v, u = get_theta(theta, j), get_w(w, j), factor * get_z(z.values, j) + x
+            put_z(z.values, j, u)
             apart = x - row.discount * y
             a += x * t
             b += y * t
@@ -134,35 +133,35 @@ def _sizes(row, theta, w, z):  # type: ignore[no-untyped-def]
     return dense
 
 
-def move(v: Floats, row: Any, z: Any, along: float, own: float, ahead: float) -> None:
-    """`v += along z + own phi + ahead next_phi`."""
-    add(v, along, z)
-    add(v, own, row.phi)
-    add(v, ahead, row.next_phi)
+def move(theta: Floats, w: Floats, row: Any, z: Any, first: Three, second: Two) -> None:
+    """`theta += a z + b phi + c next_phi` and `w += a z + b phi`, each with its own numbers."""
+    for v, (along, own, *ahead) in ((theta, first), (w, second)):
+        add(v, along, z)
+        add(v, own, row.phi)
+        for factor in ahead:
+            add(v, factor, row.next_phi)
 
 
 @overload(move, jit_options=OPTIONS)
-def _move(v, row, z, along, own, ahead):  # type: ignore[no-untyped-def]
+def _move(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
     if not _is(row.types[row.fields.index("phi")], DenseFeatures):
 
-        def sparse(v, row, z, along, own, ahead):  # type: ignore[no-untyped-def]
-            add(v, along, z)
-            add(v, own, row.phi)
-            if ahead != 0.0:
-                add(v, ahead, row.next_phi)
+        def sparse(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
+            add(theta, first[0], z)
+            add(theta, first[1], row.phi)
+            if first[2] != 0.0:
+                add(theta, first[2], row.next_phi)
+            add(w, second[0], z)
+            add(w, second[1], row.phi)
 
         return sparse
 
-    def dense(v, row, z, along, own, ahead):  # type: ignore[no-untyped-def]
-        phi, later = row.phi, row.next_phi
-        if later.size == 0 or ahead == 0.0:
-            for j in range(phi.size):
-                change = along * get_z(z.values, j) + own * get_row(phi.values, phi.begin + j)
-                put_theta(v, j, get_theta(v, j) + change)
-            return
+    def dense(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
+        phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
         for j in range(phi.size):
-            change = along * get_z(z.values, j) + own * get_row(phi.values, phi.begin + j)
-            change += ahead * get_row(later.values, later.begin + j)
-            put_theta(v, j, get_theta(v, j) + change)
+            x, u = get_row(phi.values, phi.begin + j), get_z(z.values, j)
+            y = 0.0 if ends else get_row(later.values, later.begin + j)
+            put_theta(theta, j, get_theta(theta, j) + first[0] * u + first[1] * x + first[2] * y)
+            put_w(w, j, get_w(w, j) + second[0] * u + second[1] * x)
 
     return dense

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.kernels.fused import fade, move, sizes
+from o2td.kernels.fused import measured, move
 from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
@@ -62,8 +62,8 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
     if p.trace < 0.0:
         grown = min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
         decay = (1.0 - 0.5 / grown) * row.before * min(grown, LARGEST, row.rho_before)
-    fade(z, decay, row.phi, NEGLIGIBLE * np.sqrt(s.squares))
-    value, later, phi_w, z_w, zz, own, apart = sizes(row, theta, w, z)
+    floor = NEGLIGIBLE * np.sqrt(s.squares)
+    value, later, phi_w, z_w, zz, own, apart = measured(row, theta, w, z, decay, floor)
     phi_w, z_w = s.scale * phi_w, s.scale * z_w
     # The values that the rewards so far allow.
     s.high, s.low = max(s.high, row.reward), min(s.low, row.reward)
@@ -87,16 +87,16 @@ def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
         reach = size if bounded == later else max(size, row.rho * np.sqrt(zz * own))
         alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
         alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (reach + share * both))
-    # theta, then w.
+    # theta and w.
     push, turn = alpha * row.rho * delta, share * alpha * row.rho * z_w
     pull = alpha * phi_w
-    move(theta, row, z, push, turn - share * pull, -turn * row.discount)
     s.scale *= 1.0 - alpha * s.squares
     if s.scale < FAINT:
         for j in range(len(w)):
             w[j] *= s.scale
         s.scale = 1.0
-    move(w, row, z, push / s.scale, -pull / s.scale, 0.0)
+    first = push, turn - share * pull, -turn * row.discount
+    move(theta, w, row, z, first, (push / s.scale, -pull / s.scale))
 
 
 class ARCTD(StepLearner):
