@@ -111,7 +111,7 @@ class Learner(Parameterized, OneAtATime, Lanes):
         replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
-        if not hasattr(self, "family"):
+        if not hasattr(type(self), "family"):
             raise InputError(
                 f"{type(self).__name__} states no algorithm; take a learner such as TD, or derive"
                 " yours from WeightedLearner, GradientLearner or StepLearner"

@@ -58,7 +58,12 @@ class Parameterized:
 
     def clone(self, **parameters: Any) -> Self:
         """A new, untrained learner with the same parameters, apart from those given."""
-        return type(self)(**{**self.get_params(), **parameters})
+        given = {
+            name: value
+            for name, default in defaults_of(type(self)).items()
+            if (value := getattr(self, name)) is not default  # the constructor knows the others
+        }
+        return type(self)(**given | parameters)
 
     def __dir__(self) -> list[str]:
         bases = (x for x in type(self).__mro__ if issubclass(x, Parameterized))

@@ -221,7 +221,7 @@ def _one_stream(
         trained,
         steps,
         {name: values[:-1, k] for k, name in enumerate(names)},
-        np.stack([learner.theta for learner in trained], axis=1),
+        np.stack([learner._predicting for learner in trained], axis=1),
         np.array([int(learner._diverged[0]) for learner in trained]),
         names,
     )

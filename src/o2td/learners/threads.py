@@ -29,7 +29,7 @@ class OneAtATime:
     """Holds the lock of a learner; copies and pickles get their own."""
 
     _busy: Any
-    _packed: Floats
+    _packed: Floats = _UNBOUND
     _step: Any
     steps: Any  # number of rows learned from
 
@@ -37,7 +37,6 @@ class OneAtATime:
         """Give every object a lock, including copies and loaded ones."""
         self = super().__new__(cls)
         self._busy = Lock()
-        self._packed = _UNBOUND
         return self
 
     def _hold(self) -> None:

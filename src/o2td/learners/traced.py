@@ -94,9 +94,8 @@ class TraceLearner(Learner):
         emphasis: Emphasis | str | None = None,
         **axes: Unpack[Axes],
     ) -> None:
-        given = {"clip": clip, "cut": cut, "emphasis": emphasis}
         for name in self.undefined:
-            if given.get(name) is not None:
+            if {"clip": clip, "cut": cut, "emphasis": emphasis}.get(name) is not None:
                 raise InputError(f"{type(self).__name__} is not defined with {name}: leave it out")
         self.step_size = as_step_size("step_size", step_size, self._by_feature)
         self.trace = as_trace(trace)
@@ -155,7 +154,8 @@ class TraceLearner(Learner):
                     raise InputError(
                         f"{type(self).__name__} with {cut!r} needs {field} in the transitions"
                     )
-            self._lambda(batch)
+            if not self._by_number:
+                self._lambda(batch)  # refuses what it cannot be
         return super()._check(batch)
 
     def _lambda(self, block: Transitions) -> Any:

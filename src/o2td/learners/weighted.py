@@ -100,12 +100,11 @@ class WeightedLearner(TraceLearner):
         return self.step_size.sizes(self._arrays["beta"][0] if self._arrays else np.empty(0))
 
     def _allocate(self, d: int) -> None:
-        if self._rule is not None and self.replicates:
-            raise InputError(
-                f"replicates are not defined with step_size={self._rule!r}: leave them out"
-            )
+        rule = self._rule
+        if rule is not None and self.replicates:
+            raise InputError(f"replicates are not defined with step_size={rule!r}: leave them out")
         super()._allocate(d)
-        if self._rule is not None:
+        if rule is not None:
             self._arrays["scalars"] = np.zeros((self._width, len(CARRIED)))
 
     def _check(self, batch: Transitions) -> bool:
