@@ -37,7 +37,8 @@ from o2td.kernels.load_store import (
 
 __all__ = ["measured", "move"]
 
-Two, Three = tuple[float, float], tuple[float, float, float]
+Two = tuple[float, float]
+Three = tuple[float, float, float]
 
 
 def measured(row: Any, theta: Floats, w: Floats, z: Any, factor: float, floor: float) -> Any:
