@@ -15,5 +15,5 @@ BOUND = 23
 """A bound on the trace for features of size one."""
 BUSY = 24
 """1 while the learner learns elsewhere: a step on one row then changes nothing."""
-HEAD = 25
-"""Where the vectors begin."""
+HEAD = 32
+"""Where the vectors begin: a multiple of what a register holds."""

@@ -6,7 +6,7 @@ another type is refused (and converted by the caller) instead of causing another
 `start` is 0 or 1, because the dispatcher recognises an integer faster than a bool.
 
 These steps keep Python's lock, so no thread can begin to learn between their look at BUSY and their
-end; a lock of the learner's own took a quarter of a call.
+end; a lock of the learner's own took another quarter of a call.
 """
 
 from __future__ import annotations
