@@ -169,3 +169,9 @@ def test_progress_is_told_by_a_callback(file: Path) -> None:
     rows: list[int] = []
     answer = evaluation.evaluate(file, 0.9, methods="lstd", progress=rows.append)
     assert sum(rows) == answer.diagnostics["rows"] * answer.diagnostics["passes"]
+
+
+def test_a_large_effective_number_of_episodes_is_printed_as_a_count():
+    log = pl.DataFrame({"state": [0] * 2400, "reward": [0.0, 1.0] * 1200, "rho": [0.5, 1.5] * 1200})
+    said = str(evaluation.evaluate(log, methods="lstd"))
+    assert "1,920  of 2400 episodes" in said

@@ -268,4 +268,5 @@ def fixed(value: Any, decimals: int) -> str:
 def _number(value: Any, digits: int = 4) -> str:
     if value is None:
         return "–"
-    return f"{float(value):.{digits}g}"
+    plain = 10.0**digits <= abs(value) < 1e6
+    return f"{value:,.0f}" if plain else f"{float(value):.{digits}g}"
