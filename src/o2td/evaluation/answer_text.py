@@ -221,7 +221,9 @@ def _show_diagnostics(console: Any, found: Mapping[str, Any]) -> None:
     for name, title, note in _SHOWN:
         value = found.get(name)
         if isinstance(value, (int, float)) and (value or name not in _IF_ANY):
-            table.add_row(title, _number(value, 3), note.format(**found))
+            many = name == "effective_sample_size" and value >= 1000.0
+            said = f"{value:,.0f}" if many else _number(value, 3)
+            table.add_row(title, said, note.format(**found))
     dropped = found.get("dropped_by_reason")
     if isinstance(dropped, Mapping):
         for reason, count in dropped.items():
@@ -268,5 +270,4 @@ def fixed(value: Any, decimals: int) -> str:
 def _number(value: Any, digits: int = 4) -> str:
     if value is None:
         return "–"
-    plain = 10.0**digits <= abs(value) < 1e6
-    return f"{value:,.0f}" if plain else f"{float(value):.{digits}g}"
+    return f"{float(value):.{digits}g}"
