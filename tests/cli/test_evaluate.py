@@ -132,7 +132,7 @@ def test_out_has_page_answer_values_and_model_that_agree(
     model = load_model(out / "model.npz")
     assert (model.predict(values["state"].to_numpy()) == values["value"].to_numpy()).all()
     page = (out / "report.html").read_text()
-    assert page.count("<img") == 4
+    assert page.count("<img") == 5
     assert "Trust: the log can answer" in page
     assert "<script" not in page
     assert main(["predict", str(out / "model.npz"), str(file), "--json"]) == 0
