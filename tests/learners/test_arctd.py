@@ -14,7 +14,8 @@ def _plain(batch, trace=None, theta=None):
     """The algorithm as its page states it, in plain NumPy."""
     d = batch.d
     theta = np.zeros(d) if theta is None else np.array(theta, dtype=float)
-    mean, w, z = theta.copy(), np.zeros(d), np.zeros(d)
+    mean, w, z, u = theta.copy(), np.zeros(d), np.zeros(d), np.zeros(d)
+    flat = apart = rises = held = due = 0.0
     L = N = Z = high = low = longest = ahead = before = last = 0.0
     for t in range(batch.n):
         phi, g, rho, r = batch.phi[t], batch.discount[t], batch.rho[t], batch.reward[t]
@@ -23,7 +24,10 @@ def _plain(batch, trace=None, theta=None):
         passed = (
             (1.0 - 0.5 / grown) * min(grown, 2.0, last) if trace is None else trace * min(1.0, last)
         )
-        z = (0.0 if batch.start[t] else passed * before) * z + phi
+        decay = 0.0 if batch.start[t] else passed * before
+        z, flat = decay * z + phi, decay * flat + phi @ u
+        if t >= due:
+            held, due = 0.0, t + 1 + min(t / 16.0, max(8.0, d / 8.0))
         last = rho
         high, low = max(high, r), min(low, r)
         ahead = 1.0 + (0.0 if batch.start[t] else before) * ahead
@@ -31,20 +35,31 @@ def _plain(batch, trace=None, theta=None):
         bounded = np.clip(later @ theta, low * longest, high * longest)
         delta = r + g * bounded - phi @ theta
         dphi = phi - g * later
-        size = rho * np.linalg.norm(z) * np.linalg.norm(dphi)
-        L, N = L + (size**2 - L) / (t + 1), N + (phi @ phi - N) / (t + 1)
+        N += (phi @ phi - N) / (t + 1)
+        apart, rises = (
+            apart + (dphi @ dphi - apart) / (t + 1),
+            rises + ((dphi @ u) ** 2 - rises) / (t + 1),
+        )
+        K = min(2.0 * N, 0.03 * apart / rises) / np.sqrt(1.0 + t / 1000.0) if rises > 0.0 else 0.0
+        length = np.sqrt(z @ z + K * flat**2)
+        size = rho * length * np.sqrt(dphi @ dphi + K * (dphi @ u) ** 2)
+        L += (size**2 - L) / (t + 1)
         Z += (z @ z - Z) / (t + 1)
         if np.sqrt(L) + 2.0 * N > 0.0:
             both = phi @ phi + N
-            alpha = 4.0 / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
+            alpha = 3.5 / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
             share = min(1.0, 1.5 * N / Z) / 2.0
-            reach = rho * np.linalg.norm(z) * np.linalg.norm(phi)
+            reach = rho * length * np.sqrt(phi @ phi + K * (phi @ u) ** 2)
             reach = size if bounded == later @ theta else max(size, reach)
             alpha = min(alpha, 1.0 / both, 2.0 / (reach + share * both))
             phi_w, z_w = phi @ w, z @ w
-            theta = theta + alpha * (rho * delta * z + share * (rho * z_w * dphi - phi_w * phi))
+            held += alpha * rho * delta * K * flat
+            theta = theta + alpha * rho * delta * (z + K * flat * u)
+            theta = theta + alpha * share * (rho * z_w * dphi - phi_w * phi)
+            if abs(1.0 - phi @ u) > 1e-3:
+                u = u + 2.0 * (1.0 - phi @ u) * phi / both
             w = w + alpha * (rho * delta * z - phi_w * phi - N * w)
-        mean = mean + (theta - mean) * min(1.0, 6.0 / (t + 6.0))
+        mean = mean + (theta - held * u - mean) * min(1.0, 5.0 / (t + 5.0))
     return mean
 
 

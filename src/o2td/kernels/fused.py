@@ -41,10 +41,12 @@ Two = tuple[float, float]
 Three = tuple[float, float, float]
 
 
-def measured(row: Any, theta: Floats, w: Floats, z: Any, factor: float, floor: float) -> Any:
-    """`z = factor z + phi`, and then products with theta and w, and squares.
+def measured(
+    row: Any, theta: Floats, w: Floats, u: Floats, z: Any, factor: float, floor: float
+) -> Any:
+    """`z = factor z + phi`, and then products with theta, w and u, and squares.
 
-    These are `phi.theta, next_phi.theta, phi.w, z.w`, and `|z|^2, |phi|^2` and
+    These are `phi.theta, next_phi.theta, phi.w, z.w, phi.u, next_phi.u`, and `|z|^2, |phi|^2` and
     `|phi - discount next_phi|^2`. On CSR rows, entries below `floor` are dropped from the trace:
     those far below the rounding of their neighbours need not be visited again.
     """
@@ -56,7 +58,7 @@ def measured(row: Any, theta: Floats, w: Floats, z: Any, factor: float, floor: f
     g, phi, later = row.discount, row.phi, row.next_phi
     square_of = square(phi) + g * g * square(later) - 2.0 * g * _across(phi, later)
     products = dot(phi, theta), dot(later, theta), dot(phi, w), dot(z, w)
-    return (*products, square(z), square(phi), square_of)
+    return (*products, dot(phi, u), dot(later, u), square(z), square(phi), square_of)
 
 
 def _across(x: Any, y: Any) -> float:
@@ -84,10 +86,10 @@ def _across_sparse(x, y):  # type: ignore[no-untyped-def]
 
 
 @overload(measured, jit_options=OPTIONS)
-def _measured(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
+def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
     if not _is(row.types[row.fields.index("phi")], DenseFeatures):
 
-        def sparse(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
+        def sparse(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
             follow(z, factor, 1.0, row.phi)
             kept = 0
             for k in range(z.sizes[z.place]):
@@ -106,6 +108,8 @@ def _measured(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
                 dot(later, theta),
                 dot(phi, w),
                 dot(z, w),
+                dot(phi, u),
+                dot(later, u),
                 square(z),
                 own,
                 max(apart, 0.0),
@@ -113,23 +117,26 @@ def _measured(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
 
         return sparse
 
-    def dense(row, theta, w, z, factor, floor):  # type: ignore[no-untyped-def]
-        a = b = c = e = zz = ff = dd = 0.0
+    def dense(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
+        a = b = c = e = f = h = zz = ff = dd = 0.0
         phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
         for j in range(phi.size):
             x = get_row(phi.values, phi.begin + j)
             y = 0.0 if ends else get_row(later.values, later.begin + j)
-            t, v, u = get_theta(theta, j), get_w(w, j), factor * get_z(z.values, j) + x
-            put_z(z.values, j, u)
+            t, v, o = get_theta(theta, j), get_w(w, j), get_theta(u, j)
+            k = factor * get_z(z.values, j) + x
+            put_z(z.values, j, k)
             apart = x - row.discount * y
             a += x * t
             b += y * t
             c += x * v
-            e += u * v
-            zz += u * u
+            e += k * v
+            f += x * o
+            h += y * o
+            zz += k * k
             ff += x * x
             dd += apart * apart
-        return a, b, c, e, zz, ff, dd
+        return a, b, c, e, f, h, zz, ff, dd
 
     return dense
 

@@ -174,6 +174,14 @@ def remember(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no
 
 
 @register_jitable(forceinline=True)
+def settle_all(settle, theta, lane):  # type: ignore[no-untyped-def]
+    """After a step that moved all of theta, before `settle_row`; `settle.old` is theta before it."""
+    for j in range(len(theta)):
+        settle.mean[lane, j] -= (theta[j] - settle.old[j]) / settle.share[0]
+        settle.old[j] = theta[j]
+
+
+@register_jitable(forceinline=True)
 def settle_row(rows, following, lanes, settle, theta, lane, t):  # type: ignore[no-untyped-def]
     """After a step, apply the prox, the projection and the averaging."""
     if not settle.active:

@@ -30,6 +30,7 @@ from o2td.kernels.settle import (
     close_lane,
     open_lane,
     remember,
+    settle_all,
     settle_row,
 )
 from o2td.kernels.weighted import FASTMATH, HUGE
@@ -225,6 +226,18 @@ def restore(lanes: Any, lane: int, kept: Any) -> None:
     copy(kept.numbers, lanes.numbers[lane])
 
 
+def moves_all(s: Any) -> bool:
+    """Whether the next step moves all of theta: where there is a scalar `due`, from that row on."""
+    return "due" in s.dtype.names and bool(s.steps >= s.due)
+
+
+@overload(moves_all)
+def _moves_all(s):  # type: ignore[no-untyped-def]
+    if "due" in s.fields:
+        return lambda s: s.steps >= s.due
+    return lambda s: False
+
+
 @njit(cache=True, nogil=True)
 def calm(lanes: Any, lane: int) -> bool:
     """Whether a lane's own state, without `CARRIED`, sums to less than `HUGE` in absolute value."""
@@ -280,7 +293,10 @@ def drive_steps(
                 high = min(hi, low + unit)
                 open_lane(settle, vectors[0], lane)
                 for t in range(low, high):
-                    if lazy:
+                    whole = lazy and moves_all(s)
+                    if whole:
+                        copy(vectors[0], settle.old)
+                    elif lazy:
                         remember(rows, following, lanes, settle, vectors[0], lane, t)
                     gamma, start = lanes.discount[k, t], lanes.start[k, t]
                     row = Row(
@@ -306,6 +322,8 @@ def drive_steps(
                     s.rho_before = lanes.rho[k, t]
                     if lanes.rho[k, t] > LARGE and not calm(lanes, lane):
                         vectors[0][:] = np.nan  # or a trace that the next row resets would hide it
+                    if whole:
+                        settle_all(settle, vectors[0], lane)
                     if averaged:
                         average(mean, vectors[0], weight, s.steps - 1.0)
                     elif settle.active:

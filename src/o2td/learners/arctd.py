@@ -2,11 +2,11 @@
 
     z     = (1 - 1 / 2g) gamma_t min(g, 2, rho_{t-1}) z + phi,    g = sqrt(1 + t / 3000), at most 5
     delta = r + gamma bounded(phi'.theta) - phi.theta
-    theta += alpha (rho delta z + share (rho (z.w) dphi - (phi.w) phi))
+    theta += alpha (rho delta (z + K f u) + share (rho (z.w) dphi - (phi.w) phi))
     w     += alpha (rho delta z - (phi.w) phi - N w)
-    alpha = 4 / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 2
+    alpha = 3.5 / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 2
 
-and predictions use the average of theta over about the last sixth of all rows. `L` is the running
+and predictions use the average of theta over about the last fifth of all rows. `L` is the running
 mean of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots:
 alpha is at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`, with |phi| in
 place of |dphi| if it is larger and the successor's value exceeds its bounds, because that value
@@ -15,9 +15,19 @@ is regularised in units of the features, so their scale does not matter. It fade
 long, because w could not follow them, and stays where they are cut, which is where TD may be
 unstable.
 
+`u` makes a constant of the features, as well as they can: `u += 2 (1 - phi.u) phi / (|phi|^2 + N)`.
+The level that all values share is what TD learns last if the discount is near 1, so steps along u
+are larger: `f` is the trace of phi.u, and
+
+    K = min(2 N, 0.03 mean |dphi|^2 / mean (dphi.u)^2) / sqrt(1 + t / 1000)
+
+which falls to zero, so the limit does not change. `|z|^2` and `|dphi|^2` in the step size then
+include `K f^2` and `K (dphi.u)^2`. Steps along u are summed up and added to theta at once every few
+rows, because they move all of theta; `delta` includes what has not been added yet.
+
 Traces start short, while noise dominates, and become longer and less clipped as bias begins to
 dominate: lambda goes from 1/2 to 0.9 and the largest ratio from 1 to 2. If `trace` is a number,
-they do not change.
+they do not change. If `step_size` is given, K is 0.
 
 `bounded`: values are clipped to what the rewards so far allow, that is, the smallest and the
 largest reward (and 0) times the longest discounted horizon seen. Where TD is stable, this has no
@@ -35,6 +45,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.compiled import njit
+from o2td.kernels.access import add
 from o2td.kernels.fused import measured, move
 from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted import FASTMATH
@@ -45,57 +56,79 @@ from o2td.learners.traced import Trace
 from o2td.model import Model
 from o2td.transitions import Transitions
 
-FIRST, HORIZON = 4.0, 100.0
+FIRST, HORIZON = 3.5, 100.0
 SHARE, LONG = 0.5, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
 GROWTH, MOST = 3000.0, 5.0  # of traces
 LARGEST = 2.0  # ratio in a trace
+BOOST, LASTS, EVEN = 2.0, 1000.0, 0.03  # of steps along u
+FLAT = 1e-3  # how far phi.u may be from 1 without a change of u
 NEGLIGIBLE = 1e-20  # of a feature's usual size: entries of a sparse trace below this are dropped
 FAINT = 1e-100  # where the scale of w is written into w
 
 
 @njit(nogil=True, fastmath=FASTMATH, forceinline=True)
-def step(row, p, s, theta, w, z):  # type: ignore[no-untyped-def]
+def step(row, p, s, theta, w, u, z):  # type: ignore[no-untyped-def]
     """One row; w is stored as `s.scale` times a vector, so that shrinking it costs nothing."""
     if s.steps == 0.0:
         s.scale = 1.0
+    if s.steps >= s.due:
+        for j in range(len(theta)):
+            theta[j] += s.shift * u[j]
+        wait = min(s.steps / 16.0, max(8.0, len(theta) / 8.0))
+        s.shift, s.due = 0.0, s.steps + 1.0 + wait
     decay = row.decay
     if p.trace < 0.0:
         grown = min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
         decay = (1.0 - 0.5 / grown) * row.before * min(grown, LARGEST, row.rho_before)
     floor = NEGLIGIBLE * np.sqrt(s.squares)
-    value, later, phi_w, z_w, zz, own, apart = measured(row, theta, w, z, decay, floor)
+    found = measured(row, theta, w, u, z, decay, floor)
+    value, later, phi_w, z_w, level, next_level, zz, own, apart = found
     phi_w, z_w = s.scale * phi_w, s.scale * z_w
+    value, later = value + s.shift * level, later + s.shift * next_level
     # The values that the rewards so far allow.
     s.high, s.low = max(s.high, row.reward), min(s.low, row.reward)
     s.ahead = 1.0 + row.before * s.ahead
     s.longest = max(s.longest, s.ahead)
     bounded = min(max(later, s.low * s.longest), s.high * s.longest)
     delta = row.reward + row.discount * bounded - value
-    # The step size.
-    size = row.rho * np.sqrt(zz * apart)
-    count = s.steps + 1.0
-    s.lengths += (size * size - s.lengths) / count
+    # Steps along u.
+    count, rise = s.steps + 1.0, level - row.discount * next_level
     s.squares += (own - s.squares) / count
+    s.flat = decay * s.flat + level
+    s.apart += (apart - s.apart) / count
+    s.rises += (rise * rise - s.rises) / count
+    boost = 0.0
+    if row.alpha < 0.0 and s.rises > 0.0:
+        boost = min(BOOST * s.squares, EVEN * s.apart / s.rises) / np.sqrt(1.0 + s.steps / LASTS)
+    # The step size.
+    reached = zz + boost * s.flat * s.flat
+    size = row.rho * np.sqrt(reached * (apart + boost * rise * rise))
+    s.lengths += (size * size - s.lengths) / count
     s.traces += (zz - s.traces) / count
     known = np.sqrt(s.lengths) + 2.0 * s.squares
     if not known > 0.0:
         return
     share = SHARE * min(1.0, LONG * s.squares / s.traces) if s.traces > 0.0 else SHARE
-    alpha = row.alpha
+    alpha, both = row.alpha, own + s.squares
     if alpha < 0.0:
-        both = own + s.squares
-        reach = size if bounded == later else max(size, row.rho * np.sqrt(zz * own))
+        reach = size
+        if bounded != later:
+            reach = max(size, row.rho * np.sqrt(reached * (own + boost * level * level)))
         alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
         alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (reach + share * both))
-    # theta and w.
+    # theta and w; a change of u does not change theta + shift u.
     push, turn = alpha * row.rho * delta, share * alpha * row.rho * z_w
-    pull = alpha * phi_w
+    pull, bend = alpha * phi_w, 0.0
+    s.shift += push * boost * s.flat
+    if row.alpha < 0.0 and abs(1.0 - level) > FLAT:
+        bend = 2.0 * (1.0 - level) / both
+        add(u, bend, row.phi)
     s.scale *= 1.0 - alpha * s.squares
     if s.scale < FAINT:
         for j in range(len(w)):
             w[j] *= s.scale
         s.scale = 1.0
-    first = push, turn - share * pull, -turn * row.discount
+    first = push, turn - share * pull - s.shift * bend, -turn * row.discount
     move(theta, w, row, z, first, (push / s.scale, -pull / s.scale))
 
 
@@ -124,9 +157,12 @@ class ARCTD(StepLearner):
     'ok'
     """
 
-    vectors = ("theta", "w", "z")
+    vectors = ("theta", "w", "u", "z")
     traces = ("z",)
-    scalars = ("scale", "high", "low", "ahead", "longest", "lengths", "squares", "traces")
+    scalars = (
+        *("scale", "high", "low", "ahead", "longest", "lengths", "squares", "traces"),
+        *("shift", "due", "flat", "apart", "rises"),
+    )
     step = staticmethod(step)
     linear = False
     finds_step = True
@@ -137,7 +173,7 @@ class ARCTD(StepLearner):
         *,
         trace: Trace | str = "auto",
         clip: float | None = 1.0,
-        average: bool | float = 6.0,
+        average: bool | float = 5.0,
         replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:
