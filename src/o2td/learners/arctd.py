@@ -60,6 +60,7 @@ FIRST, HORIZON = 3.5, 100.0
 SHARE, LONG = 0.5, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
 GROWTH, MOST = 3000.0, 5.0  # of traces
 LARGEST = 2.0  # ratio in a trace
+GROWING, GROWN = -1.0, -2.0  # in place of lambda
 BOOST, LASTS, EVEN = 2.0, 1000.0, 0.03  # of steps along u
 FLAT = 1e-3  # how far phi.u may be from 1 without a change of u
 NEGLIGIBLE = 1e-20  # of a feature's usual size: entries of a sparse trace below this are dropped
@@ -78,7 +79,7 @@ def step(row, p, s, theta, w, u, z):  # type: ignore[no-untyped-def]
         s.shift, s.due = 0.0, s.steps + 1.0 + wait
     decay = row.decay
     if p.trace < 0.0:
-        grown = min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
+        grown = MOST if p.trace == GROWN else min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
         decay = (1.0 - 0.5 / grown) * row.before * min(grown, LARGEST, row.rho_before)
     floor = NEGLIGIBLE * np.sqrt(s.squares)
     found = measured(row, theta, w, u, z, decay, floor)
@@ -210,8 +211,14 @@ class ARCTD(StepLearner):
             return (1.0 - 0.5 / MOST) * np.minimum(LARGEST, rho)
         return super().trace_decay(rho, target_prob, behavior_prob)
 
-    def _numbers(self) -> dict[str, float]:
-        return {**super()._numbers(), **({"trace": -1.0} if self._grows else {})}
+    @property
+    def _ahead(self) -> int:
+        return self.replicates // 2 if self._grows and self.replicates >= 4 else 0
+
+    def _numbers(self, lane: int) -> dict[str, float]:
+        grown = lane > self.replicates - self._ahead
+        own = {"trace": GROWN if grown else GROWING} if self._grows else {}
+        return {**super()._numbers(lane), **own}
 
     @property
     def w(self) -> Floats:

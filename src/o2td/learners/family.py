@@ -47,6 +47,8 @@ class GroupedLearner(Protocol):
 
     @property
     def _width(self) -> int: ...
+    @property
+    def _ahead(self) -> int: ...
 
     @property
     def family(self) -> Family:

@@ -133,9 +133,9 @@ class ProximalGTD2MP(MaskedStepLearner):
             initial_theta=initial_theta,
         )
 
-    def _numbers(self) -> dict[str, float]:
+    def _numbers(self, lane: int) -> dict[str, float]:
         """The step itself needs the bound of the prox."""
-        return {**super()._numbers(), "l1": self.l1}
+        return {**super()._numbers(lane), "l1": self.l1}
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """GTD2's, up to terms of order alpha, without l1."""

@@ -43,6 +43,11 @@ class Lanes:
         """Number of lanes: the learner and its replicates."""
         return len(self._diverged)
 
+    @property
+    def _ahead(self) -> int:
+        """How many replicates, the last ones, take rows as the learner will in the end."""
+        return 0
+
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]] | None:
         """Shapes allowed in the memory of emphasis and step sizes; None if not known."""
         rules = self._rule_shapes(d)

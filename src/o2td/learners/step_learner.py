@@ -76,7 +76,10 @@ class StepFamily(Family):
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
         """The parameters that are numbers."""
-        given = [learner._numbers() for learner in learners]
+        given, lane = [], 0
+        for k, learner in enumerate(learners):
+            lane = lane + 1 if k and learner is learners[k - 1] else 0
+            given.append(learner._numbers(lane))
         table = np.array([list(numbers.values()) for numbers in given], dtype=np.float64)
         return {"parameters": records(table, tuple(given[0]))}
 
@@ -161,8 +164,8 @@ class StepLearner(TraceLearner):
         )
         super().__init__(step_size, **axes)
 
-    def _numbers(self) -> dict[str, float]:
-        """What the step gets as `p`: all numeric parameters, and lambda."""
+    def _numbers(self, lane: int) -> dict[str, float]:
+        """What the step gets as `p`: all numeric parameters, and lambda; lanes are replicates."""
         given = {"trace": self.trace if isinstance(self.trace, float) else np.nan}
         for name, number in self.get_params().items():
             own = name not in NOT_NUMBERS

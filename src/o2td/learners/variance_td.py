@@ -88,9 +88,9 @@ class VarianceTD(StepLearner):
         self.form = form
         super().__init__(step_size, second_step_size=second_step_size, **axes)
 
-    def _numbers(self) -> dict[str, float]:
+    def _numbers(self, lane: int) -> dict[str, float]:
         """Which form it is."""
-        return {**super()._numbers(), "direct": float(self.form == "direct")}
+        return {**super()._numbers(lane), "direct": float(self.form == "direct")}
 
     @property
     def w(self) -> Floats:

@@ -115,7 +115,7 @@ class WeightedLearner(TraceLearner):
             )
         return super()._check(batch)
 
-    def _numbers(self) -> dict[str, float]:
+    def _numbers(self, lane: int) -> dict[str, float]:
         """What the rule's step gets as `p`."""
         return {"rate": getattr(self._rule, "rate", 0.0)}
 
