@@ -21,7 +21,8 @@ SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
 def take(problems: int) -> dict[str, Any]:
     """Measure, and conclude."""
     from o2td.paper.studies import STUDIES
-    from o2td.paper.studies.near_optimal import FAMILIES, near_optimal
+    from o2td.paper.studies.families import FAMILIES
+    from o2td.paper.studies.near_optimal import near_optimal
 
     last = problems * len(FAMILIES)
     return concluded(list(near_optimal(0, last, STUDIES["near_optimal"].seed)), problems)
@@ -57,7 +58,7 @@ def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
 
     def calm(name: str) -> float:
         rows = settled[name]["by_family"].items()
-        return _mean([e for family, row in rows if family != "random walk" for e in row])
+        return _mean([e for family, row in rows if "walk" not in family for e in row])
 
     worst = max(within, key=lambda family: within[family][0])
     least = max(within, key=lambda family: within[family][2])

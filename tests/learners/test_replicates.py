@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import o2td
-from o2td import domains
+from o2td import domains, exact
 from o2td.errors import InputError
 from o2td.kernels.resampling import SPREAD, multipliers
 from o2td.kernels.weighted import HUGE
@@ -150,6 +150,31 @@ def test_half_of_the_bias_of_dependent_rows_is_taken_off():
     middle = (found.low + found.high)[0] / 2.0
     assert found.value[0] - middle == pytest.approx(bias / 2.0, rel=0.25)
     assert found.low < middle < found.value + abs(bias) < found.high
+
+
+def test_half_of_the_replicates_have_the_traces_of_the_end():
+    batch = domains.collision(seed=21).sample(10_000, seed=3)
+    grows = o2td.ARCTD(replicates=8).partial_fit(batch)
+    ends = o2td.ARCTD(trace=0.9, clip=2.0, replicates=4).partial_fit(batch)
+    lanes = grows._arrays["mean"]
+    np.testing.assert_allclose(lanes[5:], ends._arrays["mean"][1:], rtol=1e-9)
+    assert np.abs(lanes[1:5] - lanes[5:]).max() > 0.01
+    fixed = o2td.ARCTD(trace=0.5, replicates=8).partial_fit(batch)
+    assert len(np.unique(fixed._arrays["mean"], axis=0)) == 9
+
+
+def test_intervals_reach_where_the_limit_will_be():
+    """On Collision the limit moves by more than the noise while traces grow."""
+    problem = domains.collision(seed=21)
+    limit = problem.features @ exact.fixed_point(problem, o2td.ARCTD()).theta
+    nearer = 0
+    for stream in range(8):
+        learner = o2td.ARCTD(replicates=64).partial_fit(problem.sample(10_000, seed=(77, stream)))
+        found = learner.predict(problem.features, interval=0.95)
+        middle = (found.low + found.high) / 2.0
+        off, value = (np.sum((x - limit) ** 2 * problem.visits) for x in (middle, found.value))
+        nearer += off < value
+    assert nearer >= 6
 
 
 def test_one_vector_gives_numbers_and_levels_nest():

@@ -11,7 +11,8 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.experiments.loading import Results
-from o2td.paper.studies.near_optimal import FRESH, RECORDS
+from o2td.paper.studies.families import FRESH
+from o2td.paper.studies.near_optimal import RECORDS
 from o2td.report.drawing import Folder
 from o2td.report.page import Section, Table, Text
 from o2td.report.statistics import number

@@ -30,7 +30,7 @@ from o2td.learners import (
     sweep,
 )
 from o2td.learners.step_sizes import StepSize
-from o2td.paper.studies.families import FAMILIES, FRESH, AnyProblem
+from o2td.paper.studies.families import FAMILIES, AnyProblem
 from o2td.problem import Problem
 from o2td.solvers import LSTD
 from o2td.transitions import Transitions
