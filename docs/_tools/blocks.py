@@ -46,6 +46,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty unseen": honesty.unseen,
         "honesty errors": honesty.errors,
         "honesty alarms": honesty.alarms,
+        "honesty time": honesty.time,
         "honesty candidates": honesty.candidates,
         "honesty fits": honesty.fits,
         "honesty bandit": honesty.bandit,

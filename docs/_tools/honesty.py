@@ -93,6 +93,15 @@ def alarms() -> str:
     )
 
 
+def time() -> str:
+    """What the tests of a log cost, in a sentence."""
+    found = sorted(kept()["time"].values())
+    return (
+        f"The tests add between {found[0]:.0%} and {found[-1]:.0%} to the processor time of everything"
+        f" else that `evaluate` does, {found[len(found) // 2]:.0%} in the middle of {len(found)} logs."
+    )
+
+
 def candidates() -> str:
     """Relative errors of the estimators that were tried and left out, beside the recommended one's."""
     from docs._tools.blocks import table
