@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.honesty.cells import CELLS, COMPLETE, CONTINUOUS, PURPOSES, RANDOM
+from benchmarks.honesty.cells import CELLS, COMPLETE, PURPOSES, RANDOM
 from benchmarks.honesty.defects import UNSEEN
 from benchmarks.honesty.run import read
 
@@ -98,9 +98,6 @@ def main() -> None:
     found = record(reported, read(given.before) if given.before else [])
     if not given.before:  # those of an earlier version stay as they are
         found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
-    # Continuous tasks take minutes each: those of an earlier run stay if this one has none.
-    if CONTINUOUS in kept.get("kinds", {}):
-        found["kinds"].setdefault(CONTINUOUS, kept["kinds"][CONTINUOUS])
     tried = given.candidates
     # Of a state of this version before the last changes; what `honesty.fits` and `.share` keep.
     found |= {name: kept.get(name, {}) for name in ("earlier", "fits", "time")}
