@@ -119,7 +119,7 @@ def test_returns_are_refused_where_weights_are_hopeless_or_episodes_cut():
         assert found.reasons
     cut = frame.assign(terminated=False, rho=1.0, truncated=frame.terminated, next_state=0)
     for found in evaluation.evaluate(cut, 0.99, methods="lstd").returns():
-        assert any("cut episodes" in reason for reason in found.reasons)
+        assert any("truncated episodes" in reason for reason in found.reasons)
 
 
 @pytest.mark.parametrize("wrong", [{"quantiles": [0.0]}, {"quantiles": "a"}, {"cvar": 1.5}])
