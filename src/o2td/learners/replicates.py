@@ -104,9 +104,10 @@ def bars(learner: Learner, phi: Any, single: bool, level: float) -> Prediction:
         raise InputError(f"interval must be between 0 and 1, such as 0.95; got {level:g}")
     count = learner._width - 1
     if not count or not learner.average:
+        needed = "replicates=64" if learner.average else "average=True, replicates=64"
         raise InputError(
-            f"this {type(learner).__name__} keeps no replicates to tell an interval by: make it with"
-            " average=True, replicates=64"
+            f"this {type(learner).__name__} keeps no replicates, so it has no intervals; create it with"
+            f" {needed}"
         )
     own, mean = 1 + count - learner._ahead, learner._arrays["mean"]
     value = np.asarray(phi @ mean[0])

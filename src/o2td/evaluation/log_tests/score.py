@@ -19,7 +19,6 @@ from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_tests.seen import sums, without_means
 
 ALARM = 0.005  # target probability of a false alarm per test; 0.01 is stated
-STATED = 0.01
 _SPREAD = 30.0  # effective rows that a sum needs to count as normal
 _DRAWN = 2.0  # weight, in rows, of the mean without the past
 _ROUNDING = 1e-9  # of a standard deviation
