@@ -33,7 +33,6 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "near-optimal families": lambda: table(*near.families()),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),
-        "sotd table": _sotd,
         "geometry table": lambda: _geometry(data),
         "domains": _domains,
         "estimators": _estimators,
@@ -108,21 +107,6 @@ def _baird(data: dict[str, Any]) -> str:
 
 
 _ERRORS = ("rmse", "rmspbe")
-
-
-def _sotd() -> str:
-    """The stored ratios of mean squared errors, by number of rows."""
-    found = claims.kept()["sotd"]
-    head = ["rows", *(f"{int(n):,}" for n in found["normalized"])]
-    names = {"ordinary": "SOTD as printed / LSTD", "normalized": "SOTD, sums normalised / LSTD"}
-    lines = [
-        [
-            shown,
-            *(f"{number(v)} [{number(low)}, {number(high)}]" for v, low, high in found[w].values()),
-        ]
-        for w, shown in names.items()
-    ]
-    return table(head, lines)
 
 
 def _geometry(data: dict[str, Any]) -> str:

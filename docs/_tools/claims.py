@@ -8,9 +8,9 @@ name of each measured quantity is stored with them.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from docs._tools.measure import ROOT
@@ -29,9 +29,12 @@ _MARKS = {"reproduced": "yes", "not reproduced": "no"}
 def take(results: Any) -> dict[str, Any]:
     """The claims of a reproduction, and how many runs they rest on."""
     from o2td.paper.claims import judge_all
-    from o2td.paper.claims.experiments import ratios_by_size
+    from o2td.paper.claims.sotd import ratios_by_size
 
-    rows = [{**c.row(v), "quantity": v.quantity} for c, v in judge_all(results)]
+    rows = [
+        {**c.row(v), "quantity": v.quantity, "numbers": v.numbers and asdict(v.numbers)}
+        for c, v in judge_all(results)
+    ]
     runs = {name: about["runs"] for name, about in results.record["experiments"].items()}
     sotd = {
         weighting: {str(n): list(found) for n, found in row.items()}
@@ -103,9 +106,19 @@ def _item(claim: dict[str, Any]) -> str:
     values = [_brief(claim[k]) for k in ("measured", "low", "high")]
     span = values[0] if len(set(values)) == 1 else "{} [{}, {}]".format(*values)
     quantity = f"<br><small>Measured: {plain(claim['quantity'])}, {span}</small>"
-    # The lists of where it holds and where it does not are long: each gets a line of its own.
-    why = re.sub(r" (It (?:holds|does not hold) for:|These runs)", r"<br>\1", plain(claim["why"]))
-    return f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{why}{quantity}"
+    item = (
+        f"- **{claim['id']}. {plain(claim['claim'])}** {verdict}<br>{plain(claim['why'])}{quantity}"
+    )
+    return item + _numbers(claim["numbers"]) if claim["numbers"] else item
+
+
+def _numbers(found: dict[str, Any]) -> str:
+    """The table behind a verdict, as a part of the list's item."""
+    from docs._tools.blocks import table
+
+    rows = [[plain(cell) for cell in row] for row in found["rows"]]
+    lines = ["", f"{plain(found['caption'])}:", "", *table(found["columns"], rows).splitlines(), ""]
+    return "\n".join(["", *(f"    {line}" if line else "" for line in lines)])
 
 
 def _brief(value: float | None) -> str:

@@ -119,7 +119,7 @@ def test_nearness(made: Maker, omega: float, sotd: float, expected: str) -> None
     ]
     found = verdict(14, made().study("nearness", rows).results())
     assert found.verdict == expected
-    assert "O²TD sample" in found.why
+    assert found.numbers.rows[0] == ["O²TD sample", f"{omega:g}"]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,24 @@ def test_small_samples(made: Maker, few: float, many: float, expected: str) -> N
     assert found.verdict == expected
     if many != 1.0:
         assert found.found.value == pytest.approx(few**2, rel=1e-9)
-    assert "(300)" in found.why
+    assert found.why.startswith(f"SOTD beats LSTD at {'no n' if few > 1.0 else 'n = 300'}")
+    assert [row[0] for row in found.numbers.rows] == ["300", "1,000"]
+
+
+def test_equal_errors_at_small_n_are_told_apart(made: Maker) -> None:
+    """With fewer rows than features both solvers fit every row: neither beats the other."""
+    rows = []
+    for size, error in ((100, 1.0 + 1e-14), (300, 0.5), (500, 0.5), (700, 0.5), (1000, 2.0)):
+        rows += runs(
+            {"LSTD": 1.0, "SOTD normalized": min(error, 1.0), "SOTD ordinary": error},
+            steps=(size,),
+        )
+    found = verdict(8, made().runs("fig-sotd", rows).results())
+    assert found.why == (
+        "SOTD beats LSTD at n = 300 to 700. It loses at n = 1,000 as printed. The two are equal at"
+        " n = 100 and 1,000 normalised by Σρ and at n = 100 as printed."
+    )
+    assert found.numbers.rows[0] == ["100", "1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +260,12 @@ def test_baird(made: Maker, printed: float, kept: float, expected: str) -> None:
     assert found.verdict == expected
     assert found.found.value == pytest.approx(printed)
     assert ("It fails as printed" in found.why) == (printed > 1.0)
-    assert "our repair: It holds in" in found.why if kept < 1.0 else "none of" in found.why
+    outcome = "holds" if kept < 1.0 else "fails"
+    repair = f"our repair, it {outcome} on the star form and {outcome} on the survey form"
+    assert repair in found.why
+    name, *errors_over = found.numbers.rows[0]
+    assert name == "printed ω, star form"
+    assert [float(error) for error in errors_over] == [printed, printed]
 
 
 def test_baird_with_a_diverged_run_is_not_below(made: Maker) -> None:
@@ -277,7 +299,9 @@ def test_random_mdp(
         folder.sensitivity(
             name, tried({"O2TD sample": 0.1, "GTD2": 0.1, **dict.fromkeys(etds, safe_etd)})
         )
-        assert verdict(claim, folder.results()).verdict == expected
+        found = verdict(claim, folder.results())
+        assert found.verdict == expected
+        assert (found.numbers is None) == (expected != DEPENDS)  # a table where readings differ
 
 
 @pytest.mark.parametrize(
@@ -306,7 +330,10 @@ def test_the_discount_of_mountain_car_is_a_reading(made: Maker, etd: float, expe
     folder.runs("more-car", runs(other, domain="mountain_car(discount=0.99,order=3)"))
     found = verdict(12, folder.results())
     assert found.verdict == expected
-    assert f"γ = 0.99 {1 / etd:.3f}, 0.333, {etd / 3:.3g}" in found.why  # what fails is told, too
+    count = "all 2 readings" if etd < 3.0 else "none of 2 readings"
+    assert f"At γ = 0.99 it holds in {count}" in found.why
+    *_, ratio, by_rmse, by_rmspbe = found.numbers.rows[-1]  # what fails is told, too
+    assert (ratio, by_rmse, by_rmspbe) == (f"{etd / 3.0:.3g}", *2 * ["yes" if etd < 3.0 else "no"])
 
 
 def test_only_claims_with_data_are_judged(made: Maker) -> None:

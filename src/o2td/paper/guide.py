@@ -13,7 +13,7 @@ import numpy as np
 
 from o2td.experiments.loading import Results
 from o2td.paper.board import DOMAINS, relative, standings
-from o2td.paper.claims.experiments import WEIGHTINGS, ratios_by_size
+from o2td.paper.claims.sotd import WEIGHTINGS, ratios_by_size
 from o2td.paper.near import advice
 from o2td.paper.near import standings as near_standings
 from o2td.report.page import Callout, Heading, Items, Section, Text

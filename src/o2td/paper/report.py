@@ -15,11 +15,20 @@ from o2td.experiments.loading import Results
 from o2td.experiments.record import read_record
 from o2td.experiments.store import Store
 from o2td.paper import beyond, board, comparisons, near, sections
-from o2td.paper.claims import DEPENDS, NOT, REPRODUCED, UNDECIDED, Claim, Verdict, judge_all
+from o2td.paper.claims import (
+    DEPENDS,
+    NOT,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Numbers,
+    Verdict,
+    judge_all,
+)
 from o2td.paper.guide import guide
 from o2td.paper.reproduction import RECORD
 from o2td.report.drawing import Folder, styled
-from o2td.report.page import Badge, Cell, Page, Section, Table, Text
+from o2td.report.page import Badge, Cell, Details, Page, Section, Table, Text
 
 _TONES = {REPRODUCED: "good", NOT: "bad", DEPENDS: "mixed", UNDECIDED: "mixed"}
 _LEADS = {
@@ -140,13 +149,20 @@ def _claims(judged: list[tuple[Claim, Verdict]]) -> Section:
     counts = {tone: sum(v.verdict == tone for _, v in judged) for tone in _TONES}
     words = {DEPENDS: "depend on the reading"}
     summary = ", ".join(f"{count} {words.get(tone, tone)}" for tone, count in counts.items())
+    numbers = [_numbers(claim, verdict.numbers) for claim, verdict in judged if verdict.numbers]
     return Section("claims", "The paper's claims").add(
         Text(
             f"Of {len(judged)} claims: {summary}. A claim is reproduced if it holds in every reading of"
             " the paper that was tried, not reproduced if in none."
         ),
         Table(columns, rows, "", stack=True, anchor="claims-table"),
+        *([Details("Numbers behind the verdicts", numbers)] if numbers else []),
     )
+
+
+def _numbers(claim: Claim, found: Numbers) -> Table:
+    caption = f"Claim {claim.id}. {found.caption}"
+    return Table(found.columns, found.rows, caption, found.columns[1:])
 
 
 def _made(results: Results) -> Section:

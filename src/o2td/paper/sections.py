@@ -9,7 +9,7 @@ import numpy as np
 from o2td.errors import import_extra
 from o2td.experiments.loading import Results
 from o2td.paper.charts import draw_oblique
-from o2td.paper.claims.experiments import SIZES, SOURCE, sotd_ratios
+from o2td.paper.claims.sotd import SIZES, SOURCE, sotd_ratios
 from o2td.report.curves import METRICS, Panel, draw_columns
 from o2td.report.drawing import Folder
 from o2td.report.experiment import Wording, how, section

@@ -8,7 +8,7 @@ reading is judged: a claim is reproduced if it holds in all of them, not reprodu
 from __future__ import annotations
 
 from o2td.experiments.loading import Results
-from o2td.paper.claims import experiments, theory
+from o2td.paper.claims import experiments, sotd, theory
 from o2td.paper.claims.base import (
     CLAIMS,
     DEPENDS,
@@ -16,6 +16,7 @@ from o2td.paper.claims.base import (
     REPRODUCED,
     UNDECIDED,
     Claim,
+    Numbers,
     Verdict,
     judge,
 )
@@ -27,12 +28,13 @@ __all__ = [
     "REPRODUCED",
     "UNDECIDED",
     "Claim",
+    "Numbers",
     "Verdict",
     "judge",
     "judge_all",
 ]
 
-_MODULES = (experiments, theory)  # importing them registers the claims
+_MODULES = (experiments, sotd, theory)  # importing them registers the claims
 
 
 def judge_all(results: Results) -> list[tuple[Claim, Verdict]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,23 @@ UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The table behind a verdict: a first column of words, then numbers."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """What was measured for a claim, and the verdict."""
+    """What was measured for a claim, the verdict, and why in two to four short sentences."""
 
     verdict: str
     quantity: str
     found: ValueInterval
     why: str
+    numbers: Numbers | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ def claim(
     return register
 
 
-Readings = Mapping[str, bool | None]  # None: the runs leave it open
+Readings = Mapping[Any, bool | None]  # None: the runs leave it open
 
 
 def below(ratios: Iterable[ValueInterval], far: float = 1.0) -> bool | None:
@@ -94,6 +104,30 @@ def judge(readings: Readings) -> str:
     return REPRODUCED if found == {True} else NOT
 
 
+def counted(readings: Readings) -> str:
+    """In how many readings a claim holds, in words.
+
+    >>> counted({"RMSE": True, "RMSPBE": True}), counted({"RMSE": False, "RMSPBE": None})
+    ('all 2 readings', 'none of 2 readings (1 undecided)')
+    """
+    held = sum(outcome is True for outcome in readings.values())
+    if held == len(readings):
+        return f"all {held} readings"
+    left = sum(outcome is None for outcome in readings.values())
+    share = f"{held or 'none'} of {len(readings)} readings"
+    return f"{share} ({left} undecided)" if left else share
+
+
+def enumerated(names: Iterable[object]) -> str:
+    """Names with commas and a last "and".
+
+    >>> enumerated([300]), enumerated(["star", "survey"]), enumerated("abc")
+    ('300', 'star and survey', 'a, b and c')
+    """
+    *first, last = (str(name) for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def listed(readings: Readings) -> str:
     """The readings in which a claim holds, does not hold, or is undecided, in words.
 
@@ -105,9 +139,7 @@ def listed(readings: Readings) -> str:
     'It holds for: RMSE. These runs do not decide: RMSPBE.'
     """
     if len(set(readings.values())) == 1 and None not in readings.values():
-        held = next(iter(readings.values()))
-        count = f"all {len(readings)}" if held else f"none of {len(readings)}"
-        return f"It holds in {count} readings." if len(readings) > 1 else ""
+        return f"It holds in {counted(readings)}." if len(readings) > 1 else ""
     groups: dict[str, list[str]] = {}
     for name in readings:
         groups.setdefault(name.partition(", ")[0], []).append(name)

@@ -8,7 +8,17 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.experiments.loading import Results
-from o2td.paper.claims.base import DEPENDS, NOT, REPRODUCED, Verdict, claim, judge, listed
+from o2td.paper.claims.base import (
+    DEPENDS,
+    NOT,
+    REPRODUCED,
+    Numbers,
+    Verdict,
+    claim,
+    enumerated,
+    judge,
+    listed,
+)
 from o2td.report.statistics import ValueInterval, mean, median, number, percent, slope, wilson
 from o2td.report.style import pretty
 
@@ -89,11 +99,11 @@ def stage_1(results: Results) -> Verdict:
         why = f"On none of {len(free)} problems is a dimension left free."
     else:
         why = (
-            f"On {percent(open_share.value)} of {len(free)} problems X has free dimensions"
-            f" ({number(float(np.median(free)))} of the {number(float(np.median(states)))} in each"
-            f" column, in the median), and starting from the TD direction instead of zero changes θ by"
-            f" {percent(float(np.median(change)))} in the median: it is unique only where there are"
-            " no more states than features."
+            f"On {percent(open_share.value)} of {len(free)} problems X has free dimensions:"
+            f" {number(float(np.median(free)))} of the {number(float(np.median(states)))} in each"
+            f" column, in the median. Starting from the TD direction instead of zero changes θ by"
+            f" {percent(float(np.median(change)))} in the median. The solution is unique only where"
+            " there are no more states than features."
         )
     return Verdict(verdict, "free dimensions in each column of X (median)", median(free), why)
 
@@ -153,16 +163,15 @@ def cost(results: Results) -> Verdict:
         slopes[reading] = slope(own["x"].to_numpy(), own["value"].to_numpy())
         beside[reading] = float(np.max(own["value"].to_numpy() / td["value"].to_numpy()))
     readings = {f"{r} ω": LINEAR[0] <= s.value <= LINEAR[1] for r, s in slopes.items()}
-    times = "; ".join(
-        f"{r}: d to the power {number(s.value)}, at most {number(beside[r], 2)} times TD's time"
-        for r, s in slopes.items()
-    )
+    powers = enumerated(f"{number(s.value)} ({r} ω)" for r, s in slopes.items())
+    times = enumerated(f"{number(most, 2)} ({r} ω)" for r, most in beside.items())
+    sizes = table["x"].to_numpy().astype(int)
     return Verdict(
         judge(readings),
         "power of d in the time of a step, sample ω",
         slopes["sample"],
-        f"Measured from d = {number(float(np.min(table['x'].to_numpy())))} to"
-        f" {number(float(np.max(table['x'].to_numpy())), 5)}: {times}.",
+        f"From d = {sizes.min():,} to {sizes.max():,} the time of a step grows as d to the power"
+        f" {powers}. It is at most {times} times TD's.",
     )
 
 
@@ -178,15 +187,19 @@ def nearness(results: Results) -> Verdict:
     found = {name: median(values[name]) for name in names if name in values}
     judged = {n: found[n] for n in found if n.startswith(("O2TD", "SOTD"))}
     readings = {pretty(n): i.high <= NEAR for n, i in judged.items()}
-    numbers = ", ".join(f"{pretty(n)} {number(i.value)}" for n, i in found.items())
     name = "O2TD state" if "O2TD state" in judged else next(iter(judged))
     return Verdict(
         judge(readings),
         f"median error over the least possible, {pretty(name)}",
         judged[name],
-        f"Medians over {table['index'].n_unique()} problems: {numbers}. Near means at most"
-        f" {NEAR:g} here, which is our threshold: the paper defines none."
+        f"Near means at most {NEAR:g} times the least error, in the median over"
+        f" {table['index'].n_unique()} problems. That is our threshold: the paper defines none."
         f" {listed(readings)}",
+        Numbers(
+            "Error of the limit over the least possible, medians",
+            ["method", "median"],
+            [[pretty(n), number(i.value)] for n, i in found.items()],
+        ),
     )
 
 
@@ -203,7 +216,7 @@ def convergence(results: Results) -> Verdict:
         shares[reading] = wilson(int(flags.sum()), len(flags))
         readings[f"{reading} ω"] = not flags.any() and not (cycle <= 0).any()
     worst = max(shares, key=lambda r: shares[r].value)
-    numbers = ", ".join(f"{r} {percent(s.value)}" for r, s in shares.items())
+    numbers = enumerated(f"{percent(s.value)} ({r} ω)" for r, s in shares.items())
     cycles = table.filter(domain="cycle", method="O2TD sample")["value"].to_numpy()
     td = table.filter(domain="cycle", method="TD")["value"].to_numpy()
     example = (
@@ -216,7 +229,8 @@ def convergence(results: Results) -> Verdict:
         judge(readings),
         f"share of unstable problems, {worst} ω",
         shares[worst],
-        f"Unstable shares of off-policy garnets: {numbers}.{example} {listed(readings)}",
+        f"The mean dynamics are unstable on {numbers} of random off-policy problems.{example}"
+        f" {listed(readings)}",
     )
 
 
@@ -234,7 +248,7 @@ def stage_2(results: Results) -> Verdict:
         judge(readings),
         "share of problems without full rank, 20 rows per state",
         short,
-        f"With 20 rows per state the rank falls short on {percent(short.value)} of {len(many)}"
-        f" problems, with fewer rows than features by {number(float(np.median(few)))} of the"
-        f" features in the median. {listed(readings)}",
+        f"With 20 rows per state the matrix lacks full rank on {percent(short.value)} of {len(many)}"
+        f" problems. With fewer rows than features its rank is {number(float(np.median(few)))} too"
+        f" small in the median. {listed(readings)}",
     )
