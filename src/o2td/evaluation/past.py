@@ -16,8 +16,8 @@ from o2td.arrays import Floats, Ints
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.horizon import steps_of
-from o2td.evaluation.log_tests.score import means, stratum_of
-from o2td.evaluation.log_tests.seen import Seen, marks
+from o2td.evaluation.log_tests.score import means
+from o2td.evaluation.log_tests.seen import Seen, marks, stratum_of
 
 __all__ = ["Past", "PastCells", "choose_past"]
 

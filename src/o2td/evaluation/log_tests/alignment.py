@@ -18,8 +18,8 @@ import numpy as np
 from o2td.arrays import Floats, Ints
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.memory import out_of_order
-from o2td.evaluation.log_tests.score import ALARM, excess_chance, stratum_of
-from o2td.evaluation.log_tests.seen import Seen, seen, without_means
+from o2td.evaluation.log_tests.score import ALARM, excess_chance
+from o2td.evaluation.log_tests.seen import Seen, seen, stratum_of, without_means
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.evaluation.log_test import Finding, LogTest
-from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, clustered, stratum_of
-from o2td.evaluation.log_tests.seen import Seen, marks, seen, without_means
+from o2td.evaluation.log_tests.score import ALARM, chi_square_chance, clustered
+from o2td.evaluation.log_tests.seen import Seen, marks, seen, stratum_of, without_means
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 

@@ -15,8 +15,8 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.evaluation.log_test import Finding, LogTest
 from o2td.evaluation.log_tests.memory import own_dependence
-from o2td.evaluation.log_tests.score import ALARM, poisson_chance, stratum_of, two_sided
-from o2td.evaluation.log_tests.seen import Seen, seen
+from o2td.evaluation.log_tests.score import ALARM, poisson_chance, two_sided
+from o2td.evaluation.log_tests.seen import Seen, seen, stratum_of
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 

@@ -19,7 +19,7 @@ from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.log_test import BIASED, Finding, LogTest
 from o2td.evaluation.log_tests.clock import clock_step
 from o2td.evaluation.log_tests.score import NOTHING, Strongest, foretold, rising, strongest
-from o2td.evaluation.log_tests.seen import Seen, marks, seen
+from o2td.evaluation.log_tests.seen import Seen, marks, seen, stratum_of
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.thresholds import CAUTION, TRUST
 
@@ -102,16 +102,18 @@ def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[st
     """
     x, causes, y, effects = _columns(view)
     here, (steps, _) = np.flatnonzero(view.follows), clock_step(view)
-    inner = np.ones(len(here), np.bool_) if steps is None else view.step[here] < steps - 1
+    inner = slice(None) if steps is None else view.step[here] < steps - 1
     causes += ["the previous state and action", "what usually follows the row before"]
+    paid, moved = _foretold(view, here[inner], stratum, y[inner], len(causes) - 2)
     tried = [
         strongest(x[inner], y[inner], stratum[here[inner]]),
-        _foretold(view, here, stratum, y[:, :1], len(causes) - 2),
-        _foretold(view, here[inner], stratum, y[inner, 1:], len(causes) - 2),
+        moved,
         _follows_before(view, here[inner], stratum, len(causes) - 1),
     ]
     if steps is not None:
+        paid, _ = _foretold(view, here, stratum, y[:, :1], len(causes) - 2)
         tried.append(strongest(x, y[:, :1], stratum[here]))
+    tried.append(paid)
     found = min(tried, key=lambda one: one.chance)
     return replace(found, chance=min(1.0, len(tried) * found.chance)), causes, effects
 
@@ -127,17 +129,24 @@ def out_of_order(view: Seen) -> Strongest:
     found = _follows_before(view, here, view.pair, 0)
     if not found.alarming:
         return found
-    paid = (strongest(x, y[:, :1], view.pair[here]), _foretold(view, here, view.pair, y[:, :1], 0))
-    return NOTHING if any(one.alarming for one in paid) else found
-
-
-def _foretold(view: Seen, here: Ints, stratum: Ints, y: Floats, place: int) -> Strongest:
-    """Whether the row before predicts these rows as it does in the other half of the episodes."""
-    fit = view.unit[here] % 2 == 0
-    if min(fit.sum(), (~fit).sum()) < _ROWS or not y.shape[1]:
+    paid = y[:, :1]
+    if strongest(x, paid, view.pair[here]).alarming:
         return NOTHING
+    return NOTHING if _foretold(view, here, view.pair, paid, 0)[0].alarming else found
+
+
+def _foretold(
+    view: Seen, here: Ints, stratum: Ints, y: Floats, place: int
+) -> tuple[Strongest, Strongest]:
+    """Whether the row before predicts rewards, the first column, and next states, the others.
+
+    It should predict these rows as it does in the other half of the episodes.
+    """
+    fit = view.unit[here] % 2 == 0
+    if min(fit.sum(), (~fit).sum()) < _ROWS:
+        return NOTHING, NOTHING
     each = foretold(y, view.pair[here - 1], stratum[here], fit)
-    return rising(each, place, int(y.shape[1] > 1))
+    return rising(each[:, 0], place, 0), rising(each[:, 1:].sum(axis=1), place, 1)
 
 
 def _follows_before(view: Seen, here: Ints, stratum: Ints, place: int) -> Strongest:
@@ -167,17 +176,17 @@ def _sums_of_products(usual: Floats, before: Ints, comes: Ints, stratum: Ints) -
     """`sum_j x~_j y~_j / p_j` of each row, multiplied out, so that no row needs a vector."""
     from scipy.sparse import csr_array
 
-    group = np.unique(stratum, return_inverse=True)[1]
-    rows, groups, size = np.arange(len(group)), int(group.max()) + 1, usual.shape[1]
-    member = csr_array((np.ones(len(group)), (group, rows)), shape=(groups, len(group)))
-    many = np.bincount(group)[:, None]
-    came = member @ csr_array((np.ones(len(group)), (rows, comes)), shape=(len(group), size))
-    met = member @ csr_array((np.ones(len(group)), (rows, before)), shape=(len(group), len(usual)))
-    mean_x, mean_y = np.asarray(met @ usual) / many, came.toarray() / many
+    group, size = stratum_of(stratum), usual.shape[1]
+    count, place = np.bincount(group)[:, None], stratum_of(before, group)
+    one = np.zeros(int(place.max()) + 1, dtype=np.int64)
+    one[place] = np.arange(len(place))  # a row of each group with each row before
+    shape = (len(count), len(usual))
+    met = csr_array((np.bincount(place).astype(np.float64), (group[one], before[one])), shape)
+    came = np.bincount(group * size + comes, minlength=len(count) * size).reshape(-1, size)
+    mean_x, mean_y = np.asarray(met @ usual) / count, came / count
     weight = 1.0 / np.maximum(np.bincount(comes, minlength=size) / len(group), _RARE)
-    pair, place = np.unique(before * groups + group, return_inverse=True)
     from_before, of_group = usual * weight, np.einsum("gj,gj,j->g", mean_x, mean_y, weight)
-    crossed = np.einsum("uj,uj->u", from_before[pair // groups], mean_y[pair % groups])
+    crossed = np.einsum("uj,uj->u", from_before[before[one]], mean_y[group[one]])
     own = weight[comes] * (usual[before, comes] - mean_x[group, comes])
     each = own - crossed[place] + of_group[group]
     each[np.abs(each) <= _ROUNDING * weight.max()] = 0.0  # what the state determines
@@ -199,9 +208,8 @@ def _columns(view: Seen) -> tuple[Floats, list[str], Floats, list[str]]:
     total = np.cumsum(view.surprise)
     begun = np.repeat(total[view.first[:-1]] - view.surprise[view.first[:-1]], view.length)
     past = (total[before] - begun[before]) / np.sqrt(view.step[here])
-    parts = [view.reward[before], view.surprise[before], past, view.step[here]]
+    columns = [view.reward[before], view.surprise[before], past, view.step[here]]
     causes = ["the previous reward"] * 2 + ["earlier rewards", "the step"]
-    columns = [np.column_stack(parts).astype(np.float64)]
     if view.action is not None:
         chosen, _ = marks(view.action[before], 6)
         columns.append(chosen)

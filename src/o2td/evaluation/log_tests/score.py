@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import erfc, sqrt
-from typing import Any
 
 import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
-from o2td.evaluation.log_tests.seen import sums, without_means
+from o2td.evaluation.log_tests.seen import stratum_of, sums, without_means
 
 ALARM = 0.005  # target probability of a false alarm per test; 0.01 is stated
 _SPREAD = 30.0  # effective rows that a sum needs to count as normal
@@ -56,8 +55,9 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
     x, y = without_means(x, group), without_means(y, group)
     count = np.bincount(group)
     free = 1.0 / np.maximum(count - 1.0, 1.0)
-    own, sharing, squares = _squares(x, y)
-    sxx, syy = (sums(part, group, len(count)) for part in squares)
+    xx, yy = x * x, y * y
+    sxx, syy = (sums(part, group, len(count)) for part in (xx, yy))
+    own, sharing = _shared(xx, yy)
     variance = np.maximum((sxx * free[:, None]).T @ syy, own)
     fine = (variance > 1e-12) & (sharing > _SPREAD)
     score = np.zeros_like(own)
@@ -65,19 +65,18 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
     return _most(score, int(fine.sum()))
 
 
-def _squares(x: Floats, y: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
-    """Sums of `(x y)^2`, the effective number of rows in them, and the squares."""
-    xx, yy = x * x, y * y
+def _shared(xx: Floats, yy: Floats) -> tuple[Floats, Floats]:
+    """Sums of `x^2 y^2` and the effective number of rows in them; the squares are squared in place."""
     own = xx.T @ yy
-    fourth = (xx * xx).T @ (yy * yy)
+    fourth = np.square(xx, out=xx).T @ np.square(yy, out=yy)
     sharing = np.divide(own * own, fourth, out=np.zeros_like(own), where=fourth > 0.0)
-    return own, sharing, (xx, yy)
+    return own, sharing
 
 
 def clustered(x: Floats, y: Floats) -> Strongest:
     """The same with one row per independent episode: the variance is from their own squares."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    own, sharing, _ = _squares(x, y)
+    own, sharing = _shared(x * x, y * y)
     fine = sharing > _SPREAD / 2.0
     score = np.zeros_like(own)
     score[fine] = (x.T @ y)[fine] / np.sqrt(own[fine])
@@ -95,18 +94,18 @@ def _most(score: Floats, tried: int) -> Strongest:
 def foretold(y: Floats, past: Ints, stratum: Ints, fit: Bools) -> Floats:
     """How well means by past, over the rows of `fit`, predict each of the other rows.
 
-    `sum_j x~_j y~_j` over columns in units of their deviation, where x are the means by stratum and
-    past. It averages 0 if y does not depend on the past, and the direction of a dependence need not
-    be known: the rows of `fit` tell it.
+    `x~ y~` of each column, in units of its deviation, where x are the means by stratum and past. It
+    averages 0 if y does not depend on the past, and the direction of a dependence need not be known:
+    the rows of `fit` tell it.
 
     >>> rng = np.random.default_rng(0)
     >>> past, stratum = rng.integers(3, size=(2, 4000))
     >>> sign = np.where((past + stratum) % 2, 1.0, -1.0)  # cancels over strata
     >>> fit = np.arange(4000) % 2 == 0
     >>> y = 0.2 * sign[:, None] + rng.normal(size=(4000, 1))
-    >>> rising(foretold(y, past, stratum, fit), 0, 0).alarming
+    >>> rising(foretold(y, past, stratum, fit)[:, 0], 0, 0).alarming
     True
-    >>> rising(foretold(y, rng.permutation(past), stratum, fit), 0, 0).alarming
+    >>> rising(foretold(y, rng.permutation(past), stratum, fit)[:, 0], 0, 0).alarming
     False
     """
     scale = y.std(axis=0)
@@ -116,7 +115,7 @@ def foretold(y: Floats, past: Ints, stratum: Ints, fit: Bools) -> Floats:
     x, y = (without_means(part, stratum[~fit]) for part in (usual, y[~fit]))
     for part in (x, y):
         part[np.abs(part) <= _ROUNDING] = 0.0  # what the stratum determines
-    return np.asarray((x * y).sum(axis=1))
+    return np.asarray(x * y)
 
 
 def means(y: Floats, code: Ints, fit: Bools, drawn: Floats) -> Floats:
@@ -203,14 +202,3 @@ def excess_chance(probability: Floats, state: Ints, pair: Ints) -> float:
         return 1.0
     z = float(((total - expected)[fine] / np.sqrt(variance[fine])).max())
     return min(1.0, 0.5 * float(fine.sum()) * erfc(z / sqrt(2.0)))
-
-
-def stratum_of(*codes: Any) -> Ints:
-    """One code for several codes, without gaps."""
-    code = np.zeros(len(codes[0]), dtype=np.int64)
-    for one in codes:
-        code = code * (int(one.max()) + 2) + one
-    if int(code.max()) < 4 * len(code):  # without sorting
-        present = np.bincount(code) > 0
-        return np.asarray((np.cumsum(present) - 1)[code])
-    return np.asarray(np.unique(code, return_inverse=True)[1])

@@ -76,7 +76,7 @@ class Seen:
         rows = self.rows
         if rows.observation is None:
             both = np.concatenate([rows.input, rows.next_input])
-            _, code = np.unique(both, return_inverse=True)
+            code = stratum_of(both - both.min())
             return code[: len(rows)], code[len(rows) :], True
         both = np.concatenate([rows.input, rows.next_input])
         part = both[:: max(len(both) // 2000, 1)]
@@ -118,8 +118,7 @@ class Seen:
     @cached_property
     def pair(self) -> Ints:
         """Code of state and action, without gaps."""
-        code = self.state if self.action is None else self.state * _ACTIONS + self.action
-        return np.asarray(np.unique(code, return_inverse=True)[1])
+        return stratum_of(self.state, *(() if self.action is None else (self.action,)))
 
     @cached_property
     def follows(self) -> Bools:
@@ -174,17 +173,16 @@ def without_means(values: Floats, stratum: Ints) -> Floats:
     """Columns minus their mean in each stratum."""
     size = int(stratum.max()) + 1
     count = np.maximum(np.bincount(stratum, minlength=size), 1)
-    return np.asarray(values - (sums(values, stratum, size) / count[:, None])[stratum])
+    mean = (sums(values, stratum, size) / count[:, None])[stratum]
+    return np.asarray(np.subtract(values, mean, out=mean))
 
 
 def sums(values: Floats, code: Ints, size: int) -> Floats:
     """Sums of columns by code."""
-    from scipy.sparse import csr_array
+    from scipy.sparse import csc_array
 
-    rows = np.arange(len(code))
-    return np.asarray(
-        csr_array((np.ones(len(code)), (code, rows)), shape=(size, len(code))) @ values
-    )
+    member = csc_array((np.ones(len(code)), code, np.arange(len(code) + 1)), (size, len(code)))
+    return np.asarray(member @ values)
 
 
 def marks(code: Ints, most: int, least: int = 20) -> tuple[Floats, Any]:
@@ -193,3 +191,14 @@ def marks(code: Ints, most: int, least: int = 20) -> tuple[Floats, Any]:
     order = np.argsort(-count, kind="stable")[:most]
     order = order[count[order] >= least]
     return (code[:, None] == order).astype(np.float64), order
+
+
+def stratum_of(*codes: Any) -> Ints:
+    """One code for several codes, without gaps."""
+    code = np.zeros(len(codes[0]), dtype=np.int64)
+    for one in codes:
+        code = code * (int(one.max()) + 2) + one
+    if int(code.max()) < 4 * len(code):  # without sorting
+        present = np.bincount(code) > 0
+        return np.asarray((np.cumsum(present) - 1)[code])
+    return np.asarray(np.unique(code, return_inverse=True)[1])
