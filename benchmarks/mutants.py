@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -61,7 +62,7 @@ class Mutator(ast.NodeTransformer):
         return node  # the text of a message is not part of the algorithm
 
     def visit_Raise(self, node: ast.Raise) -> Any:
-        if named(node.exc, ABSTRACT):
+        if named(getattr(node.exc, "func", node.exc), ABSTRACT):
             return node
         return ast.copy_location(ast.Pass(), node) if self.place(node, "raise removed") else node
 
@@ -180,6 +181,27 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
         inside = node.body if isinstance(node, ast.ClassDef) else [node]
         around = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
         yield from ((around + one.name, one) for one in inside if isinstance(one, ast.FunctionDef))
+
+
+@cache
+def forms(path: Path) -> frozenset[str]:
+    """Functions that run only in Python: those with a compiled form beside them, and their helpers."""
+    own = {name: node for name, node in functions(parsed(path)) if "." not in name}
+    found = {
+        one.args[0].id
+        for node in own.values()
+        for one in node.decorator_list
+        if isinstance(one, ast.Call) and named(one.func, ("overload",)) and named(one.args[0], (*own,))
+    }  # fmt: skip
+    uses = {
+        name: {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        for name, node in own.items()
+    }
+    for helper in (name for name in own if name.startswith("_")):
+        users = {name for name in own if helper in uses[name]}
+        if users and users <= found:
+            found.add(helper)
+    return frozenset(found)
 
 
 def end(node: ast.AST) -> int:

@@ -28,7 +28,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.mutants import Place, changed, places
+from benchmarks.mutants import Place, changed, forms, places
 from benchmarks.mutation_record import Outcome, write
 from benchmarks.mutation_tests import Tests, interpreted
 from o2td import __version__
@@ -72,6 +72,7 @@ class Group(NamedTuple):
     tests: list[str]
     plain: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()  # files of another group
+    forms: bool = False  # whether the Python forms of compiled functions are meant, or all others
 
 
 GROUPS = {
@@ -115,6 +116,11 @@ GROUPS = {
             "tests/kernels/test_ring_buffer.py",
         ],
         ("o2td.kernels", "o2td.learners"),
+    ),
+    "Python forms of kernels": Group(
+        [f"kernels/{name}.py" for name in ("access", "fused", "steps")],
+        ["tests/learners/test_step_learner.py", "tests/learners/test_arctd.py"],
+        forms=True,
     ),
     "machine code": Group(
         ["kernels/load_store.py", "kernels/vectors.py"],
@@ -183,7 +189,7 @@ def everything() -> list[Mutant]:
         for path in sorted(SOURCE.glob(pattern))
         if path.relative_to(SOURCE).as_posix() not in about.besides
         for k, place in enumerate(places(path))
-        if place.first
+        if place.first and (place.function in forms(path)) == about.forms
     ]
 
 
@@ -215,9 +221,10 @@ class Study:
     def pytest_runtestloop(self, session: Any) -> bool:
         tests = Tests(session.items, {(o.file, o.at.line): o.at.first for o in self.drawn})
         for number, one in enumerate(self.drawn):
+            began = sum(os.times()[2:4])
             fate, ran = tests.meet(one.file, one.at, changed(one.path, one.file, one.index, one.at))
             self.keep(one, one.at.what, fate)
-            say(f"{one}: {fate} ({len(ran)} tests)")
+            say(f"{one}: {fate} ({len(ran)} tests, {sum(os.times()[2:4]) - began:.0f} s)")
             if number % CONTROL == 0:
                 self.keep(one, "control", tests.run(ran, (one.file, one.at.line), None)[0])
         return True

@@ -195,13 +195,17 @@ class Tests:
 
         A test that fails kills it if it passes without the change; if not, it is no longer asked.
         """
+        items, told = self.promising(file, at), list[dict[str, Any]]()
         while True:
-            fate, told = self.run(self.promising(file, at), (file, at.line), code)
-            ran = [one["test"] for one in told]
+            fate, new = self.run(items, (file, at.line), code, told)
+            told += new
             if fate == "survived" and not any([file, at.line] in one["lines"] for one in told):
                 fate = "no test"
-            if fate in ("survived", "no test", "error") or self.trust(ran[-1]):
-                return fate, [item for item in self.items if item.nodeid in ran]
+            if fate in ("survived", "no test", "error") or self.trust(new[-1]["test"]):
+                ran = {one["test"] for one in told}
+                return fate, [one for one in self.items if one.nodeid in ran]
+            told.pop()
+            items = items[len(new) :]
 
     def trust(self, test: str) -> bool:
         """Whether a test passes without a change, and is quick enough for a time limit to mean that."""
@@ -209,12 +213,21 @@ class Tests:
             (item,) = (one for one in self.items if one.nodeid == test)
             fate, told = self.run([item], ("", 0), None)
             self.trusted[test] = fate == "survived" and told[0]["seconds"] < SLOW
+            if not self.trusted[test]:
+                print(f"not asked again: {test} ({fate}, {told[0]['seconds']:.1f} s)", flush=True)
         return self.trusted[test]
 
     def run(
-        self, items: list[Any], line: tuple[str, int], code: CodeType | None
+        self,
+        items: list[Any],
+        line: tuple[str, int],
+        code: CodeType | None,
+        before: list[dict[str, Any]] = [],  # noqa: B006
     ) -> tuple[str, list[dict[str, Any]]]:
-        """Run tests in a fork until one fails or enough have reached the line, and note what they do."""
+        """Run tests in a fork until one fails or enough have reached the line, and note what they do.
+
+        Those that ran before, in another fork, count.
+        """
         with tempfile.NamedTemporaryFile("w+") as notes:
 
             def note(**entry: Any) -> None:
@@ -224,7 +237,9 @@ class Tests:
             def work() -> int:
                 if code is not None:
                     put(code)
-                near = total = reaching = 0.0
+                reached = [one["seconds"] for one in before if list(line) in one["lines"]]
+                near, reaching = sum(reached), len(reached)
+                total = sum(one["seconds"] for one in before)
                 good = True
                 for item in items:
                     note(test=item.nodeid, lines=[], seconds=0.0)
