@@ -147,7 +147,7 @@ GROUPS = {
         ["sources/**/*.py"],
         [
             *("tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"),
-            *("tests/evaluation/test_users.py", "tests/evaluation/test_golden.py"),
+            *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),
         ],
     ),
 }

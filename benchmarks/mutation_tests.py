@@ -25,9 +25,10 @@ from benchmarks.mutants import Place, mark, put
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 2.0  # seconds; a test that takes longer kills no mutant
 PATIENCE = 4.0  # seconds after which a test counts as failed
-BUDGET = 4.0  # seconds of tests that reach a mutant's line, at most
-MOST = 40  # such tests, at most
-LIMIT = 20  # seconds of all tests of a mutant, at most
+BUDGET = 10.0  # seconds of tests that reach a mutant's line, at most
+MOST = 80  # such tests, at most
+TOTAL = 16.0  # seconds of all tests of a mutant, at most
+LIMIT = 40  # seconds after which a child is ended
 WAIT = 100.0  # wall time limit of a child, in multiples of its processor time limit
 TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 LIBRARIES = (
@@ -171,6 +172,7 @@ class Tests:
     def __init__(self, items: list[Any], wanted: dict[tuple[str, int], int]) -> None:
         self.items, self.seen = by_turns(items), watch(wanted)
         self.lines: dict[str, set[tuple[str, int]]] = {}
+        self.seconds: dict[str, float] = {}
         self.trusted: dict[str, bool] = {}
 
     def promising(self, file: str, at: Place) -> list[Any]:
@@ -183,9 +185,10 @@ class Tests:
                 return 1
             return 0 if (file, at.line) in known else 2 if span & known else 3
 
-        def key(item: Any) -> tuple[int, bool, bool]:
+        def key(item: Any) -> tuple[int, bool, bool, float]:
             compares = "golden" in item.nodeid or "reference" in item.nodeid
-            return rank(item), not mentions(item, file), not compares
+            took = self.seconds.get(item.nodeid, 0.0)
+            return rank(item), not mentions(item, file), not compares, took
 
         left = [item for item in self.items if self.trusted.get(item.nodeid, True)]
         return sorted((item for item in left if rank(item) < 3), key=key)
@@ -251,7 +254,7 @@ class Tests:
                     total += spent
                     near += spent if line in self.seen else 0.0
                     reaching += line in self.seen
-                    if not good or near > BUDGET or total > 2.0 * BUDGET or reaching >= MOST:
+                    if not good or near > BUDGET or total > TOTAL or reaching >= MOST:
                         break
                 note(modules=list(sys.modules))
                 return 0 if good else 1
@@ -266,6 +269,7 @@ class Tests:
         for test, one in tests.items():
             if one.get("good"):
                 self.lines[test] = {(file, number) for file, number in one["lines"]}
+                self.seconds[test] = one["seconds"]
         fate = {"0": "survived", "1": "killed", "70": "error"}.get(outcome, outcome)
         return fate, list(tests.values())
 
