@@ -182,23 +182,45 @@ def test_no_row_of_two_threads_is_lost(name: str) -> None:
 
 
 class Late:
-    """Features that take long to convert: rows arrive meanwhile."""
+    """Features that take long to convert: meanwhile another thread does something."""
 
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.act = act
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        self.learner.partial_fit(ROWS[:10])
+        self.act()
         return np.array(ROWS.phi[:3])
 
 
+def rows_arrive(learner: Any) -> None:
+    learner.partial_fit(ROWS[:10])
+
+
+def it_forgets(learner: Any) -> None:
+    learner.reset()
+
+
+def it_learns_others_instead(learner: Any) -> None:
+    """As many rows as before, so that their number does not tell."""
+    learner.fit(ROWS[500:600])
+
+
+def it_forgets_and_one_row_arrives(learner: Any) -> None:
+    learner.reset().learn_one(np.array(ROWS.phi[0]), 0.0, np.array(ROWS.phi[0]), 0.9)
+
+
 @pytest.mark.parametrize("interval", [None, 0.9])
-def test_weights_that_change_while_they_are_read_predict_nothing(interval: float | None) -> None:
+@pytest.mark.parametrize(
+    "act", [rows_arrive, it_forgets, it_learns_others_instead, it_forgets_and_one_row_arrives]
+)
+def test_weights_that_change_while_they_are_read_predict_nothing(
+    act: Callable[[Any], None], interval: float | None
+) -> None:
     learner = o2td.TD(step_size=1e-3, average=True, replicates=4).partial_fit(ROWS[:100])
-    with pytest.raises(InputError, match="learning in another thread"):
-        learner.predict(Late(learner), interval)
-    assert learner.steps > 100
-    learner.predict(ROWS.phi[:3], interval)
+    with pytest.raises(InputError, match="learning in another thread") as refused:
+        learner.predict(Late(lambda: act(learner)), interval)
+    assert refused.value.__suppress_context__  # no KeyError of what was no longer there
+    learner.partial_fit(ROWS[:100]).predict(ROWS.phi[:3], interval)
 
 
 def test_intervals_of_two_threads_are_those_of_one() -> None:

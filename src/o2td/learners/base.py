@@ -125,13 +125,16 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def reset(self) -> Self:
         """Forget everything learned; parameters stay."""
-        self._at_rest()
+        with self._held():
+            self._forget()
+        return self
+
+    def _forget(self) -> None:
+        self._unbind()
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._carried: Floats = np.zeros(CARRIED)
         self._memory: Memory = {}
         self._diverged = _NEVER.repeat(1 + self.replicates)
-        self._step: Step | None = None
-        return self
 
     @property
     def steps(self) -> int:
@@ -142,17 +145,17 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def partial_fit(self, transitions: Transitions) -> Self:
         """Learn from every row in order; splitting the rows over several calls changes nothing."""
-        self._hold()
-        try:
-            if self._check(transitions):
-                group = Group([self])
-                for block in transitions.chunks(max(1, BLOCK // self._width)):
-                    group.advance(block, [block], self.steps)
-                if self._diverged[0] >= 0:
-                    self._unbind()
-        finally:
-            self._release()
+        with self._held():
+            self._learn(transitions)
         return self
+
+    def _learn(self, transitions: Transitions) -> None:
+        if self._check(transitions):
+            group = Group([self])
+            for block in transitions.chunks(max(1, BLOCK // self._width)):
+                group.advance(block, [block], self.steps)
+            if self._diverged[0] >= 0:
+                self._unbind()
 
     def learn_one(
         self,
@@ -204,11 +207,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def _bind(self) -> Step:
         """The step for one row; the state moves into the packed array that it works on."""
-        self._hold()
-        try:
+        with self._held():
             return self._packing()
-        finally:
-            self._release()
 
     def _packing(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
@@ -248,7 +248,10 @@ class Learner(Parameterized, OneAtATime, Lanes):
 
     def fit(self, transitions: Transitions) -> Self:
         """`reset`, then `partial_fit`."""
-        return self.reset().partial_fit(transitions)
+        with self._held():
+            self._forget()
+            self._learn(transitions)
+        return self
 
     def _check(self, batch: Transitions) -> bool:
         """Reject invalid input before anything changes; returns False if there is nothing to do."""
@@ -346,11 +349,11 @@ class Learner(Parameterized, OneAtATime, Lanes):
         With `interval`, such as 0.95, a `Prediction` with `value`, `low` and `high`: a confidence
         interval for the learner's limit, estimated from its `replicates`.
         """
-        if not self._arrays:
-            raise InputError(
-                f"{type(self).__name__} has learned nothing yet: call partial_fit first"
-            )
         with self._reading():
+            if not self._arrays:
+                raise InputError(
+                    f"{type(self).__name__} has learned nothing yet: call partial_fit first"
+                )
             theta = self._predicting
             rows, single = points(phi, len(theta))
             if interval is not None:

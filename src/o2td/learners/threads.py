@@ -29,6 +29,7 @@ class OneAtATime:
     """Holds the lock of a learner; copies and pickles get their own."""
 
     _busy: Any
+    _carried: Floats  # another array after a reset
     _packed: Floats = _UNBOUND
     _step: Any
     steps: Any  # number of rows learned from
@@ -38,6 +39,15 @@ class OneAtATime:
         self = super().__new__(cls)
         self._busy = Lock()
         return self
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Only this thread may learn, or forget, within this block."""
+        self._hold()
+        try:
+            yield
+        finally:
+            self._release()
 
     def _hold(self) -> None:
         """Begin to learn."""
@@ -65,15 +75,17 @@ class OneAtATime:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raise if the learner learns while this block reads it: the result would be a mixture."""
+        """Raise if the learner learns or forgets while this block reads it: a mixture, or an error."""
         self._at_rest()
-        steps = self.steps
-        yield
-        if self._busy.locked() or self.steps != steps:
-            self._refuse()
+        carried, steps = self._carried, self.steps
+        try:
+            yield
+        finally:
+            if self._busy.locked() or self._carried is not carried or self.steps != steps:
+                self._refuse()
 
     def _refuse(self) -> None:
         raise InputError(
             f"{type(self).__name__} is learning in another thread (or was when this process was"
             " forked); give each thread a learner of its own, or a lock around this one"
-        )
+        ) from None
