@@ -12,6 +12,45 @@ import pytest
 
 from o2td import sources
 from o2td.errors import O2TDError
+from tests.sources.log_files import KINDS, lerobot
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind is not lerobot], ids=lambda kind: kind.__name__
+)
+def test_damaged_files_of_every_kind_are_named_or_unverified(kind, joined, tmp_path):
+    """100 flipped bits and 30 truncations: refused by name, the same rows, or called unverified."""
+    file = kind(tmp_path)
+    data, draw = file.read_bytes(), np.random.default_rng(1)
+    want = joined(sources.open_logs(file, discount=0.9))
+    damaged = []
+    for bit in draw.choice(8 * len(data), 100, replace=False):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        damaged.append(bytes(flipped))
+    damaged += [data[:length] for length in draw.choice(len(data), 30, replace=False)]
+    said = []
+    for bad in damaged:
+        file.write_bytes(bad)
+        try:
+            source = sources.open_logs(file, discount=0.9)
+            got = joined(source)
+        except O2TDError as error:
+            said.append(str(error))
+            continue
+        if _differs(got, want):
+            assert file.suffix != ".gz"  # its checksum covers every byte of the text
+            assert source.info.unverified == (str(file),)
+    assert len(said) > 30
+    assert all(str(file) in one for one in said)
+
+
+def _differs(got, want):
+    return any(
+        value is not None
+        and (got[name] is None or not np.array_equal(value, got[name], value.dtype.kind == "f"))
+        for name, value in want.items()
+    )
 
 
 def _flips(file, joined, want, flips, seed=0):
@@ -28,11 +67,7 @@ def _flips(file, joined, want, flips, seed=0):
         except O2TDError as error:
             silent += str(file) not in str(error)
         else:
-            differs = any(
-                value is not None and not np.array_equal(value, got[name], equal_nan=True)
-                for name, value in want.items()
-            )
-            silent += differs
+            silent += _differs(got, want)
     return silent
 
 

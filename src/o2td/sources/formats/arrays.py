@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
 import zlib
 from abc import abstractmethod
@@ -23,7 +24,7 @@ from o2td.sources.places import brief
 
 _DAMAGED = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, KeyError, TypeError),
-    *(ValueError, RuntimeError),
+    *(ValueError, RuntimeError, tokenize.TokenError),
 )
 _KINDS = "fiubUSM"  # kinds of NumPy types that Arrow has columns for
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -103,7 +104,7 @@ class TextFormat(Format):
         try:
             with _lines(Path(self.place)) as lines:
                 found = self.first_misfit(lines, kinds)
-        except (OSError, EOFError, ImportError) as error:
+        except (OSError, EOFError, ImportError, zlib.error) as error:
             return f"{self.label}: cannot be read to its end ({error}); restore it from a copy"
         return None if found is None else f"{self.label}: {found}"
 
