@@ -21,6 +21,7 @@ COMPARED = {
 BOUNDS = ("HUGE", "HUGEST")  # whether exactly this size counts as overflow makes no difference
 HINTS = ("rolled",)  # compiles to nothing
 ABSTRACT = ("NotImplementedError",)  # of a base class: never reached
+IDLE = ("strict",)  # arguments that only check what holds anyway
 REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 
 
@@ -30,6 +31,11 @@ def named(node: Any, names: tuple[str, ...]) -> bool:
 
 def shift(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift)
+
+
+def negative(node: ast.AST) -> bool:
+    """Of a shape: any negative number stands for what is left."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 class Mutator(ast.NodeTransformer):
@@ -115,6 +121,17 @@ class Mutator(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         if self.place(node, "and for or"):
             node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            return node
+        return self.inside(node)
+
+    def visit_keyword(self, node: ast.keyword) -> Any:
+        return node if node.arg in IDLE else self.inside(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
+            node.func = self.visit(node.func)
+            node.args = [one if negative(one) else self.visit(one) for one in node.args]
+            node.keywords = [self.visit(one) for one in node.keywords]
             return node
         return self.inside(node)
 

@@ -1,7 +1,7 @@
 """Mutation testing: would the tests notice if a line of an algorithm said something else?
 
 make mutation                                  a random sample
-python -m benchmarks.mutation --mutants 500 --seed 1 --only solvers
+python -m benchmarks.mutation --mutants 40 --seed 1 --only solvers
 
 Compilation is switched off for the modules under test, so that compiled loops are mutated like any
 other line. Everything is imported and collected once for each group of modules. Then tests run in a
@@ -25,6 +25,7 @@ import json
 import os
 import random
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,7 @@ class Group(NamedTuple):
     plain: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()  # files of another group
     forms: bool = False  # whether the Python forms of compiled functions are meant, or all others
+    part_of: str = ""  # the group in which it is drawn and counted
 
 
 GROUPS = {
@@ -83,6 +85,7 @@ GROUPS = {
             *(f"tests/learners/test_{name}.py" for name in OWN),
         ],
         ("o2td.kernels", "o2td.learners"),
+        part_of="learners",
     ),
     "learners": Group(
         ["learners/**/*.py", "emphasis.py"],
@@ -121,10 +124,12 @@ GROUPS = {
         [f"kernels/{name}.py" for name in ("access", "fused", "steps")],
         ["tests/learners/test_step_learner.py", "tests/learners/test_arctd.py"],
         forms=True,
+        part_of="kernels",
     ),
     "machine code": Group(
         ["kernels/load_store.py", "kernels/vectors.py"],
         ["tests/kernels/test_load_store.py", "tests/kernels/test_vectors.py"],
+        part_of="kernels",
     ),
     "evaluation": Group(
         ["evaluation/**/*.py"],
@@ -142,6 +147,7 @@ GROUPS = {
             *(f"tests/evaluation/test_{name}.py" for name in ("evaluate", "histories", "moments")),
         ],
         ("o2td.evaluation",),
+        part_of="evaluation",
     ),
     "sources": Group(
         ["sources/**/*.py"],
@@ -151,7 +157,6 @@ GROUPS = {
         ],
     ),
 }
-LEAST = 25  # mutants per group, if it has as many
 CONTROL = 10  # after every so many mutants the same tests run without a change
 
 
@@ -174,6 +179,10 @@ class Mutant(NamedTuple):
     at: Place
 
     @property
+    def whole(self) -> str:
+        return GROUPS[self.group].part_of or self.group
+
+    @property
     def file(self) -> str:
         return self.path.relative_to(SOURCE).as_posix()
 
@@ -194,13 +203,12 @@ def everything() -> list[Mutant]:
 
 
 def sample(possible: list[Mutant], number: int, seed: int) -> list[Mutant]:
-    """This many, and more of a small group until it has its minimum."""
+    """This many of each group, parts of a group by their size; a larger number adds to a smaller."""
     shuffled = random.Random(seed).sample(possible, len(possible))  # noqa: S311
-    drawn = shuffled[:number]
-    for group in GROUPS:
-        missing = max(0, LEAST - sum(one.group == group for one in drawn))
-        drawn += [one for one in shuffled[number:] if one.group == group][:missing]
-    return drawn
+    groups = dict.fromkeys(one.whole for one in shuffled)
+    return [
+        one for group in groups for one in islice((o for o in shuffled if o.whole == group), number)
+    ]
 
 
 def digest() -> str:
@@ -261,7 +269,7 @@ def outcomes(drawn: list[Mutant], results: Path) -> list[Outcome]:
     found = fates(results)
     return [
         Outcome(
-            one.group,
+            one.whole,
             one.file,
             one.at.function,
             one.path.read_text().splitlines()[one.at.line - 1].strip(),
@@ -274,9 +282,9 @@ def outcomes(drawn: list[Mutant], results: Path) -> list[Outcome]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--mutants", type=int, default=300)
+    parser.add_argument("--mutants", type=int, default=25, help="how many of each group")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=sorted(GROUPS))
+    parser.add_argument("--only", choices=sorted(GROUPS), help="one group or part of one")
     options = parser.parse_args()
     os.chdir(ROOT)
     work = ROOT / "build" / "mutation" / f"seed-{options.seed}"
