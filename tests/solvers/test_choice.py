@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import o2td
 from o2td import domains, exact
@@ -50,6 +51,33 @@ def test_tables_and_dense_rows_give_the_same_sums(n):
     one, two = collect(table).arrays(), collect(dense).arrays()
     for name in one:
         np.testing.assert_allclose(one[name], two[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_rows_with_few_entries_give_the_sums_of_dense_rows(even):
+    rng, n, d = np.random.default_rng(5), 500, 70
+    phi = np.where(rng.random((n + 1, d)) < 0.05, rng.normal(size=(n + 1, d)), 0.0)
+    phi[7] = 0.0
+    discount = np.where(rng.random(n) < 0.1, 0.0, 0.9)
+    later = phi[1:].copy()
+    later[discount == 0.0, 3] = 1e300  # must not be read
+    given = {
+        "rho": np.ones(n) if even else rng.exponential(size=n) * (rng.random(n) < 0.8),
+        "start": rng.random(n) < 0.05,
+    }
+    reward = rng.normal(size=n) * (rng.random(n) < 0.5)
+    sparse, dense = (
+        o2td.Transitions(kind(phi[:-1]), reward, kind(later), discount, **given)
+        for kind in (csr_array, np.array)
+    )
+    for rows in (slice(0, n), slice(13, 13), slice(31, n)):
+        one, two = collect(sparse[rows]), collect(dense[rows])
+        assert one.system.strides != two.system.strides or not two.rows  # took another way
+        for name, array in one.arrays().items():
+            np.testing.assert_allclose(array, two.arrays()[name], rtol=1e-11, atol=1e-11)
+    parts = collect(sparse[:200]).then(collect(sparse[200:])).arrays()
+    for name, array in collect(dense).arrays().items():
+        np.testing.assert_allclose(parts[name], array, rtol=1e-11, atol=1e-11, err_msg=name)
 
 
 def test_a_direction_without_adjustment_gives_what_a_fixed_trace_gives():

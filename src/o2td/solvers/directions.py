@@ -26,14 +26,15 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from o2td.arrays import Floats, Ints
-from o2td.solvers import row_loops
+from o2td.solvers import row_loops, sparse_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
 from o2td.solvers.system import dense_rows, refuse_wide
-from o2td.transitions import Transitions
+from o2td.transitions import SparseRows, Transitions
 
 _MANY = 100  # features
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
 _REPEATS = 2  # rows per state from which a table's rows are summed by state first
+_SPARSE = 8  # features per entry of a row from which entries are added one by one
 
 
 def groups(d: int) -> int:
@@ -192,6 +193,12 @@ def collect(batch: Transitions) -> Directions:
     if folded:
         _add_by_state(sums, batch, off)
         return sums
+    rows = [batch.rows(which) for which in ("phi", "next_phi")]
+    both = [one for one in rows if isinstance(one, SparseRows)]
+    entries = sum(int((x.indptr[x.at + 1] - x.indptr[x.at]).sum()) for x in both)
+    if 0 < _SPARSE * entries <= batch.n * d:
+        _add_sparse(sums, batch, both, bool(off.any()))
+        return sums
     count = len(sums.system)
     size = count * max(64, _BLOCK // (count * (d + 1)))
     for low in range(0, batch.n, size):
@@ -222,6 +229,28 @@ def _add(sums: Directions, part: Transitions, off: Floats) -> None:
         _by_group(left, right, sums.system[:, k])
         if noisy:
             _by_group(noise, phi, sums.noise[:, ADJUSTED.index(k)])
+
+
+def _add_sparse(sums: Directions, batch: Transitions, rows: list[SparseRows], uneven: bool) -> None:
+    """For rows with few entries: sums are transposed, because traces are added to whole rows."""
+    count, d = len(sums.system), batch.d
+    systems = np.zeros((len(TRACES), count, d + 1, d + 1))
+    noises = np.zeros((len(ADJUSTED), count, d, d + 1))
+    sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
+    triples = [row[:4] for row in rows]
+    earned = (batch.rho, batch.discount, batch.reward)
+    for k, (trace, clip) in enumerate(TRACES):
+        noise = noises[ADJUSTED.index(k)] if k in ADJUSTED else noises[0, :0]
+        through = sums.through[k : k + 1]
+        if trace == 0.0:
+            through *= not batch.start[0]
+            squares = (sums.gram, sums.spread)
+            sparse_loops.pairs(*triples, *earned, through[0], *squares, systems[k], noise)
+            through[0] = 0.0
+        else:
+            given = (batch.start, trace, clip, sums.carry[k], through)
+            noise = noise if uneven else noise[:0]
+            sparse_loops.directions(*triples, *earned, *given, systems[k], noise)
 
 
 def _by_group(left: Floats, right: Floats, out: Floats) -> None:
