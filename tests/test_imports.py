@@ -20,79 +20,10 @@ DOCUMENTED = {"o2td.learners.step_learner"}
 
 # Debts: tests that cannot do their work from outside yet, and what they look into. No new ones.
 ALLOWED = {
-    "docs/test_prose.py": "o2td.report.style",
-    "docs/test_ray.py": "o2td.experiments.pool",
-    "evaluation/golden.py": "o2td.evaluation.episodes",
-    "evaluation/logs.py": "o2td.evaluation.episodes o2td.evaluation.survey",
-    "evaluation/test_bootstrap.py": "o2td.evaluation.moments",
-    "evaluation/test_compare.py": (
-        "o2td.evaluation.requirements o2td.evaluation.shared_log o2td.sources.several"
-    ),
-    "evaluation/test_coverage.py": "o2td.evaluation.basis",
-    "evaluation/test_drift.py": "o2td.evaluation.log_tests.seen o2td.evaluation.log_tests.support",
-    "evaluation/test_evaluate.py": (
-        "o2td.evaluation.basis o2td.evaluation.estimators.etd o2td.evaluation.replicated"
-    ),
-    "evaluation/test_log_tests.py": (
-        "o2td.evaluation.episodes "
-        "o2td.evaluation.log_tests.clock "
-        "o2td.evaluation.log_tests.seen "
-        "o2td.evaluation.plan "
-        "o2td.evaluation.study"
-    ),
-    "evaluation/test_magic.py": "o2td.evaluation.moments",
-    "evaluation/test_moments.py": "o2td.evaluation.bootstrap",
-    "evaluation/test_more.py": (
-        "o2td.evaluation.bootstrap "
-        "o2td.evaluation.estimators.lstd "
-        "o2td.evaluation.families "
-        "o2td.evaluation.verdicts"
-    ),
-    "evaluation/test_passes.py": (
-        "o2td.evaluation.episodes "
-        "o2td.evaluation.estimators.dr "
-        "o2td.evaluation.estimators.lstd "
-        "o2td.evaluation.histories "
-        "o2td.evaluation.study"
-    ),
-    "evaluation/test_select.py": "o2td.evaluation.moments",
-    "evaluation/test_systems.py": (
-        "o2td.evaluation.basis "
-        "o2td.evaluation.bootstrap "
-        "o2td.evaluation.cells "
-        "o2td.evaluation.survey"
-    ),
-    "evaluation/test_users.py": "o2td.evaluation.moments",
-    "experiments/files.py": "o2td.experiments.planning",
-    "experiments/killing.py": "o2td.experiments.work",
-    "experiments/test_dask.py": "o2td.experiments.pool",
-    "experiments/test_truth.py": "o2td.experiments.work",
     "kernels/test_ring_buffer.py": "o2td.kernels.metric_values o2td.kernels.vectors",
-    "kernels/test_vectors.py": "o2td.learners.family o2td.learners.sweeping",
-    "learners/test_metrics_thread.py": "o2td.learners.sweeping",
-    "learners/test_replicates.py": "o2td.kernels.resampling o2td.kernels.weighted",
     "learners/test_short_streams.py": "o2td.learners.family",
-    "learners/test_sweep.py": "o2td.kernels.metric_values",
-    "paper/test_reproduction.py": "o2td.experiments.studies",
-    "paper/test_specs.py": "o2td.experiments.planning o2td.experiments.tuning",
-    "paper/test_truth.py": (
-        "o2td.paper.board "
-        "o2td.paper.comparisons "
-        "o2td.paper.sections "
-        "o2td.report.curves "
-        "o2td.report.drawing "
-        "o2td.report.truth_error"
-    ),
-    "reliability/test_clusters.py": "o2td.experiments.pool",
-    "reliability/test_hostile.py": "o2td.checks.data",
-    "reliability/test_writes.py": "o2td.evaluation.output",
     "reliability/writing.py": "o2td.evaluation.output",
-    "report/test_curves.py": "o2td.report.cases o2td.report.drawing",
-    "report/test_experiment.py": "o2td.report.cases o2td.report.ranking",
     "solvers/test_choice.py": "o2td.solvers.directions",
-    "sources/test_behavior.py": "o2td.sources.places",
-    "sources/test_files.py": "o2td.sources.formats.ndjson",
-    "sources/test_refusals.py": "o2td.sources.formats.frames",
 }
 
 

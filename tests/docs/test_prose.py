@@ -365,7 +365,7 @@ def test_a_projection_is_orthogonal_to_a_span() -> None:
 
 def plain_names() -> dict[str, str]:
     """Labels of the leaderboard by those of the registry."""
-    from o2td.report.style import plain
+    from docs._tools.pictures import plain
 
     return {plain(label): label for label in kept.read()["stability"]}
 

@@ -1,7 +1,7 @@
 """Logs of all kinds and what `evaluate` says about them, kept to compare with after a change.
 
-    python tests/evaluation/golden.py          # compare with golden.json, say what differs
-    python tests/evaluation/golden.py --write  # keep what the code says now
+    python -m tests.evaluation.golden          # compare with golden.json, say what differs
+    python -m tests.evaluation.golden --write  # keep what the code says now
 
 Logs are drawn from fixed seeds and are small. Values, intervals, verdicts, reasons, diagnostics and
 predictions of the model are kept to twelve digits.
@@ -21,10 +21,8 @@ import numpy as np
 import pandas as pd
 
 from o2td import evaluation
-from o2td.evaluation import Episodes
-from o2td.evaluation.episodes import Log, whole_episodes
 from o2td.features import Aggregation, Fourier, Polynomial
-from o2td.sources import open_logs
+from tests.evaluation.episodes import SmallChunks
 
 FILE = Path(__file__).with_name("golden.json")
 EVERY: Any = "all"  # methods= for all that fit the log
@@ -116,18 +114,6 @@ SEEN = ["episode", "step", "obs_0", "obs_1", "next_obs_0", "next_obs_1", "action
 SEEN += ["terminated", "truncated", "behavior_prob", "target_prob"]
 EACH = ["action", "behavior_prob", "target_prob_0", "target_prob_1"]
 NEXT = ["next_target_prob_0", "next_target_prob_1"]
-
-
-class Pieces(Log):
-    """A log that is read anew for every pass, its long episodes cut."""
-
-    def __init__(self, logs: Any, discount: float, rows: int, longest: int) -> None:
-        super().__init__(open_logs(logs, discount=discount))
-        self.rows, self.longest = rows, longest
-
-    def blocks(self) -> Iterator[Episodes]:
-        self.passes += 1
-        return whole_episodes(self.source.chunks(self.rows), self.longest)
 
 
 # -- states ----------------------------------------------------------------------------------------
@@ -299,7 +285,7 @@ def states_of_unknown_behavior() -> Made:
 @case
 def states_in_small_pieces() -> Made:
     log = table(28, episodes=40, ending=0.01, steps=30)[RATIO]
-    return Pieces(log, 0.9, 7, 11), {}
+    return SmallChunks(log, 0.9, 7, 11), {}
 
 
 @case

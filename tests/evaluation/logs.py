@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.coverage_common import log_of
-from o2td.evaluation import Episodes
-from o2td.evaluation.episodes import Log, joined, whole_episodes
-from o2td.evaluation.survey import Survey
-from o2td.sources import open_logs
 
-__all__ = ["ENDS", "SmallChunks", "block_of", "line_log", "line_value", "log_of", "surveyed"]
+__all__ = ["ENDS", "line_log", "line_value", "log_of"]
 
 
 ENDS = 0.05  # chance of a step of the line to be the last
@@ -47,27 +42,3 @@ def line_value(discount: float) -> float:
     """`V(x) = a x + c` with `a = 1 / (1 - 0.9 k)`, `c = 0.12 k a / (1 - k)`; starts average 0."""
     k = discount * (1.0 - ENDS)
     return 0.12 * k / (1.0 - 0.9 * k) / (1.0 - k)
-
-
-def block_of(log: pd.DataFrame, discount: float = 0.9) -> Episodes:
-    return joined(list(whole_episodes(open_logs(log, discount=discount).chunks())))
-
-
-def surveyed(log: pd.DataFrame, discount: float = 0.9) -> Survey:
-    """What the first pass finds."""
-    found = Survey()
-    found.add(block_of(log, discount))
-    return found
-
-
-class SmallChunks(Log):
-    """A log that is read again for every pass, so many rows at a time."""
-
-    def __init__(self, logs: Any, discount: float, rows: int, longest: int = 10**9) -> None:
-        opened = hasattr(logs, "chunks")
-        super().__init__(logs if opened else open_logs(logs, discount=discount))
-        self.rows, self.longest = rows, longest
-
-    def blocks(self) -> Iterator[Episodes]:
-        self.passes += 1
-        return whole_episodes(self.source.chunks(self.rows), self.longest)

@@ -10,8 +10,6 @@ import pytest
 
 from o2td import evaluation, sources
 from o2td.errors import InputError
-from o2td.evaluation.requirements import parse
-from o2td.sources.several import chunks_of_all, open_policies
 
 GAMMA = 0.9
 P = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]]])  # (S, A, S), if it goes on
@@ -166,33 +164,6 @@ def test_an_open_source_is_asked_anew_for_each_policy(log, both):
     assert found.difference("B", "A").method == "lstd"
 
 
-def test_the_files_are_read_once_for_all_policies(log, tmp_path):
-    path = tmp_path / "log.parquet"
-    log.to_parquet(path)
-    opened = open_policies(path, {"A": "A", "B": "B"}, discount=GAMMA)
-    read = []
-    part = opened[0]._first_part
-    plain = part.batches
-    part.batches = lambda kinds, rows: (read.append(sorted(kinds)), plain(kinds, rows))[1]
-    streams, reading = chunks_of_all(opened, rows=100)
-    with reading:
-        for one, two in zip(*streams, strict=True):
-            assert (one.reward == two.reward).all()
-            assert (one.rho != two.rho).any()
-    assert len(read) == 1
-    assert {"A", "B"} <= set(read[0])
-
-
-def test_a_log_that_is_not_held_gives_the_same(log, both, monkeypatch):
-    from o2td.evaluation import shared_log
-
-    monkeypatch.setattr(shared_log.SharedLog.__init__, "__defaults__", (None, 0))
-    found = evaluation.compare(log, discount=GAMMA, policies=POLICIES)
-    one, two = found.difference("B", "A"), both.difference("B", "A")
-    assert found["A"].diagnostics["passes"] > 1
-    assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high))
-
-
 def test_continuous_observations_share_their_features():
     rng = np.random.default_rng(1)
     n, steps = 150, 6
@@ -263,11 +234,6 @@ def test_a_requirement_inside_the_interval_cannot_be_told(both):
     assert "undecided" in str(middle)
     assert both.require(f"B > A + {found.low - 1e-9}").holds is True
     assert both.require(f"B > A + {found.high + 1e-9}").holds is False
-
-
-def test_names_that_are_no_words_stand_in_quotes():
-    found = parse("\"new policy\" - 'old-1' > -0.5")
-    assert (found.plus, found.minus, found.bar) == ("new policy", "old-1", -0.5)
 
 
 # -- refusals and files ----------------------------------------------------------------------------

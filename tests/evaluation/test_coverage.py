@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from o2td.evaluation.basis import States
-from o2td.evaluation.coverage import unlogged_regions
+from o2td.evaluation.coverage import States, unlogged_regions
 from o2td.features import Polynomial
 
-from .logs import block_of, line_log
+from .episodes import block_of
+from .logs import line_log
 
 
 def test_cut_episodes_that_end_among_rows_are_no_doubt():

@@ -11,7 +11,9 @@ import pytest
 
 from o2td import evaluation
 
-from .logs import SmallChunks, line_log, surveyed
+from .episodes import SmallChunks
+from .logs import line_log
+from .survey import surveyed
 
 TRUSTED = "trust"
 

@@ -1,15 +1,13 @@
-"""Transitions that drift where sums over all states hide it, and untried actions by chance."""
+"""Transitions that drift where sums over all states hide it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from o2td.evaluation.log_tests.drift import _by_pair
-from o2td.evaluation.log_tests.seen import Seen
-from o2td.evaluation.log_tests.support import _known
+from o2td.evaluation.log_tests.drift import Seen, _by_pair
 
-from .logs import block_of
+from .episodes import block_of
 
 
 def ring(seed: int, drift: float, episodes: int = 200, steps: int = 10) -> pd.DataFrame:
@@ -40,18 +38,3 @@ def test_without_a_trend_the_chance_is_as_chance_has_it():
     found = np.array([chance(ring(seed, 0.0)) for seed in range(100, 160)])
     assert (found < 0.05).mean() < 0.15
     assert 0.3 < np.median(found) < 0.7
-
-
-def test_what_the_target_itself_would_have_missed_counts_less():
-    """State 0 has two rows and state 1 has many; action 1 was tried in neither.
-
-    What two rows of the target's own are expected to miss is added.
-    """
-    state = np.array([0, 0, *[1] * 50])
-    log = pd.DataFrame({"episode": np.arange(52), "state": state, "next_state": state, "action": 0})
-    log = log.assign(reward=0.0, terminated=False, truncated=True, behavior_prob=0.5)
-    log = log.assign(target_prob_0=0.7, target_prob_1=0.3)
-    known = _known(Seen(block_of(log)))
-    assert known is not None
-    expected = 0.7 * 0.3**2 * (1.0 - 0.3**2) + 0.3 * 0.7**2 * (1.0 - 0.7**2)
-    assert np.allclose(known, [0.7 + 0.3 * 0.7**2 + expected, 0.7 + 0.3 * 2.0 * 0.7**50])

@@ -7,15 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from o2td import ETD, TDRC, domains, evaluation, exact
+from o2td import ETD, domains, evaluation, exact
 from o2td.errors import InputError
-from o2td.evaluation.basis import States
-from o2td.evaluation.estimators.etd import ETDEstimator
-from o2td.evaluation.replicated import Bench, Replicated
-from o2td.features import Fourier
+from o2td.registry import ESTIMATORS
 from o2td.sources import open_logs
 
-from .logs import SmallChunks, block_of, line_log, line_value, log_of
+from .episodes import SmallChunks
+from .logs import line_log, line_value, log_of
 
 DISCOUNT = 0.9
 
@@ -200,28 +198,13 @@ def test_a_learner_beyond_what_rewards_can_add_up_to_has_diverged(walk, monkeypa
     most = log.groupby("episode").size().max() * log.reward.abs().max()
     # Automatic steps are too careful to diverge here; with these ETD itself still notices nothing.
     assert evaluation.evaluate(log, discount=1.0, methods="etd")["etd"].value is not None
-    monkeypatch.setattr(ETDEstimator, "learner", lambda self, study: (ETD(0.1), "ETD(0)"))
+    monkeypatch.setattr(ESTIMATORS["etd"], "learner", lambda self, study: (ETD(0.1), "ETD(0)"))
     answer = evaluation.evaluate(log, discount=1.0, methods="lstd,etd,tdrc")
     assert min(answer.series["curves"]["etd"]["value"]) < -10 * most  # finite, and no value at all
     etd = answer["etd"]
     assert (etd.value, etd.low, etd.high, etd.verdict) == (None, None, None, "cannot answer")
     assert etd.reason.endswith("diverged on this log")
     assert answer["tdrc"].value is not None
-
-
-def test_a_learner_that_diverges_without_some_episodes_has_no_interval():
-    block, basis = block_of(line_log(60, 2)), States(Fourier(3, bounds=[(-4, 4)]).fit())
-
-    def found_within(most: float) -> Replicated:
-        return Bench(block, basis, most).learner(lambda: TDRC(step_size="auto"), "TDRC")
-
-    free = found_within(np.inf)
-    outermost = np.abs(free.replicates).max()
-    assert outermost > abs(free.value)
-    found = found_within((outermost + abs(free.value)) / 2.0)
-    assert np.isnan(found.value)
-    assert found.trouble.endswith("diverged on this log without some of its episodes")
-    assert found_within(outermost).value == free.value
 
 
 def test_coarse_features_are_compared_with_one_weight_a_state(walk):

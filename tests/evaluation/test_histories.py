@@ -8,7 +8,8 @@ import pytest
 from o2td.evaluation import histories
 from o2td.evaluation.histories import Horizon
 
-from .logs import block_of, line_log
+from .episodes import block_of
+from .logs import line_log
 
 
 def test_influence_of_the_weighted_sum_is_its_derivative():

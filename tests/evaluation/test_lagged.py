@@ -8,7 +8,7 @@ import pandas as pd
 from o2td import evaluation
 from o2td.evaluation.estimators.lagged import lagged
 
-from .logs import block_of
+from .episodes import block_of
 
 
 def hidden_velocity(seed: int, episodes: int = 250, steps: int = 12) -> pd.DataFrame:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.coverage_common import mountain_car
 from benchmarks.honesty import continuous
 from benchmarks.honesty.cells import CELLS
 from benchmarks.honesty.defects import DEFECTS
@@ -22,14 +20,8 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 from o2td import domains, evaluation
-from o2td.evaluation import Study
-from o2td.evaluation.episodes import Log
-from o2td.evaluation.log_tests.clock import clock_step
-from o2td.evaluation.log_tests.seen import Seen, seen
-from o2td.evaluation.plan import run_passes
-from o2td.evaluation.study import Settings
-from o2td.registry import LOG_TESTS
-from o2td.sources import open_logs
+
+from .study import failed
 
 FOUND_BY = {
     "rewards one row late": "alignment",
@@ -51,18 +43,6 @@ FOUND_BY = {
     "an action never tried in some states": "support",
     "rewards with a heavy tail": "tails",
 }
-
-
-def studied(log: pd.DataFrame, discount: float) -> Study:
-    study = Study(Log(open_logs(log, discount=discount)), Settings())
-    run_passes(study.log, [study.collect()])
-    return study
-
-
-def failed(log: pd.DataFrame, discount: float) -> dict[str, evaluation.Finding]:
-    study = studied(log, discount)
-    found = [LOG_TESTS[name]().find(study) for name in LOG_TESTS]
-    return {one.name: one for one in found if one is not None and not one.passed}
 
 
 @pytest.mark.parametrize("defect", FOUND_BY)
@@ -90,14 +70,6 @@ def test_states_that_hide_something_are_found(seed: int) -> None:
         assert "memory" in failed(log, task.discount)
 
 
-def test_a_clock_is_found_with_its_step_and_not_where_it_is_marked() -> None:
-    task = gridworld(0.6)
-    log = task.sample(256, np.random.default_rng(0))
-    said = {mark: studied(marked(log, mark), 0.98) for mark in ("terminated", "truncated")}
-    assert clock_step(seen(said["terminated"]))[0] == 25
-    assert clock_step(seen(said["truncated"]))[0] is None
-
-
 def test_support_follows_the_target_to_where_nothing_was_tried() -> None:
     """The walk of 22 states: no row is beyond the states that the behaviour reaches."""
     task = toy_mountain_car(0.2, 0.8)
@@ -116,19 +88,6 @@ def test_one_episode_that_meets_a_clock_gives_it_away_by_a_round_length() -> Non
             met = int(log.clock.sum())
         found = failed(marked(log, "terminated"), 0.99)
         assert ("clock" in found) == told
-
-
-def test_support_does_not_count_what_the_targets_own_log_would_miss() -> None:
-    """Few rows a state: actions are untried by chance, in a log of the target's own as well."""
-    task = replace(gridworld(0.6, 0.4), horizon=None)
-    for seed in range(3):
-        log = marked(task.sample(64, np.random.default_rng([seed, 9])), "truncated")
-        view = seen(studied(log, 0.98))
-        tried = np.bincount(
-            view.state * 4 + np.asarray(view.rows.action), minlength=4 * view.states
-        )
-        assert (tried == 0).any()
-        assert "support" not in failed(log, 0.98)
 
 
 def test_rows_out_of_order_are_named() -> None:
@@ -206,37 +165,11 @@ def test_a_policy_that_changes_while_it_logs_is_no_defect_and_a_shifted_column_i
     assert any("belong to other actions" in reason for reason in answer.recommended.reasons)
 
 
-def test_a_long_log_is_looked_at_from_its_beginning_to_its_end() -> None:
-    task = random_table(np.random.default_rng(0))
-    log = marked(task.sample(6000, np.random.default_rng(1)), "truncated")
-    view: Any = seen(studied(log, task.discount))
-    assert isinstance(view, Seen)
-    assert len(view.rows) <= 21_000
-    assert view.count > 1000
-
-
 def test_every_cell_has_logs_of_its_own_for_each_purpose() -> None:
     cell = CELLS["random table"]
     one, two = cell.log("settle", 0)[0], cell.log("report", 0)[0]
     assert len(one) != len(two) or not one.equals(two)
     assert one.equals(cell.log("settle", 0)[0])
-
-
-def test_a_clock_of_observations_is_told_from_ends_that_happen_to_coincide() -> None:
-    """Episodes of mountain car end at the goal, and the longest two may be equally long."""
-    log = mountain_car(60, [3, 54])
-    step = log.groupby("episode").cumcount()
-    length = step.groupby(log.episode).max()
-    second = length.drop(length.idxmax()).idxmax()
-    late = length.max() - length[second]
-    begin = np.flatnonzero(log.episode == second)[0]
-    tied = pd.concat([log.iloc[:begin], log.iloc[[begin] * late], log.iloc[begin:]])
-    steps, chance = clock_step(seen(studied(tied, 0.99)))
-    assert steps is None
-    assert chance > 0.1
-    cut = log[step < 150].copy()
-    cut["terminated"] |= ~cut.duplicated("episode", keep="last")
-    assert clock_step(seen(studied(cut, 0.99)))[0] == 150
 
 
 def _battery(days: int, hidden: bool = False) -> pd.DataFrame:

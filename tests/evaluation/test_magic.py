@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from o2td import evaluation
-from o2td.evaluation.estimators.magic import _blend, _lengths
-from o2td.evaluation.moments import Spread
+from o2td.evaluation.estimators.magic import Spread, _blend, _lengths
 
 from .test_doubts import eight_steps
 

@@ -11,7 +11,7 @@ import pytest
 
 from o2td import evaluation
 
-from .logs import SmallChunks
+from .episodes import SmallChunks
 
 CHUNK = 1000  # rows; so few are read without a thread, whose lead would depend on the clock
 ROWS = 6000

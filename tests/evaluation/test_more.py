@@ -173,27 +173,6 @@ def test_page_and_notebook_show_what_the_first_steps_earn_where_there_are_severa
 # -- words about width -----------------------------------------------------------------------------
 
 
-def test_a_shorter_interval_alone_never_makes_a_word_worse():
-    from types import SimpleNamespace
-
-    from o2td.evaluation import Outcome, Thresholds
-    from o2td.evaluation.bootstrap import Interval
-    from o2td.evaluation.estimators.lstd import LSTDEstimator
-    from o2td.evaluation.families import fit_doubts
-    from o2td.evaluation.verdicts import Case
-
-    study = SimpleNamespace(grounds=SimpleNamespace(thresholds=Thresholds(), spread=2.0))
-    said = []
-    for half in (1.0, 0.1, 0.001):
-        outcome = Outcome(3.0, approximation=0.3)
-        case = Case(LSTDEstimator(), outcome, Interval(3.0 - half, 3.0 + half, "", half / 2.0))
-        said.append(list(fit_doubts(case, study)))
-    assert said == [[], [], []]
-    outcome = Outcome(3.0, approximation=0.8)
-    case = Case(LSTDEstimator(), outcome, Interval(2.0, 4.0, "", 0.5))
-    assert [doubt[0] for doubt in fit_doubts(case, study)] == ["caution"]
-
-
 def test_requirements_on_returns_are_about_the_same_figures():
     answer = evaluation.evaluate(made_log(600, 8), GAMMA, target=POLICIES["A"], methods="lstd")
     middle, worst = answer.returns([0.5], 0.2)

@@ -20,6 +20,7 @@ from o2td.errors import InputError
 from o2td.registry import ESTIMATORS
 
 from . import golden
+from .episodes import SmallChunks
 
 FILE = Path(__file__).with_name("outside") / "per_horizon.py"
 
@@ -81,7 +82,7 @@ def test_episodes_of_one_length_make_it_weighted_doubly_robust(installed: None) 
 def test_it_is_near_the_truth_and_the_same_in_any_chunks(installed: None) -> None:
     log = golden.table(9, episodes=400, ending=0.3, steps=6)[golden.RATIO]
     whole = evaluation.evaluate(log, 0.9, methods="lstd,phwdr")["phwdr"]
-    again = evaluation.evaluate(golden.Pieces(log, 0.9, 50, 10**9), methods="phwdr")["phwdr"]
+    again = evaluation.evaluate(SmallChunks(log, 0.9, 50, 10**9), methods="phwdr")["phwdr"]
     assert again.value == pytest.approx(whole.value)
     assert again.standard_error == pytest.approx(whole.standard_error)
     reference: Any = evaluation.evaluate(log, 0.9, methods="lstd")["lstd"]

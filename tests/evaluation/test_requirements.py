@@ -28,3 +28,8 @@ def test_the_approximation_error_counts_on_the_deciding_side():
 def test_what_is_no_requirement_is_refused_in_a_sentence(text):
     with pytest.raises(InputError, match="requirement"):
         parse(text)
+
+
+def test_names_that_are_no_words_stand_in_quotes():
+    found = parse("\"new policy\" - 'old-1' > -0.5")
+    assert (found.plus, found.minus, found.bar) == ("new policy", "old-1", -0.5)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.evaluation.moments import Spread
-from o2td.evaluation.select import CARRYING, Choice, _reject, panel
+from o2td.evaluation.select import CARRYING, Choice, Spread, _reject, panel
 
 
 def fit(value: float, trace: float) -> Any:

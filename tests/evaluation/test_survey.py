@@ -7,7 +7,9 @@ import pytest
 
 from o2td.evaluation.survey import FEWEST, Sample
 
-from .logs import block_of, line_log, surveyed
+from .episodes import block_of
+from .logs import line_log
+from .survey import surveyed
 
 
 def test_a_sample_is_bounded_and_the_same_in_any_order():

@@ -12,7 +12,7 @@ from o2td.cli import main
 from o2td.errors import InputError
 from o2td.sources import open_logs
 
-from .logs import SmallChunks
+from .episodes import SmallChunks
 from .test_compare import END, GAMMA, POLICIES, P, R, made_log, truth
 
 TARGET = POLICIES["B"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from o2td.experiments.files import COLUMNS, Labels, decode, encode
-from o2td.experiments.planning import FORMAT, canonical, digest
+from o2td.experiments.files import COLUMNS, FORMAT, Labels, canonical, decode, digest, encode
 
 __all__ = ["COLUMNS", "FORMAT", "Labels", "canonical", "decode", "digest", "encode", "forged"]
 

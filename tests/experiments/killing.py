@@ -9,10 +9,10 @@ the package knows of this: the points are reached by replacing functions of `os`
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +23,7 @@ import polars as pl
 import pyarrow.parquet
 import threadpoolctl
 
-from o2td.experiments import load_spec, plan, run
-from o2td.experiments import work as worker
+from o2td.experiments import load_spec, run
 
 HEAVY = (joblib, pl, pyarrow.parquet, threadpoolctl)  # imported before any fork
 
@@ -113,7 +112,8 @@ def ended(pid: int) -> bool:
 
 def main(spec_path: str, store: str, mode: str, *arguments: str) -> None:
     spec = load_spec(spec_path)
-    worker._one_run(json.loads(plan(spec)[0].key), 0)  # loads compiled code before any fork
+    with tempfile.TemporaryDirectory() as once:
+        run(spec, once, workers=1)  # loads compiled code before any fork
 
     def work() -> None:
         run(spec, store, workers=1)

@@ -12,11 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from o2td.errors import O2TDError
 from o2td.experiments import Store, load_spec, run
-from o2td.experiments.pool import compute
 from tests.dask_cluster import Cluster
-from tests.experiments import deadly
 
 pytest.importorskip("distributed")
 Contents = Callable[[Path], dict[str, bytes]]
@@ -65,27 +62,3 @@ def _wait_for(files: int, store: Path) -> None:
     until = time.monotonic() + 120
     while len(Store(store).ids()) < files and time.monotonic() < until:
         time.sleep(0.01)
-
-
-@pytest.mark.slow
-def test_a_task_that_kills_every_worker_is_reported_and_the_rest_finished() -> None:
-    """The workers have nannies here, which start a killed one again."""
-    with Cluster(workers=0) as cluster:
-        cluster.workers = [cluster.add_worker("--nanny") for _ in range(2)]
-        try:
-            cluster.ready(2)
-            tasks = {f"good{k}": f"good{k}" for k in range(20)} | {"d": "deadly", "w": "wrong"}
-            found = {o.name: o for o in compute(deadly.task, tasks, 1, dask=cluster.address)}
-        finally:
-            for process in cluster.workers:
-                process.terminate()  # so that a nanny ends what it started
-                process.wait()
-    assert found.keys() == tasks.keys()
-    assert {name for name, outcome in found.items() if outcome.data is None} == {"d", "w"}
-    assert "its worker died" in str(found["d"].error)
-    assert found["w"].error == "ValueError: always wrong"
-
-
-def test_no_scheduler_is_one_sentence() -> None:
-    with pytest.raises(O2TDError, match="no scheduler answers there"):
-        list(compute(str.encode, {"a": "a"}, 1, dask="tcp://127.0.0.1:1"))

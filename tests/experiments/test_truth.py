@@ -12,7 +12,6 @@ import pytest
 from o2td import Problem, domains, exact, metrics
 from o2td.cli import main
 from o2td.experiments import Spec, Store, load_spec, plan, results, run, scores, summary, tune
-from o2td.experiments.work import execute
 from o2td.simulated import SimulatedProblem
 from tests.experiments.files import COLUMNS, encode
 
@@ -130,14 +129,19 @@ def test_exact_truth_stores_no_such_column(small_text: Any, tmp_path: Path) -> N
 
 def test_a_store_from_before_the_column_still_reads(spec: Spec, tmp_path: Path) -> None:
     """All files old, then one old among new ones: what is finished is kept, and tuning goes on."""
-    store, shards = Store(tmp_path).create(), plan(spec)
+    run(spec, tmp_path / "new", workers=1)
+    store, shards = Store(tmp_path / "old").create(), plan(spec)
+    files = {
+        one.id: (tmp_path / "new" / "runs" / f"{one.id}.parquet").read_bytes() for one in shards
+    }
     for shard in shards:
-        store.write(shard.id, _without(execute(shard.key), shard.key))
+        store.write(shard.id, _without(files[shard.id], shard.key))
+    tmp_path /= "old"
     assert run(spec, tmp_path, workers=1).found == len(shards)
     old = results(tmp_path)
     assert old["truth_error"].null_count() == len(old) == 24
     assert old["truth_error"].dtype == pl.Float64
-    store.write(shards[0].id, execute(shards[0].key))
+    store.write(shards[0].id, files[shards[0].id])
     mixed = results(tmp_path)
     assert mixed.drop("truth_error").equals(old.drop("truth_error"))
     shown = summary(mixed).filter(metric="rmse")["truth_error"]

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from o2td import metrics, sweep
-from o2td.domains import garnet
 from o2td.kernels import vectors
 from o2td.kernels.vectors import WIDTH, aligned
-from o2td.learners import GTD2, TD, family, sweeping
 
 
 def array(rng, d, extra=0):
@@ -125,48 +122,3 @@ def test_memory_begins_at_lines_of_the_cache():
         rows = aligned(3, d)
         assert rows.shape == (3, WIDTH * d)
         assert all(row.ctypes.data % 64 == 0 for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("count", "sizes"),
-    [(1, [1]), (11, [11]), (12, [12]), (16, [16]), (17, [16, 1]), (28, [28]), (40, [32, 8])],
-)
-def test_parts_are_whole_groups_and_a_rest(count, sizes):
-    found = family.parts(list(range(count)))
-    assert [len(part) for part in found] == sizes
-    assert [k for part in found for k in part] == list(range(count))
-
-
-@pytest.mark.parametrize("count", [1, 5, 20])
-@pytest.mark.parametrize("every", [30, 64, 100])
-def test_spans_do_not_change_what_is_recorded(count, every, monkeypatch):
-    """Metrics worked out in a thread, of records that are overwritten two stretches later."""
-    problem = garnet(seed=1)
-    batch = problem.sample(3000, seed=1)
-    error = {"rmse": metrics.rmse(problem), "rmspbe": metrics.rmspbe(problem)}
-    learners = [
-        *(TD(a, trace=0.5) for a in np.geomspace(0.001, 0.1, count)),
-        *(GTD2(a) for a in np.geomspace(0.001, 0.1, count)),
-    ]
-    once = sweep(learners, batch, error, every)
-    monkeypatch.setattr(sweeping, "SPAN", 192)
-    inline = sweep(learners, batch, error, every)
-    monkeypatch.setattr(sweeping, "OVERLAP", -1)
-    parts = sweep(learners, batch, error, every)
-    for name in error:
-        np.testing.assert_allclose(parts.values[name], once.values[name], rtol=1e-10)
-        np.testing.assert_array_equal(parts.values[name], inline.values[name])
-    np.testing.assert_allclose(parts.theta, once.theta, rtol=1e-10)
-
-
-def test_what_fails_in_the_thread_is_not_lost(monkeypatch):
-    monkeypatch.setattr(sweeping, "SPAN", 64)
-    monkeypatch.setattr(sweeping, "OVERLAP", -1)
-    problem = garnet(seed=1)
-
-    def fails(*_):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(sweeping, "metric_values", fails)
-    with pytest.raises(ZeroDivisionError):
-        sweep([TD(0.1)], problem.sample(1000, seed=0), {"rmse": metrics.rmse(problem)}, 10)

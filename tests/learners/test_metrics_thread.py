@@ -8,15 +8,11 @@ import subprocess
 import sys
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 
-import numpy as np
 import pytest
 
-from o2td import metrics, sweep
-from o2td.domains import garnet
-from o2td.learners import TD, metrics_thread, sweeping
+from o2td.learners import metrics_thread
 from o2td.learners.metrics_thread import MetricsThread
 
 
@@ -225,21 +221,6 @@ def test_processors_beside_this_one(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert metrics_thread.spare() == 0
-
-
-def curves(seed):
-    problem = garnet(seed=1)
-    error = {"rmse": metrics.rmse(problem)}
-    return sweep([TD(0.1), TD(0.01)], problem.sample(2000, seed=seed), error, 10).values["rmse"]
-
-
-def test_sweeps_in_threads_of_the_user_share_the_helpers(monkeypatch):
-    alone = [curves(seed) for seed in range(6)]
-    monkeypatch.setattr(sweeping, "OVERLAP", -1)
-    monkeypatch.setattr(sweeping, "spare", lambda: 1)
-    with ThreadPoolExecutor(max_workers=6) as pool:
-        for one, other in zip(alone, pool.map(curves, range(6)), strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 FORKING = """

@@ -11,7 +11,6 @@ from o2td import Lane, Transitions, metrics, sweep
 from o2td.domains import garnet, random_walk
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
-from o2td.kernels.metric_values import metric_values
 from o2td.learners import (
     ABTD,
     ETD,
@@ -363,25 +362,6 @@ class Own:
 
     def __init__(self, R, center=(1.0, 2.0), constant=0.0):
         self.R, self.center, self.constant = R, center, constant
-
-
-def test_metrics_of_ones_own_in_every_form_are_one_compiled_function():
-    """Arrays that are read-only have another type: it would be compiled again, for a second each."""
-    batch = Transitions(np.eye(2), np.ones(2), np.eye(2), discount=0.5)
-    R = np.array([[1.0, 2.0], [0.0, 3.0]])
-    frozen = metrics.Quadratic("frozen", R.copy(), np.array([1.0, 2.0]), 0.0)
-    frozen.R.flags.writeable = frozen.center.flags.writeable = False
-    forms = [frozen, Own(R), Own(R.astype(np.int32)), Own(R.tolist(), constant=np.array(0))]
-    forms += [Own(np.asfortranarray(R)), Own(np.repeat(R, 2, axis=1)[:, ::2], np.array([1, 2]))]
-    forms += [Own(R, np.array([1.0, 0.0, 2.0, 0.0])[::2])]
-    named = {str(k): metric for k, metric in enumerate(forms)}
-    sweep([TD(0.1)], batch, {"frozen": frozen}, 1)
-    compiled = len(metric_values.signatures)
-    result = sweep([TD(0.1)], batch, named, 1)
-    assert len(metric_values.signatures) == compiled
-    for value in result.values.values():
-        np.testing.assert_array_equal(value, result.values["0"])
-    assert result.values["0"][0, 1] == pytest.approx(frozen.value(result.theta[:, 0]), rel=1e-14)
 
 
 @pytest.mark.parametrize(

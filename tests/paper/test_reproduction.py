@@ -9,7 +9,6 @@ import pytest
 
 from o2td.errors import InputError
 from o2td.experiments import Store, StudyPlan, run_studies, study
-from o2td.experiments.studies import execute_study
 from o2td.paper import STUDIES, reproduce
 
 
@@ -74,9 +73,8 @@ def test_a_damaged_part_is_done_again(tmp_path: Path) -> None:
 
 def test_what_a_study_yields_is_what_is_read(tmp_path: Path) -> None:
     (shard,) = STUDIES["geometry"].shards("geometry", "quick")
-    store = Store(tmp_path).create()
-    store.write(shard.id, execute_study(STUDIES, shard.key), "studies")
-    table = study(store, [shard.id])
+    run_studies(only("geometry"), Store(tmp_path).create(), workers=1)
+    table = study(Store(tmp_path), [shard.id])
     records = list(STUDIES["geometry"].run(0, 1, STUDIES["geometry"].seed))
     assert table["value"].to_list() == [record.value for record in records]
     assert table["method"].cast(str).to_list() == [record.method for record in records]

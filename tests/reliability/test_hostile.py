@@ -25,7 +25,6 @@ import pytest
 
 import o2td
 from o2td import archive
-from o2td.checks.data import stream
 from o2td.errors import FormatError, O2TDError
 from o2td.learners import Learner
 from o2td.registry import LEARNERS, SOLVERS
@@ -207,13 +206,18 @@ def test_hostile_files_cost_less_than_a_second_and_100_megabytes(tmp_path: Path)
 
 
 def rows(width: int = 5, sparse: bool = False) -> Transitions:
-    fields = stream(n=40, weights=True)
-    fields["table"] = np.resize(fields["table"], (len(fields["table"]), width))
+    rng = np.random.default_rng(0)
+    table: Any = rng.dirichlet(np.ones(width), size=7)
     if sparse:
         from scipy.sparse import csr_array
 
-        fields["table"] = csr_array(fields["table"])
-    return Transitions.from_table(**fields)
+        table = csr_array(table)
+    state, following, second = rng.integers(7, size=(3, 40))
+    rho, behavior, discount = rng.choice([0.5, 1.0, 1.5], 40), np.full(40, 0.5), np.full(40, 0.9)
+    fields = {"discount": discount, "rho": rho, "start": np.arange(40) % 8 == 0}
+    fields |= {"behavior_prob": behavior, "target_prob": rho * behavior}
+    fields |= {"next_state_2": second, "discount_2": discount, "rho_2": rho}
+    return Transitions.from_table(table, state, rng.normal(size=40), following, **fields)
 
 
 def models() -> dict[str, Callable[[], Any]]:

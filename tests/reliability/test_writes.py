@@ -21,10 +21,9 @@ from typing import Any
 import pytest
 
 import o2td
-from o2td import domains, sources
+from o2td import domains, evaluation, sources
 from o2td.cli import main
 from o2td.errors import O2TDError
-from o2td.evaluation.output import write_folder
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(o2td.__file__).parent
@@ -119,11 +118,12 @@ def test_a_full_disk_is_one_sentence_and_the_old_file_stays(tmp_path: Path) -> N
     (tmp_path / "in").mkdir()
     chunks, learner = log_chunks(tmp_path / "in"), o2td.TD(step_size=0.1).partial_fit(rows())
     solver = o2td.LSTD().fit(rows())
+    answer = evaluation.evaluate(tmp_path / "in" / "log.csv", 0.9, methods="lstd", lanes=0)
     writers: dict[str, Callable[[Path], Any]] = {
         "model.npz": learner.save,
         "solver.npz": solver.save,
         "log.parquet": lambda path: sources.write_logs(chunks, path),
-        "folder": lambda path: write_folder(path, {"a": b"1", "b": bytes(5000)}),
+        "folder": answer.save,
     }
     for old in (False, True):
         for name, write in writers.items():

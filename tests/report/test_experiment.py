@@ -13,9 +13,7 @@ import o2td
 from o2td import experiments
 from o2td.cli import main
 from o2td.errors import FormatError, InputError
-from o2td.report.cases import cases_of
-from o2td.report.experiment import Experiment, Wording, _panels
-from o2td.report.ranking import several
+from o2td.report.experiment import Experiment, Wording, _panels, cases_of, several
 from tests.browser import WIDTHS, chromium, stumbles
 from tests.report.conftest import SPEC
 

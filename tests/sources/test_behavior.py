@@ -8,7 +8,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.places import mix
+from o2td.sources.behavior import mix
 
 
 def _observed(episodes=600, length=10, seed=0):

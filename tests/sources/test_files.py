@@ -19,7 +19,6 @@ import pytest
 from o2td import sources
 from o2td.cli import main
 from o2td.errors import FormatError, InputError, O2TDError
-from o2td.sources.formats import ndjson
 from tests.sources.log_files import (
     EPISODES,
     KINDS,
@@ -321,12 +320,3 @@ def test_a_line_may_be_longer_than_what_is_read_at_once(tmp_path, joined):
     file.write_text(text.replace(second, second.replace('"rewards": [', '"rewards": ["a", ', 1)))
     with pytest.raises((InputError, FormatError), match=r"log.ndjson: .*row 2|rewards"):
         joined(sources.open_logs(str(file), discount=0.9, target="behavior"), 100_000)
-
-
-def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(ndjson, "_LONGEST", 1 << 16)
-    monkeypatch.setattr(ndjson, "_AT_ONCE", 1 << 12)
-    file = tmp_path / "log.ndjson"
-    file.write_text(json.dumps([{"reward": 1.0, "state": 0, "terminated": True}] * 5000))
-    with pytest.raises(FormatError, match="a line is longer than 0 MB; write one object per line"):
-        sources.open_logs(str(file), discount=0.9, target="behavior")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import pytest
 
 from o2td import sources
 from o2td.errors import FormatError, InputError
-from o2td.sources.formats.frames import PandasFrame
 
 
 def _log(rows=6, **columns):
@@ -108,27 +106,6 @@ def test_cells_after_the_part_that_types_are_taken_from(tmp_path, name, cell, sa
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("state", 1.5, "is 1.5; write a whole number"),
-        ("state", 2**64, "go up to 2"),
-        ("state", 1.0, "is 1.0; write it without a point"),
-        ("state", True, "is True; make the whole column one type"),
-        ("action", 1.5, "is 1.5; write a whole number"),
-        ("action", "a", "is 'a'; make the whole column one type"),
-        ("episode", 7.0, "is 7.0; write it without a point"),
-        ("reward", "x", "is 'x'; write a number"),
-        ("reward", [1.0], "is .*; write one number per column"),
-    ],
-)
-def test_objects_after_the_part_that_types_are_taken_from(tmp_path, name, value, said):
-    log = _log(30_000).to_dict("records")
-    log[29_990][name] = value
-    (tmp_path / "a.ndjson").write_text("\n".join(json.dumps(one) for one in log))
-    _refused(tmp_path / "a.ndjson", f"column {name}, row 29991 .* {said}")
-
-
-@pytest.mark.parametrize(
     ("ending", "separator", "said"),
     [
         (".csv", ";", 'fields are separated by ";"; write it with commas'),
@@ -208,18 +185,3 @@ def test_only_columns_in_use_have_to_be_of_one_type():
     assert sources.open_logs(log, discount=0.9).scan().transitions == 6
     log["reward"] = [1, "a", None, 2.5, 1, "b"]
     _refused(log, "column reward mixes types, row 2 is 'a' among float")
-
-
-def test_a_mixture_is_found_in_one_look_at_each_value():
-    class Counted(float):
-        looks = 0
-
-        def __ne__(self, other):
-            Counted.looks += 1
-            return float.__ne__(self, other)
-
-    values = [Counted(1.0) for _ in range(2000)]
-    log = _log(2001, reward=pd.Series([*values, "x"], dtype=object))
-    with pytest.raises(InputError, match="row 2001 is 'x'"):
-        list(PandasFrame(log).batches({"reward": "float"}, 65_536))
-    assert Counted.looks <= 2 * len(values)
