@@ -96,7 +96,9 @@ def log(folder: Path, name: str = "log", **more: Any) -> tuple[Path, Path]:
     return file, mapping
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--json", "--out", "answer"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--json"], ["--json", "--out", "answer"], ["--out", f"answer {CLEAR}"]]
+)
 def test_evaluate_shows_columns_and_files_as_text(
     options: list[str], tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,12 +145,9 @@ def test_a_comparison_shows_policies_and_categories_as_text(
     options: list[str], tmp_path: Path, capfd: Any
 ) -> None:
     file = comparison(tmp_path)
-    given = [
-        "--target",
-        f"A {EIGHT_BIT}[red]x[/red]=a {CLEAR}",
-        "--target",
-        f"B {REVERSED}=b {MARKUP}",
-    ]
+    first, second = f"A {EIGHT_BIT}[red]x[/red]", f"B {REVERSED}"
+    given = ["--target", f"{first}=a {CLEAR}", "--target", f"{second}=b {MARKUP}"]
+    given += ["--require", f"'{first}' - '{second}' > -100"]
     assert (
         main(
             ["evaluate", str(file), "--discount", "0.9", "--methods", "lstd,wis", *given, *options]
@@ -159,15 +158,26 @@ def test_a_comparison_shows_policies_and_categories_as_text(
     assert obeyed(said.out + said.err) == []
     assert "canary" in said.out
     if options:
-        assert f"A {EIGHT_BIT}[red]x[/red]" in [
-            one["name"] for one in json.loads(said.out)["policies"]
-        ]
+        found = json.loads(said.out)
+        assert first in [one["name"] for one in found["policies"]]
+        (required,) = found["requirements"]
+        assert required["holds"] is True
+        assert required["requirement"].startswith(f"'{first}' - ")
 
 
-def test_a_policy_that_is_not_there_is_named_as_text(tmp_path: Path, capfd: Any) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--target", f"A {CLEAR}=no {TITLE}{MARKUP}"],
+        ["--target", f"A {CLEAR}=a {CLEAR}", "--require", f"'{TITLE}{MARKUP}' > 0"],
+        ["--target", f"A {CLEAR}=a {CLEAR}", "--require", f"{CLEAR} > 0"],
+    ],
+)
+def test_a_policy_that_is_not_there_is_named_as_text(
+    given: list[str], tmp_path: Path, capfd: Any
+) -> None:
     file = comparison(tmp_path)
-    given = ["--target", f"A {CLEAR}=no {TITLE}{MARKUP}", "--discount", "0.9"]
-    assert main(["evaluate", str(file), *given]) == 2
+    assert main(["evaluate", str(file), *given, "--discount", "0.9"]) == 2
     said = capfd.readouterr()
     assert obeyed(said.out + said.err) == []
     assert "canary" in said.err

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2td.errors import InputError
+from o2td.terminal import printable
 
 if TYPE_CHECKING:
     from o2td.evaluation import Evaluation
@@ -260,9 +261,9 @@ def _say(answer: Evaluation, found: dict[str, Any], source: LogSource, out: Path
     show_log(str(source.info).splitlines())
     show_answer(found)
     if out is not None:
-        print(f"\nreport in {out / 'report.html'}")
+        print(printable(f"\nreport in {out / 'report.html'}"))
         if answer.model is None:
             print("no model: no value function could be fitted")
         else:
             files = f"{out / 'model.npz'} and values.parquet"
-            print(f"values of states by {answer.model.method}, in {files}")
+            print(printable(f"values of states by {answer.model.method}, in {files}"))

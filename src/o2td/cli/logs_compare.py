@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from o2td.errors import InputError
+from o2td.terminal import printable
 
 if TYPE_CHECKING:
     from o2td.evaluation import Comparison, Evaluation, ReturnEstimate
@@ -118,7 +119,7 @@ def say_comparison(both: Comparison, out: Path | None) -> None:
     show_log(both[both.policies[0].name].series["log"])
     show_comparison(both.as_dict())
     if out is not None:
-        print(f"\nreport in {out / 'report.html'}")
+        print(printable(f"\nreport in {out / 'report.html'}"))
 
 
 def finish(
@@ -145,7 +146,7 @@ def finish(
         if found:
             print()
         for one in found:
-            print(f"requirement {one}")
+            print(printable(f"requirement {one}"))
     if any(one.holds is False for one in found):
         raise typer.Exit(NOT_HELD)
     if any(one.holds is None for one in found):
