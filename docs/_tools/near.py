@@ -98,14 +98,18 @@ def kept() -> dict[str, Any]:
 
 def lines(fresh: bool = False) -> tuple[list[str], list[list[str]]]:
     """Head and rows of a table: every line of the study."""
+    from o2td.paper.near import said
+
     found = kept()
     some = found["fresh"] if fresh else found
-    rows = [[some[name]["what"], *map(number, some[name]["error"])] for name in SHORT]
+    rows = [[said(some[name]["what"]), *map(number, some[name]["error"])] for name in SHORT]
     return ["", *(f"{n:,}" for n in found["records"])], rows
 
 
 def families() -> tuple[list[str], list[list[str]]]:
     """Head and rows by family: our error over that of the best published method tuned for it."""
+    from o2td.paper.near import with_trace
+
     found = kept()
     rows = []
     for some in (found, found["fresh"]):
@@ -113,7 +117,7 @@ def families() -> tuple[list[str], list[list[str]]]:
             field = some["family"]["by_family"][family]
             own = [number(a / b) for a, b in zip(ours, field, strict=True)]
             whole, best, solver = found["there"][family]
-            rows.append([family, *own, f"{number(whole)} ({best})", number(solver)])
+            rows.append([family, *own, f"{number(whole)} ({with_trace(best)})", number(solver)])
     columns = ["family", *(f"{n:,}" for n in found["records"]), "all / best there", "LSTD"]
     return columns, rows
 

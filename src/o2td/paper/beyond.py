@@ -19,6 +19,30 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_DOMAINS = {
+    "boyan_chain": "Boyan chain",
+    "collision": "Collision",
+    "random_walk": "random walk",
+    "random_mdp": "random MDP",
+    "four_rooms": "Four Rooms",
+}
+_QUANTITIES = {
+    "lemma 1": "Lemma 1, relative difference",
+    "lemma 2": "Lemma 2, relative difference",
+    "optimal direction": "ΔᵀX* against C, relative difference",
+    "omega fro": "ω by the Frobenius norm, relative difference from the printed formula",
+    "omega nuc": "ω by the trace norm, relative difference from the printed formula",
+    "stage 1 free dimensions": "SOTD's first stage: free dimensions in each column of X",
+    "stage 1 change of answer": "SOTD's first stage: change of θ from another start",
+    "stage 2 rank short of d": "SOTD's second stage: missing rank, 20 rows per state",
+    "stage 2 rank short of d, few rows": "SOTD's second stage: missing rank, fewer rows than features",
+    "share of the bound": "TD's error as a share of its bound",
+    "proposition 1": "Proposition 1, standard errors",
+    "proposition 1, ratio inside": "Proposition 1 with the ratio inside, standard errors",
+    "follow-on": "follow-on trace, standard errors",
+}
+
+
 def nearness(results: Results, folder: Folder) -> Section:
     """Exact error of every method's limit over the least possible."""
     table = results.study("nearness")
@@ -70,7 +94,7 @@ def nearness(results: Results, folder: Folder) -> Section:
             "narrow",
         ),
         Details("Numbers, garnets", [Table(columns, rows, "", columns[1:])]),
-        _classic(ratios),
+        Details("Numbers, classic domains", [_classic(ratios)]),
         Details("Worst case over all rewards", [_amplification(table)]),
     )
 
@@ -117,11 +141,11 @@ def _classic(ratios: pl.DataFrame) -> Table:
         own = table.filter(method=method)
         values = {row["domain"]: row["value"] for row in own.iter_rows(named=True)}
         rows.append([pretty(method), *(number(values.get(d), 4) for d in domains)])
-    names = [domain.replace("_", " ") for domain in domains]
+    names = [_DOMAINS.get(domain, domain) for domain in domains]
     return Table(
         ["method", *names],
         sorted(rows),
-        "Classic domains: RMSE of the limit over the least possible"
+        "RMSE of the limit over the least possible"
         " (–: the method has no limit there, or the domain lacks what it needs)",
         names,
     )
@@ -199,7 +223,8 @@ def theory(results: Results, folder: Folder) -> Section:
         for (quantity,), own in table.group_by(["quantity"], maintain_order=True):
             values = own["value"].to_numpy()
             numbers = (np.median(values), values.min(), values.max())
-            rows.append([str(quantity), *(number(float(v)) for v in numbers), str(len(values))])
+            name = _QUANTITIES.get(str(quantity), str(quantity))
+            rows.append([name, *(number(float(v)) for v in numbers), str(len(values))])
         columns = ["quantity", "median", "least", "largest", "problems"]
         section.add(
             Text(

@@ -13,10 +13,10 @@ import numpy as np
 
 from o2td.experiments.loading import Results
 from o2td.paper.board import DOMAINS, relative, standings
-from o2td.paper.claims.sotd import WEIGHTINGS, ratios_by_size
+from o2td.paper.claims.sotd import by_outcome, ratios_by_size
 from o2td.paper.near import advice
 from o2td.paper.near import standings as near_standings
-from o2td.report.page import Callout, Heading, Items, Section, Text
+from o2td.report.page import Heading, Items, Section, Text
 from o2td.report.sensitivity import best_by
 from o2td.report.statistics import ValueInterval, number, percent, wilson
 from o2td.report.style import pretty, size
@@ -43,10 +43,8 @@ def guide(results: Results) -> Section:
             " those measured, and for linear features only."
         )
     )
-    short = " ".join(_in_short(results))
-    if short:
-        section.add(Callout(f"In short: {short[0].lower()}{short[1:]}"))
     parts: list[tuple[str, list[Callable[[Results], Iterator[str]]]]] = [
+        ("In short", [_in_short]),
         ("For a batch", [_batch, _few_rows, _sotd]),
         ("For a stream", [_online, _stable, _limits]),
         ("Traces", [_traces]),
@@ -63,7 +61,7 @@ def guide(results: Results) -> Section:
 def _in_short(results: Results) -> Iterator[str]:
     """What to use untuned, and the best of the leaderboard, where every learner is tuned."""
     if results.has("near_optimal"):
-        yield advice(near_standings(results.study("near_optimal")))
+        yield from advice(near_standings(results.study("near_optimal")))
     scores = _boards(results)
     solvers = _ranked({m: v for m, v in scores.items() if _is_solver(m)})
     learners = _ranked({m: v for m, v in scores.items() if not _is_solver(m)})
@@ -165,15 +163,8 @@ def _sotd(results: Results) -> Iterator[str]:
     name = next((name for name in ("fig-sotd", "tab-sotd") if results.has(name)), None)
     if name is None:
         return
-    words = []
-    for weighting, row in ratios_by_size(results, name).items():
-        wins = [str(n) for n, found in row.items() if found.high < 1.0]
-        losses = [str(n) for n, found in row.items() if found.low > 1.0]
-        text = f"{WEIGHTINGS[weighting]} it beats LSTD at"
-        text += f" n = {', '.join(wins)}" if wins else " no size tried"
-        text += f" and loses at n = {', '.join(losses)}" if losses else ""
-        words.append(text)
-    yield f"SOTD on the paper's random MDPs: {'; '.join(words)}."
+    found = by_outcome(ratios_by_size(results, name))
+    yield f"On the paper's random MDPs: {found}"
 
 
 def _online(results: Results) -> Iterator[str]:

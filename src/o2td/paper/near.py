@@ -5,6 +5,7 @@ Errors are means of logarithms over a family's problems, then over families: eac
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -79,8 +80,8 @@ def standings(table: pl.DataFrame, fresh: bool = False) -> list[ErrorLine]:
     ]
 
 
-def advice(lines: list[ErrorLine]) -> str:
-    """What to use if nothing is tuned, by the errors of :func:`standings`."""
+def advice(lines: list[ErrorLine]) -> list[str]:
+    """What to use if nothing is tuned, by the errors of :func:`standings`: a stream, a batch."""
     arctd, default, _, family, _, chosen, fixed = lines
     learners = sorted((("ARCTD", arctd), (_named(default), default)), key=lambda one: _mean(one[1]))
     solvers = sorted(
@@ -88,18 +89,40 @@ def advice(lines: list[ErrorLine]) -> str:
     )
     (learner, best), (next_learner, second) = learners
     (solver, least), (next_solver, last) = solvers
-    return (
-        f"If nothing is tuned, use {learner} for a stream: over {len(arctd.by_family)}"
-        f" families of problems its error is {_over(best, second)} times that of {next_learner}, the"
-        f" next best learner at its defaults, and ARCTD's is {_over(arctd, family)} times that of"
-        f" {_named(family)} with one step size per family, chosen in hindsight. For a batch with"
-        f" features only use {solver}, with {_over(least, last)} times the error of"
-        f" {next_solver}. Both come from the section “Near-optimal without tuning”."
-    )
+    return [
+        f"If nothing is tuned, use {learner} for a stream. Over {len(arctd.by_family)} families of"
+        f" problems it has {_over(best, second)} times the error of {next_learner}, the next best"
+        f" learner at its defaults. ARCTD has {_over(arctd, family)} times the error of"
+        f" {_named(family)} with the step size that suits each family best in hindsight.",
+        f"For a batch with features only, use {solver}: {_over(least, last)} times the error of"
+        f" {next_solver}.",
+    ]
+
+
+def said(what: str) -> str:
+    """A line's name for readers.
+
+    >>> said("best single method and step 2^-4 for all families: ABTD 0.5")
+    'best single method and step 1/16 for all families: ABTD(ζ = 0.5)'
+    """
+    words, colon, method = what.rpartition(": ")
+    if not colon:
+        return what
+    words = re.sub(r"2\^-(\d+)", lambda found: f"1/{2 ** int(found[1])}", words)
+    return f"{words}: {with_trace(method)}"
+
+
+def with_trace(method: str) -> str:
+    """A method of the study for readers.
+
+    >>> with_trace("TDRC 0"), with_trace("TD 0.9")
+    ('TDRC(λ = 0)', 'TD(λ = 0.9)')
+    """
+    return pretty(re.sub(" 0$", " 0.0", method)).replace("0.0)", "0)")
 
 
 def _named(line: ErrorLine) -> str:
-    return pretty(line.what.rpartition(": ")[2])
+    return with_trace(line.what.rpartition(": ")[2])
 
 
 def _mean(line: ErrorLine) -> float:
@@ -173,9 +196,9 @@ def near_optimal(results: Results, folder: Folder) -> Section:
     folder.table(table, "near-optimal")
     lines = standings(table)
     columns = ["", *(f"{n:,}" for n in RECORDS)]
-    rows = [[line.what, *(number(float(e)) for e in line.error)] for line in lines]
+    rows = [[said(line.what), *(number(float(e)) for e in line.error)] for line in lines]
     others = standings(table, fresh=True)
-    elsewhere = [[line.what, *(number(float(e)) for e in line.error)] for line in others]
+    elsewhere = [[said(line.what), *(number(float(e)) for e in line.error)] for line in others]
     ours, field = lines[0], lines[3]
     families = [
         [
@@ -199,8 +222,8 @@ def near_optimal(results: Results, folder: Folder) -> Section:
         Text(f"On families that played no part in the design: {', '.join(FRESH)}."),
         Table(columns, elsewhere, "", columns[1:]),
         Text(
-            f"ARCTD's error over that of {field.what.rpartition(': ')[2]} with the step size that suits"
-            " the family best, in hindsight; below 1 ARCTD is ahead."
+            f"ARCTD's error over that of {_named(field)} with the step size that suits the family best"
+            " in hindsight. Below 1, ARCTD is ahead."
         ),
         Table(["family", *columns[1:]], families, "", columns[1:]),
     )

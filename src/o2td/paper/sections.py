@@ -12,7 +12,7 @@ from o2td.paper.charts import draw_oblique
 from o2td.paper.claims.sotd import SIZES, SOURCE, sotd_ratios
 from o2td.report.curves import METRICS, Panel, draw_columns
 from o2td.report.drawing import Folder
-from o2td.report.experiment import Wording, how, section
+from o2td.report.experiment import Wording, runs_and_steps, section
 from o2td.report.page import Block, Details, Picture, Section, SideBySide, Table, Text
 from o2td.report.statistics import mean, number
 from o2td.report.style import pretty
@@ -208,10 +208,10 @@ def table_boyan(results: Results, folder: Folder) -> Section:
     folder.table(table, "tab-boyan")
     columns = ["rows", "method", "‖θ−θ*‖∞", "‖θ−θ*‖₂", "RMSPBE", "RMSE"]
     rows = []
-    for size in sorted(table["step"].unique().to_list()):
+    for n in sorted(table["step"].unique().to_list()):
         for algorithm in table["algorithm"].unique(maintain_order=True).to_list():
-            own = table.filter(step=size, algorithm=algorithm)
-            cells = [str(size), pretty(algorithm)]
+            own = table.filter(step=n, algorithm=algorithm)
+            cells = [f"{n:,}", pretty(algorithm)]
             for metric in ("theta_max", "theta_norm", "rmspbe", "rmse"):
                 row = own.filter(metric=metric).row(0, named=True)
                 cells.append(f"{number(row['mean'])} [{number(row['low'])}, {number(row['high'])}]")
@@ -219,7 +219,8 @@ def table_boyan(results: Results, folder: Folder) -> Section:
     return Section("tab-boyan", "Boyan chain").add(
         Text(
             f"The table that the paper's source has with question marks for numbers: 14 states,"
-            f" discount 0.95, on-policy. {how(about)} MSE and MSPBE are the squares of the last two."
+            f" discount 0.95, on-policy. {runs_and_steps(about)}. MSE and MSPBE are the squares of the"
+            " last two."
         ),
         Table(columns, rows, "Mean and 95 % interval over runs", [columns[0], *columns[2:]]),
     )

@@ -41,8 +41,8 @@ polars = LateModule("polars", "experiments")
 
 _MOST_CASES = 12  # cases that are drawn; the files have all
 _PANELS = (
-    " A setting with a diverged run has no error in the lower panel, but its share of diverged runs in"
-    " the upper one. A curve that leaves the picture continues above it."
+    " The lower panel leaves out settings with a diverged run, whose share is in the upper one, where"
+    " equal shares lie on top of each other. A curve that leaves the picture continues above it."
 )
 SENSITIVITY = f"Tuning runs, on separate seeds.{_PANELS}"
 _OWN_GRID = f"How the error at the end depends on the settings.{_PANELS}"
@@ -174,7 +174,10 @@ def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str
         if all(len(row) == 1 for row in rows):
             rows = [[picture for row in rows for picture in row]]
         parts["Error against the settings"] = [Text(text), *(SideBySide(row) for row in rows)]
-    notes = [f"{pretty(label)}: {note}" for label, note in experiment.about["notes"].items()]
+    by_note: dict[str, list[str]] = {}
+    for label, note in experiment.about["notes"].items():
+        by_note.setdefault(note, []).append(pretty(label))
+    notes = [f"{', '.join(labels)}: {note}" for note, labels in by_note.items()]
     if notes:
         parts[wording.notes] = [
             Text(f"{wording.notes}. {'; '.join(notes)}.") if wording.leave_out else Items(notes)
@@ -182,13 +185,18 @@ def _parts(experiment: Experiment, folder: Folder, wording: Wording) -> dict[str
     return parts
 
 
-def how(about: dict[str, Any]) -> str:
+def runs_and_steps(about: dict[str, Any]) -> str:
     """The number of runs and steps, and the seeds."""
     tuned = f", tuned on seed {about['tuning_seed']}" if about["sensitivity"] else ""
+    return f"{about['runs']:,} runs of {about['steps']:,} steps, seed {about['seed']}{tuned}"
+
+
+def how(about: dict[str, Any]) -> str:
+    """How learning curves were made, and how to read them."""
     return (
-        f"{about['runs']:,} runs of {about['steps']:,} steps, seed {about['seed']}{tuned}; bands and"
-        " brackets are 95 % intervals over runs, bands mirrored at the mean where they would reach"
-        " zero. Curves that leave the picture continue outside it."
+        f"{runs_and_steps(about)}. Bands and brackets are 95 % intervals over runs; where a band would"
+        " reach zero it is as wide below the mean as above, on the log axis. Curves that leave the"
+        " picture continue outside it."
     )
 
 

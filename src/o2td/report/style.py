@@ -78,7 +78,12 @@ _LOOKS = {
     "v* (best)": Look("#d55e00", "-", "*"),
     "best": Look("#d55e00", "-", "*"),
 }
-_SPELLED = {"RG": "ResidualGradient", "O2TD (state)": "O2TD state"}
+_SPELLED = {
+    "RG": "ResidualGradient",
+    "O2TD (state)": "O2TD state",
+    "SOTD ordinary": "SOTD as printed",
+    "SOTD normalized": "SOTD normalised by Σρ",
+}
 _UNKNOWN = ("#bbbb44", "#ddcc77", "#88ccee")
 _TRACE = re.compile(r"\(?(?:lambda |λ=)?0\.9\)?$")
 

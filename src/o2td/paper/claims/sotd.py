@@ -71,7 +71,7 @@ def small_samples(results: Results) -> Verdict:
         judge(readings),
         f"MSE of SOTD over LSTD as printed, at n = {least}, where it is least",
         printed[least],
-        _by_outcome(ratios),
+        by_outcome(ratios),
         Numbers(
             f"Mean square error of SOTD over LSTD's, {runs} random MDPs of 201 features",
             ["n", *(WEIGHTINGS[w] for w in ratios)],
@@ -89,7 +89,7 @@ def _equal(ratio: ValueInterval) -> bool:
     return max(abs(ratio.low - 1.0), abs(ratio.high - 1.0)) < EQUAL
 
 
-def _by_outcome(ratios: Mapping[str, Mapping[int, ValueInterval]]) -> str:
+def by_outcome(ratios: Mapping[str, Mapping[int, ValueInterval]]) -> str:
     """At which n SOTD beats LSTD, loses, is as good or is undecided: a sentence each."""
     words = {
         "beats": "SOTD beats LSTD",
