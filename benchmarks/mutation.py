@@ -66,6 +66,13 @@ STEPS = tuple(
 )  # fmt: skip
 
 
+TOO_SLOW = (
+    *("baird", "ends_at_its_limit", "scales_one_by_one", "offset_of_rewards", "td_diverges"),
+    *("variance_is_that", "lanes_are_the_learners", "memory_does_not_grow", "side_by_side"),
+    *("errors_are_large", "dependent_rows", "traces_of_the_end", "limit_will_be", "thread_reads"),
+)  # without compilation
+
+
 class Group(NamedTuple):
     """Files to mutate, tests that should notice, and modules that must not be compiled."""
 
@@ -255,6 +262,8 @@ def study(group: str, drawn: list[Mutant], results: Path) -> None:
 
         interpreted(GROUPS[group].plain)
         flags = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+        if GROUPS[group].plain:  # NumPy warns where compiled code does not
+            flags += ["-W", "ignore::RuntimeWarning", "-k", f"not ({' or '.join(TOO_SLOW)})"]
         pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(group, drawn, results)])
         os._exit(0)
     os.waitpid(pid, 0)

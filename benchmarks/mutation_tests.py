@@ -87,7 +87,9 @@ def interpreted(plain: tuple[str, ...]) -> None:
                 return found(*arguments)
 
             dispatch.choosers = [choose]  # type: ignore[attr-defined]
-            sys.modules[generic.__module__].__dict__[generic.__name__] = dispatch
+            for module in [one for name, one in sys.modules.items() if name.startswith("o2td")]:
+                if vars(module).get(generic.__name__) is generic:  # here, or imported from here
+                    setattr(module, generic.__name__, dispatch)
             return choose
 
         return decorate

@@ -57,3 +57,15 @@ def test_a_pattern_takes_the_columns_written_like_it():
         "x-0",
         "x-1",
     )
+
+
+@pytest.mark.parametrize(
+    ("numbers", "missing"), [((0, 1), None), ((1, 2), None), ((2, 3), 0), ((0, 1, 3), 2)]
+)
+def test_numbered_columns_begin_with_0_or_1_and_are_complete(numbers, missing):
+    names = ["episode", "reward", "terminated", "rho", *(f"obs_{number}" for number in numbers)]
+    if missing is None:
+        assert len(find_columns(names, Columns(), "a.csv").many("observation")) == len(numbers)
+        return
+    with pytest.raises(InputError, match=rf"column obs_{missing} is missing before obs_3"):
+        find_columns(names, Columns(), "a.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pandas as pd
@@ -103,6 +104,27 @@ def test_cells_after_the_part_that_types_are_taken_from(tmp_path, name, cell, sa
     log.loc[59_990, name] = cell
     log.to_csv(tmp_path / "a.csv", index=False)
     _refused(tmp_path / "a.csv", f"column {name}, row 59991 .* {said}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("state", 1.5, "is 1.5; write a whole number"),
+        ("state", 2**64, "go up to 2"),
+        ("state", 1.0, "is 1.0; write it without a point"),
+        ("state", True, "is True; make the whole column one type"),
+        ("action", 1.5, "is 1.5; write a whole number"),
+        ("action", "a", "is 'a'; make the whole column one type"),
+        ("episode", 7.0, "is 7.0; write it without a point"),
+        ("reward", "x", "is 'x'; write a number"),
+        ("reward", [1.0], "is .*; write one number per column"),
+    ],
+)
+def test_objects_after_the_part_that_types_are_taken_from(tmp_path, name, value, said):
+    log = _log(30_000).to_dict("records")
+    log[29_990][name] = value
+    (tmp_path / "a.ndjson").write_text("\n".join(json.dumps(one) for one in log))
+    _refused(tmp_path / "a.ndjson", f"column {name}, row 29991 .* {said}")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from o2td.sources.places import ROWS
 _PARSED = 1 << 20  # bytes of text that one thread parses at a time, if no line is longer
 _AT_ONCE = 4 << 20  # bytes of text held at a time, if no line is longer
 _LONGEST = 1 << 28  # bytes of a line
+_ONE_TYPE = "make the whole column one type"
 
 
 class NdJson(TextFormat):
@@ -107,7 +108,9 @@ def _misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> str | 
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "float":
         return None if number else "write a number"
-    if kind in ("int", "digits") or (kind == "any digits" and number):
+    if kind == "any digits" and not number:
+        return _ONE_TYPE
+    if kind in ("int", "digits", "any digits"):
         if not (number and float(value).is_integer()):
             return "write a whole number"
         if abs(value) >= 2**63:
@@ -116,4 +119,4 @@ def _misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> str | 
         return None if plain else POINT
     sort = float if number else type(value)
     same = firsts.setdefault(name, sort) is sort
-    return None if same else "make the whole column one type"
+    return None if same else _ONE_TYPE
