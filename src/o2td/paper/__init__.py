@@ -20,7 +20,7 @@ _HOMES = {
     "specs": "o2td.paper.catalogue",
     "STUDIES": "o2td.paper.studies",
     "reproduce": "o2td.paper.reproduction",
-    "Report": "o2td.paper.report",
+    "ReproductionReport": "o2td.paper.report",
     "build": "o2td.paper.report",
     "load": "o2td.paper.report",
 }

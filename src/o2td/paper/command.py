@@ -13,7 +13,7 @@ import typer
 from o2td import terminal
 
 if TYPE_CHECKING:
-    from o2td.paper.report import Report
+    from o2td.paper.report import ReproductionReport
 
 INTERRUPTED = 130
 
@@ -70,11 +70,11 @@ def command(
         _show(report, done.figures, seconds)
 
 
-def _document(report: Report, seconds: float) -> dict[str, Any]:
+def _document(report: ReproductionReport, seconds: float) -> dict[str, Any]:
     return {"claims": report.claims, "figures": report.figures, "seconds": round(seconds, 1)}
 
 
-def _show(report: Report, asked: list[str], seconds: float) -> None:
+def _show(report: ReproductionReport, asked: list[str], seconds: float) -> None:
     """The claims as a table, then where the report is."""
     from rich.table import Table
     from rich.text import Text

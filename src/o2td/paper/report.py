@@ -46,7 +46,7 @@ _LEADS = {
 
 
 @dataclass(frozen=True)
-class Report:
+class ReproductionReport:
     """Where the page is, its verdict on each claim, and the figures that were drawn.
 
     Parameters
@@ -81,7 +81,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
     return Results(store, read_record(store.path / RECORD))
 
 
-def build(folder: str | os.PathLike[str]) -> Report:
+def build(folder: str | os.PathLike[str]) -> ReproductionReport:
     """Make `report.html` and `figures/` in a folder that :func:`reproduce` filled.
 
     Nothing is run: every number comes from the files there.
@@ -102,7 +102,7 @@ def build(folder: str | os.PathLike[str]) -> Report:
     )
     path = results.path / "report.html"
     write_bytes(path, page.html().encode())
-    return Report(
+    return ReproductionReport(
         path,
         [claim.row(verdict) for claim, verdict in judged],
         sorted(figures.names),
