@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from o2td.cli import main
-from tests.browser import WIDTHS, chromium, stumbles
+from tests.browser import SCHEMES, WIDTHS, chromium, stumbles
 
 HOSTILE = ("<script>document.title='taken'</script>`x|$y$", 'a"><img src=x onerror=alert(2)>')
 
@@ -44,9 +44,48 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "answer" / "report.html"
 
 
-def test_a_reader_stumbles_over_nothing(page: Path) -> None:
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of three policies, one with a hostile name, whose columns the page must name."""
+    folder = tmp_path_factory.mktemp("compared")
+    log = line_log().rename({HOSTILE[0]: "obs_0", HOSTILE[1]: "obs_1", "target_prob": "bold_prob"})
+    log = log.with_columns(behavior_prob=0.5, timid=0.5 * pl.col("bold_prob") + 0.25)
+    log.write_parquet(folder / "log.parquet")
+    named = ["bold=bold_prob", "timid", "<i>wild</i>`$x$=timid"]
+    given = [part for name in named for part in ("--target", name)]
+    asked = [str(folder / "log.parquet"), "--discount", "0.9", *given, "--json"]
+    assert main(["evaluate", *asked, "--out", str(folder / "answer")]) == 0
+    return folder / "answer" / "report.html"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("which", ["page", "compared"])
+def test_a_reader_stumbles_over_nothing(
+    which: str, scheme: str, request: pytest.FixtureRequest
+) -> None:
+    page: Path = request.getfixturevalue(which)
     with chromium() as browser:
-        assert [one for width in WIDTHS for one in stumbles(browser, page, width)] == []
+        assert [one for width in WIDTHS for one in stumbles(browser, page, width, scheme)] == []
+
+
+def test_a_comparison_names_every_policy_and_whose_figures_it_shows(compared: Path) -> None:
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 390, "height": 900})
+        tab.goto(compared.as_uri())
+        heads = tab.eval_on_selector_all("h2", "all => all.map((one) => one.textContent)")
+        assert heads[:3] == ["Verdict", "Policies", "Differences"]
+        for place, count in (("#policies", 4), ("#differences", 6)):
+            assert tab.locator(f"{place} tbody tr").count() == count
+        first = tab.locator("#policies tbody td").first.inner_text()
+        assert tab.locator("#evidence p").first.inner_text() == f"For {first}, which comes first."
+        read = tab.locator("#log").inner_text()
+        assert "target_prob of bold\tbold_prob" in read
+        assert "target_prob of timid\ttimid" in read
+        shown = tab.eval_on_selector_all("img", "all => all.map((one) => one.naturalWidth)")
+        assert len(shown) >= 4
+        assert min(shown) > 0
+        assert tab.locator("i").count() == 0
+        tab.close()
 
 
 def test_every_section_and_figure_is_there(page: Path) -> None:
@@ -77,7 +116,11 @@ def test_hostile_names_are_read_as_names(page: Path) -> None:
         tab.close()
 
 
-def test_no_number_is_missing_in_what_a_reader_sees(page: Path) -> None:
+@pytest.mark.parametrize("which", ["page", "compared"])
+def test_no_number_is_missing_in_what_a_reader_sees(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    page: Path = request.getfixturevalue(which)
     with chromium() as browser:
         tab = browser.new_page()
         tab.goto(page.as_uri())

@@ -91,7 +91,7 @@ def test_the_page_says_how_it_was_made(folder: Path, tmp_path: Path) -> None:
         del text["experiments"]["car"][name]
     record.write_text(json.dumps(text))
     old = experiments.load(tmp_path / "car").report(tmp_path / "old.html")
-    assert '<td data-label="features">–</td>' in old.read_text(encoding="utf-8")
+    assert '<td data-label="features" class="none">–</td>' in old.read_text(encoding="utf-8")
     record.unlink()
     assert experiments.load(tmp_path / "car").about("car")["features"] == "tiles(bins=4, tilings=2)"
 

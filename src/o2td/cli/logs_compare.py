@@ -116,7 +116,7 @@ def say_comparison(both: Comparison, out: Path | None) -> None:
     from o2td.evaluation.answer_text import show_log
     from o2td.evaluation.comparison_text import show_comparison
 
-    show_log(both[both.policies[0].name].series["log"])
+    show_log(both.log_lines())
     show_comparison(both.as_dict())
     if out is not None:
         print(printable(f"\nreport in {out / 'report.html'}"))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 from o2td import terminal
+from o2td.documents import fixed, places
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 STYLES = {"trust": "green", "caution": "yellow", "cannot answer": "red"}
-_LARGE = 1e9
 _ROLE = 30  # at most this many characters before a colon
 _SHOWN = (
     ("effective_sample_size", "effective sample size", "of {episodes} episodes, whole histories"),
@@ -250,21 +249,6 @@ def _show_audit(console: Any, found: Mapping[str, Any]) -> None:
 def _named(names: str | Sequence[str]) -> str:
     several = [names] if isinstance(names, str) else names
     return several[0] if len(several) == 1 else f"{several[0]} … {several[-1]} ({len(several)})"
-
-
-def places(best: Mapping[str, Any]) -> int:
-    """Decimals that show the recommended interval's width to three digits."""
-    low, high = best["low"], best["high"]
-    if low is None or high is None or not high > low:
-        return 4
-    return min(max(2 - floor(log10(high - low)), 0), 9)
-
-
-def fixed(value: Any, decimals: int) -> str:
-    """A number with a fixed number of decimals."""
-    if value is None:
-        return "–"
-    return f"{value:.{decimals}f}" if abs(value) < _LARGE else f"{value:.3g}"
 
 
 def _number(value: Any, digits: int = 4) -> str:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from o2td.arguments import all_of, some_path, switch, text
-from o2td.documents import finite
+from o2td.documents import finite, fixed, places
 from o2td.errors import InputError, import_extra
-from o2td.evaluation.answer_text import fixed, places
 from o2td.evaluation.differences import LOGGED, Difference
 from o2td.evaluation.output import Document
 from o2td.evaluation.requirements import Parsed, Quantity, Requirement, check
@@ -298,7 +297,7 @@ class Comparison(Document):
             "differences": differences,
             "logged": dict(self.logged),
             "tests": tests,
-            "audit": {**found["audit"], "ratio": self._ratios()},
+            "audit": {**found["audit"], "columns": self._columns(), "ratio": self._ratios()},
         }
         made: dict[str, Any] = finite(found)
         return made
@@ -306,12 +305,25 @@ class Comparison(Document):
     def _ratios(self) -> str:
         return "; ".join(f"{name}: {one.audit['ratio']}" for name, one in self.answers.items())
 
+    def _columns(self) -> dict[str, Any]:
+        """The columns of the log by role; one that depends on the policy is named for each."""
+        own = {name: one.audit["columns"] for name, one in self.answers.items()}
+        return _by_policy(own)
+
+    def log_lines(self) -> list[str]:
+        """How the log was read, one role per line, as `Evaluation.series` has it for one policy."""
+        own = {}
+        for name, one in self.answers.items():
+            split = [line.partition(": ") for line in one.series["log"]]
+            own[name] = {role: f"{colon}{rest}" for role, colon, rest in split}
+        return [f"{role}{rest}" for role, rest in _by_policy(own).items()]
+
     # -- how it is kept ----------------------------------------------------------------------------
 
     def _page(self) -> bytes:
         from o2td.report.comparison import comparison_page
 
-        series = self.answers[self.policies[0].name].series
+        series = {**self.answers[self.policies[0].name].series, "log": self.log_lines()}
         return comparison_page(self.as_dict(), series).html().encode()
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -332,6 +344,22 @@ class Comparison(Document):
             target, {"evaluation.json": self.to_json().encode(), "report.html": self._page()}
         )
         return target
+
+
+def _by_policy(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Entries by role; what differs between policies is given for each of them.
+
+    >>> _by_policy({"A": {"state": "s", "target_prob": "a"}, "B": {"state": "s", "target_prob": "b"}})
+    {'state': 's', 'target_prob of A': 'a', 'target_prob of B': 'b'}
+    """
+    found: dict[str, Any] = {}
+    for role in dict.fromkeys(role for entries in own.values() for role in entries):
+        said = [entries.get(role) for entries in own.values()]
+        if all(one == said[0] for one in said):
+            found[role] = said[0]
+        else:
+            found |= {f"{role} of {name}": own[name][role] for name in own if role in own[name]}
+    return found
 
 
 def _turned(one: Difference) -> Difference:

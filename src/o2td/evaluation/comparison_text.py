@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from o2td import terminal
-from o2td.evaluation.answer_text import (
-    STYLES,
-    fixed,
-    places,
-    show_doubts,
-    show_verdict,
-    table_of,
-    text_of,
-)
+from o2td.documents import fixed, places
+from o2td.evaluation.answer_text import STYLES, show_doubts, show_verdict, table_of, text_of
 
 if TYPE_CHECKING:
     from rich.console import Console

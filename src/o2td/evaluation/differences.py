@@ -244,7 +244,8 @@ def _own(
             (CAUTION, "both are alike in every logged row: the log cannot tell them apart")
         )
     elif spread.carrying < bounds.rewarded_caution:
-        said = "one episode carries" if spread.carrying < 1.5 else f"{spread.carrying:.0f} carry"
+        count = spread.carrying
+        said = "one episode carries" if count < 1.5 else f"{count:.0f} episodes carry"
         notes.append((CAUTION, f"about {said} all of the variation of the difference"))
     if approximation is None:
         notes.append((CAUTION, "the approximation error is not known"))

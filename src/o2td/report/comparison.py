@@ -9,7 +9,7 @@ from o2td.report.drawing import styled, svg
 from o2td.report.evaluation import audit_section, evidence_sections, log_section, tests_section
 from o2td.report.evaluation_figures import estimates_figure
 from o2td.report.evaluation_notebook import notebook_block
-from o2td.report.evaluation_sections import badge, interval, sentence, verdict_section
+from o2td.report.evaluation_sections import LINES, badge, interval, sentence, shown, verdict_section
 from o2td.report.page import Page, Picture, Section, Table, Text
 from o2td.report.statistics import number
 
@@ -37,7 +37,10 @@ def comparison_page(answer: Answer, series: Mapping[str, Any]) -> Page:
     with styled():
         said = verdict_section(answer, _SAID, str(answer["conclusion"]))
         sections = [said, _policies(answer), _differences(answer)]
-        sections += [*_tests(answer), *evidence_sections(answer, series)]
+        (evidence,) = evidence_sections(answer, series)
+        sections += [*_tests(answer), evidence]
+    first = answer["policies"][0]["name"]
+    evidence.blocks.insert(0, Text(f"For {first}, which comes first."))
     sections += [log_section(answer, series), audit_section(answer)]
     best = str(answer["best"])
     named = "the policy that made the log" if best == "logged" else best
@@ -56,26 +59,28 @@ def _policies(answer: Answer) -> Section:
     why = ["the policy that made the log"]
     logged = {"name": "logged", "reasons": why, "verdict": "", **answer["logged"]}
     rows = [*answer["policies"], {"approximation_error": None, **logged}]
-    shown = [{**row, "title": row["name"]} for row in rows if row["value"] is not None]
+    drawn = [{**row, "title": row["name"]} for row in rows if row["value"] is not None]
     made.add(
         Text(
             f"The best first, all by {answer['method']}. How often each is the best is counted over"
             " bootstrap samples of the episodes, blurred by the approximation error."
         )
     )
-    if shown:
+    if drawn:
         made.add(
             Picture(
-                svg(estimates_figure(shown, "value from the start states", _baseline(answer))),
+                svg(estimates_figure(drawn, "value from the start states", _baseline(answer))),
                 "Values of the policies with their intervals",
-                "Line: the interval. Pale: plus the approximation error. Upright: the baseline.",
+                f"{LINES} Upright: the baseline.",
+                width="narrow",
             )
         )
-    columns = ["policy", "value", "interval", "approximation error", "best with", "verdict", "why"]
+    columns = ["policy", "value", "interval", "approximation error"]
+    columns += ["best with", "verdict", "why"]
     body = [
         (
             str(row["name"]),
-            number(row["value"], 4),
+            shown(row),
             interval(row),
             number(row.get("approximation_error"), 2),
             _share(row.get("probability_best")),
@@ -101,7 +106,8 @@ def _differences(answer: Answer) -> Section:
         Text(
             "Both sides of a difference come from the same episodes, so what they have in common"
             " cancels: the interval is shorter than two separate ones suggest. The joint intervals"
-            " hold all together; each of the others holds for itself."
+            " hold all together; each of the others holds for itself. The last figure is the probability"
+            " that the difference is above 0."
         )
     )
     figure = _figure(rows)
@@ -110,22 +116,22 @@ def _differences(answer: Answer) -> Section:
             Picture(
                 svg(figure),
                 "Differences with their intervals, one line per pair of policies",
-                "Line: the paired interval. Pale: plus the approximation error. Upright: no"
-                " difference.",
+                f"{LINES} Upright: no difference.",
+                width="narrow",
             )
         )
     columns = ["difference", "value", "interval", "joint interval", "approximation error"]
-    columns += ["above 0 with", "verdict", "how, and why"]
+    columns += ["above 0", "verdict", "how, and why"]
     body = [
         (
             _name(row),
-            number(row["value"], 4),
+            shown(row),
             interval(row),
             interval(row, "joint_low", "joint_high"),
             number(row["approximation_error"], 2),
             _share(row["probability"]),
             badge(row["verdict"]),
-            sentence("; ".join([str(row["words"]), str(row["method"]), *row["reasons"]])),
+            "; ".join([str(row["words"]), str(row["method"]), *row["reasons"]]),
         )
         for row in rows
     ]
@@ -163,8 +169,8 @@ def differences_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def _figure(rows: Sequence[Mapping[str, Any]]) -> Figure | None:
-    shown = [{**row, "title": _name(row)} for row in rows if row["value"] is not None]
-    return estimates_figure(shown, "difference", 0.0) if shown else None
+    drawn = [{**row, "title": _name(row)} for row in rows if row["value"] is not None]
+    return estimates_figure(drawn, "difference", 0.0) if drawn else None
 
 
 def _name(row: Mapping[str, Any]) -> str:

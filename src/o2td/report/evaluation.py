@@ -18,6 +18,7 @@ from o2td.report.evaluation_figures import (
     draw_weights,
 )
 from o2td.report.evaluation_sections import (
+    LINES,
     badge,
     earned_picture,
     interval,
@@ -25,6 +26,7 @@ from o2td.report.evaluation_sections import (
     own_values_section,
     segments_section,
     sentence,
+    shown,
     verdict_section,
 )
 from o2td.report.page import (
@@ -113,7 +115,7 @@ def estimate_name(row: Mapping[str, Any]) -> str:
 
 
 def _value(row: Mapping[str, Any]) -> str:
-    return f"{number(row['value'], 4)} {interval(row)}"
+    return f"{shown(row)} {interval(row)}"
 
 
 def conclusion(answer: Answer) -> str:
@@ -155,15 +157,15 @@ def _estimates(answer: Answer) -> Section:
             Picture(
                 draw_estimates(rows),
                 "Estimates with their intervals, one line per method",
-                "Line: the interval. Pale: plus the approximation error. Arrows point to values beyond"
-                " the edge; intervals far wider than the narrowest are cut there.",
+                f"{LINES} Intervals far wider than the narrowest are cut there.",
+                width="narrow",
             )
         )
     columns = ["method", "value", "interval", "approximation error", "verdict", "how, and why"]
     body = [
         (
             estimate_name(row),
-            number(row["value"], 4),
+            shown(row),
             interval(row),
             number(row["approximation_error"], 2),
             badge(row["verdict"]),
@@ -214,6 +216,7 @@ def tests_section(answer: Answer) -> list[Section]:
     if not found:
         return []
     made = Section("tests", "Is the log what it says?")
+    made.add(Text("The figure is what a test measured, on a scale of its own."))
     columns = ["test", "figure", "verdict", "what was found", "remedy"]
     body = [
         (
@@ -354,11 +357,25 @@ def _nested(title: str, value: Any) -> Block:
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         names = list(dict.fromkeys(name for one in value for name in one))
         rows = [[_cell(one.get(name)) for name in names] for one in value]
-        return Table(names, rows, caption=title, numbers=names[1:])
+        heads = [name.replace("_", " ") for name in names]
+        return Table(heads, rows, caption=title, numbers=heads[1:])
     if isinstance(value, list):
         return Text(f"{title}: {', '.join(_cell(one) for one in value[:100])}")
-    rows = [[str(name), _cell(one)] for name, one in value.items()]
+    rows = [[str(name), _cell(one)] for name, one in value.items() if not _is_table(one)]
     return Table(["", "value"], rows, caption=title, numbers=["value"])
+
+
+def _figure(value: float) -> str:
+    """Three digits, but thousands as they are counted and settings as they were typed."""
+    if 1e3 <= abs(value) < 1e6:
+        return f"{value:,.0f}".replace("-", "−")
+    typed = f"{value:g}"
+    return typed.replace("-", "−") if "e" not in typed and float(typed) == value else number(value)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a value needs a table of its own, as the candidates have it."""
+    return isinstance(value, list) and any(isinstance(one, Mapping) for one in value)
 
 
 def _cell(value: Any) -> str:
@@ -367,7 +384,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return number(value, 3)
+        return _figure(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {_cell(one)}" for name, one in value.items()) or "–"
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from o2td.errors import import_extra
 from o2td.report.drawing import WIDTH, figure, svg, tidy
 from o2td.report.style import look
 
@@ -18,6 +20,7 @@ _TONES = {"trust": "#0b6b4b", "caution": "#b07800", "cannot answer": "#9c2a10"}
 _MARKS = {"trust": "o", "caution": "D", "cannot answer": "X"}
 _WIDE = 8.0  # an interval this many times wider than the narrowest is cut at the edge
 _END = 20  # characters shown of either end of a long name
+_LINE = 26  # characters of a name on one line
 _VALUE = "value of the target policy from the start states"
 Row = Mapping[str, Any]
 
@@ -33,7 +36,8 @@ def estimates_figure(rows: Sequence[Row], x: str = _VALUE, line: float | None = 
     `line` is the reference value; by default the first estimate.
     """
     rows = [row for row in rows if row["value"] is not None]
-    made = figure(1.2 * WIDTH, 1.0 + 0.24 * len(rows))
+    names = [plain_title(row) for row in rows]
+    made = figure(WIDTH, 1.0 + 0.24 * (len(rows) + sum("\n" in name for name in names) / 3))
     axes: Axes = made.subplots()
     tidy(axes, x=x)
     low, high = _range(rows)
@@ -45,8 +49,10 @@ def estimates_figure(rows: Sequence[Row], x: str = _VALUE, line: float | None = 
         left, right = _ends(row)
         extra = row["approximation_error"] or 0.0
         reach = [left - extra, right + extra]
-        axes.plot(reach, [place] * 2, color=colour, linewidth=6.0, alpha=0.25, zorder=1)
-        axes.plot([left, right], [place] * 2, color=colour, linewidth=2.0, zorder=2)
+        # Round ends would widen the interval.
+        drawn: dict[str, Any] = {"color": colour, "solid_capstyle": "butt"}
+        axes.plot(reach, [place] * 2, linewidth=6.0, alpha=0.25, zorder=1, **drawn)
+        axes.plot([left, right], [place] * 2, linewidth=2.0, zorder=2, **drawn)
         inside = min(max(row["value"], low), high)
         mark = _MARKS.get(row["verdict"], "o")
         if inside != row["value"]:
@@ -59,7 +65,7 @@ def estimates_figure(rows: Sequence[Row], x: str = _VALUE, line: float | None = 
     by = rows[0]["value"] if line is None else line
     axes.axvline(by, color="#8a939c", linewidth=0.8, zorder=0)
     axes.set_xlim(low, high)
-    axes.set_yticks(range(len(rows)), [plain_title(row) for row in rows])
+    axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return made
@@ -101,8 +107,7 @@ def draw_horizon(step: Sequence[int], size: Sequence[float], episodes: int) -> b
     _beside(axes, "10: too few", 10, "#9c2a10")
     axes.set_yscale("log")
     axes.set_ylim(floor, 2.5 * max(episodes, 10))
-    if len(step) > 50:
-        axes.set_xscale("log")
+    _steps(axes, len(step))
     return svg(made)
 
 
@@ -114,9 +119,17 @@ def draw_earned(step: Sequence[int], value: Sequence[float], whole: float | None
     axes.plot(step, value, color="#0072b2", marker="." if len(step) < 20 else "")
     if whole is not None:
         axes.axhline(whole, color="#4d4d4d", linestyle="--", linewidth=0.9)
-    if len(step) > 50:
-        axes.set_xscale("log")
+    _steps(axes, len(step))
     return svg(made)
+
+
+def _steps(axes: Axes, count: int) -> None:
+    """An axis of steps: whole numbers, or a logarithmic scale if there are many."""
+    if count > 50:
+        axes.set_xscale("log")
+    else:
+        ticker = import_extra("matplotlib.ticker", extra="plot")
+        axes.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
 
 
 def _beside(axes: Axes, text: str, level: float, colour: str) -> None:
@@ -201,9 +214,11 @@ def draw_calibration(predicted: Sequence[float], observed: Sequence[float], coun
 def plain_title(row: Row) -> str:
     """A method's name as readers write it; a dollar sign in it does not start mathematics.
 
-    A long name is cut in the middle to leave room for the picture.
+    A long name is on two lines, a very long one is also cut in the middle.
     """
     name = str(row.get("title") or row["method"])
     if len(name) > 2 * _END + 3:
         name = f"{name[:_END]} … {name[-_END:]}"
+    if len(name) > _LINE:
+        name = fill(name, max(_LINE, len(name) // 2 + 3), max_lines=2)
     return name.replace("$", r"\$")

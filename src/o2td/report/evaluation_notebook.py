@@ -15,7 +15,7 @@ from o2td.errors import O2TDError
 from o2td.report.drawing import styled
 from o2td.report.evaluation import conclusion, estimate_name
 from o2td.report.evaluation_figures import draw_estimates
-from o2td.report.evaluation_sections import TONES, earned_picture, interval
+from o2td.report.evaluation_sections import TONES, earned_picture, interval, shown
 from o2td.report.statistics import number
 
 _COLOURS = {"good": "#0b6b4b", "mixed": "#8a5d00", "bad": "#9c2a10"}
@@ -55,7 +55,7 @@ def _audit(audit: Mapping[str, Any], logged: Mapping[str, Any] | None) -> str:
     said += f" {audit['episodes']:,} episodes, seed {audit['seed']}, o2td {audit['version']},"
     said += f" {audit['date']}"
     if logged and logged.get("value") is not None:
-        value = f"{number(logged['value'], 4)} {interval(logged)}"
+        value = f"{shown(logged)} {interval(logged)}"
         said += f"; the policy that made the log is worth {value}"
     facts = [
         f"{one['name']}: {one['rows']} rows, SHA-256 {one['sha256']}" for one in audit["files"]
@@ -117,7 +117,7 @@ def _table(rows: Sequence[Mapping[str, Any]], kind: str) -> str:
     body = []
     for row in rows:
         cells = [escape(estimate_name(row))]
-        cells += [number(row[name], 4) for name in ("value", "low", "high")]
+        cells += [shown(row, name) for name in ("value", "low", "high")]
         cells += [number(row["approximation_error"], 2), _badge(str(row["verdict"]))]
         made = zip(cells, sides, strict=True)
         body.append("".join(f'<td style="{_CELL.format(side)}">{cell}</td>' for cell, side in made))

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from o2td.documents import fixed, places
 from o2td.report.evaluation_figures import draw_earned
 from o2td.report.page import Badge, Callout, Items, Picture, Section, Table, Text
 from o2td.report.statistics import number
 
+_DECIMALS = 6  # smaller widths need an exponent
+LINES = "Line: the interval. Pale: plus the approximation error. Arrows point to values beyond the edge."
 TONES = {"trust": "good", "caution": "mixed", "cannot answer": "bad"}
 
 
@@ -20,9 +23,21 @@ def badge(verdict: str) -> Badge:
     return Badge(verdict, TONES.get(verdict, "plain"))
 
 
+def shown(row: Mapping[str, Any], name: str = "value") -> str:
+    """A number of a row, with the decimals that the width of its interval needs.
+
+    >>> shown({"value": 0.03583, "low": -0.006178, "high": 0.07163}, "low")
+    '−0.0062'
+    """
+    value, decimals = row[name], places(row)
+    if value is None or abs(value) >= 1e6 or decimals > _DECIMALS:
+        return number(value, 4)
+    return fixed(value, decimals).replace("-", "−")
+
+
 def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
     """The ends of an interval in brackets."""
-    return f"[{number(row[low], 4)}, {number(row[high], 4)}]"
+    return f"[{shown(row, low)}, {shown(row, high)}]"
 
 
 def sentence(text: str) -> str:
@@ -54,7 +69,7 @@ def segments_section(answer: Mapping[str, Any]) -> list[Section]:
         (
             str(row["segment"]).replace("`", "'"),
             f"{row['starts']:,}",
-            number(row["value"], 4),
+            shown(row),
             interval(row),
             number(row["approximation_error"], 2),
             badge(row["verdict"]),

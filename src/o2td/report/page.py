@@ -117,7 +117,7 @@ class Table(Block):
         """A table in a box of its own."""
         right = {k for k, name in enumerate(self.columns) if name in set(self.numbers)}
         head = "".join(
-            f'<th scope="col"{_right(k in right)}>{_text(name)}</th>'
+            f'<th scope="col"{_classes(number=k in right)}>{_text(name)}</th>'
             for k, name in enumerate(self.columns)
         )
         body = "".join(f"<tr>{self._row(row, right)}</tr>" for row in self.rows)
@@ -135,7 +135,8 @@ class Table(Block):
         for k, cell in enumerate(row):
             inside = cell.html() if isinstance(cell, Badge) else _text(cell)
             label = _attribute(self.columns[k])
-            cells.append(f'<td data-label="{label}"{_right(k in right)}>{inside}</td>')
+            kind = _classes(number=k in right, none=self.stack and inside == "–")
+            cells.append(f'<td data-label="{label}"{kind}>{inside}</td>')
         return "".join(cells)
 
 
@@ -291,5 +292,7 @@ def _tone(tone: str) -> str:
     return tone if tone in ("good", "bad", "mixed") else "plain"
 
 
-def _right(yes: bool) -> str:
-    return ' class="number"' if yes else ""
+def _classes(**given: bool) -> str:
+    """The class attribute with the names that hold; nothing if none does."""
+    held = " ".join(name for name, yes in given.items() if yes)
+    return f' class="{held}"' if held else ""
