@@ -83,10 +83,11 @@ def test_rows_with_few_entries_give_the_sums_of_dense_rows(even):
 def test_a_direction_without_adjustment_gives_what_a_fixed_trace_gives():
     batch = domains.collision(seed=0).sample(3000, seed=3)
     solver = o2td.LSTD(trace="auto").fit(batch)
-    plain = [c for c in solver.solution.candidates if not c.direction.adjusted]
+    candidates = [c for c in solver.solution.candidates if not c.direction.shrinkage]
+    plain = [c for c in candidates if not c.direction.adjusted]
     assert [(c.direction.trace, c.direction.clip) for c in plain] == list(TRACES)
     direction = solver.solution.direction
-    if not direction.adjusted and direction.clip == np.inf:
+    if not direction.adjusted and direction.clip == np.inf and not direction.shrinkage:
         fixed = o2td.LSTD(trace=direction.trace).fit(batch).theta
         np.testing.assert_allclose(solver.theta, fixed, rtol=1e-8)
     assert direction == min(solver.solution.candidates, key=lambda c: c.error).direction
@@ -127,7 +128,7 @@ def test_the_estimated_deviation_is_that_over_many_streams():
         o2td.LSTD(trace="auto").fit(problem.sample(4000, seed=s)).solution.candidates
         for s in range(40)
     ]
-    told = np.array([[c.deviation for c in fit] for fit in fits])
+    told = np.array([[c.deviation for c in fit if not c.direction.shrinkage] for fit in fits])
     for trace, place in ((0.0, 0), (0.5, 1)):
         thetas = [o2td.LSTD(trace=trace).fit(problem.sample(4000, seed=s)).theta for s in range(40)]
         apart = (thetas - np.mean(thetas, axis=0)) @ problem.features.T
@@ -152,6 +153,28 @@ def test_adjusted_ratios_take_out_the_noise_of_actions():
     auto, fixed = o2td.LSTD(trace="auto").fit(batch), o2td.LSTD().fit(batch)
     assert auto.solution.direction.adjusted
     assert exact.rmse(problem, auto.theta) < 0.3 * exact.rmse(problem, fixed.theta)
+
+
+def test_few_rows_are_shrunk_and_the_level_stays():
+    problem = domains.garnet(states=300, features=40, discount=0.99, seed=7)
+    shrunk, errors = 0, []
+    for seed in range(12):
+        batch = problem.sample(400, seed=(7, seed))
+        phi, later = (np.column_stack([x, np.ones(batch.n)]) for x in (batch.phi, batch.next_phi))
+        one, two = (
+            o2td.LSTD(trace="auto").fit(
+                o2td.Transitions(phi, batch.reward + more, later, 0.99, rho=batch.rho)
+            )
+            for more in (0.0, 5.0)
+        )
+        if one.solution.direction.shrinkage and one.solution.direction == two.solution.direction:
+            shrunk += 1
+            np.testing.assert_allclose(two.predict(phi), one.predict(phi) + 500.0, rtol=1e-6)
+        fitted = (o2td.LSTD(trace=x).fit(batch).theta for x in ("auto", 0.0, 0.5, 0.9))
+        errors.append([exact.rmse(problem, theta) for theta in fitted])
+    chosen, *fixed = np.exp(np.mean(np.log(errors), axis=0))
+    assert shrunk >= 4
+    assert chosen < 0.95 * min(fixed)
 
 
 def test_scales_of_features_and_rewards_change_no_choice():

@@ -1,14 +1,23 @@
 """Choose the direction with the smallest estimated error, combining bias and variance.
 
-Predictions are compared in the norm of `C = mean phi phi^T`, in coordinates in which C is the
-identity. The groups' parts of `A^-1 (b - A theta)` show how much sampling changes an answer: their
-squares give its variance, and products of neighbouring groups, which hold neighbouring rows, add
-the effect of correlation between rows. The bias of a direction is its distance from one with
-longer, unclipped traces, beyond what sampling explains:
+Predictions are compared in the norm of `C = mean phi phi^T`. The groups' parts of `A^-1 (b - A theta)`
+show how much sampling changes an answer: their squares give its variance, and products of
+neighbouring groups, which hold neighbouring rows, add the effect of correlation between rows. The
+bias of a direction is its distance from one with longer, unclipped traces, beyond what sampling
+explains:
 
     bias^2_j = max_r (||theta_j - theta_r||^2 - variance of (theta_j - theta_r))_+
 
-With infinitely many rows the longest trace is chosen, whose limit is the best approximation.
+Groups say too little about products of many ratios, which are rarely large: variances of long traces
+without a bound on the ratios count twice. With infinitely many rows the longest trace is chosen,
+whose limit is the best approximation.
+
+With few rows answers are noisy in most directions, so some candidates are shrunk towards a constant:
+
+    theta = (A + k C)^-1 (b + k C theta_0),    theta_0 = u (u.b) / (u.A u),    u = C^-1 mean phi
+
+`theta_0` is the level of all values. Without it, `k C` would amount to a shorter horizon, and the
+level would suffer most. The bias of a shrunk answer is its distance from those shrunk less, too.
 """
 
 from __future__ import annotations
@@ -18,16 +27,18 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg.lapack import dpstrf
 
 from o2td.arrays import Floats
 from o2td.linear_algebra import Solution, conclude, solve
-from o2td.solvers.directions import ADJUSTED, DIRECTIONS, Direction, Directions
+from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, Direction, Directions
 
 _BAND = 2  # neighbouring rows whose correlation counts
 _SHRINK = 3.0  # shrinkage of the regression on (rho - 1) phi, in features per effective row
 _ENOUGH = 4.0  # effective rows per feature from which that regression is trusted
-_RANK = 1e-10  # eigenvalues of the scaled C below this fraction of the largest count as zero
-_FAINT = 1e-9  # added to A where a group or a feature carries no information
+_LONG, _DOUBT = 0.9, 2.0  # traces whose variance is doubted if nothing bounds ratios, and how much
+_RANK = 1e-10  # pivots of the scaled C below this count as zero
+_FAINT = 1e-9  # added to matrices where a group or a feature carries no information
 
 
 class Candidate(NamedTuple):
@@ -53,63 +64,118 @@ class ChosenSolution(Solution):
 
 def choose(sums: Directions, ridge: float) -> ChosenSolution:
     """The answer with the smallest estimated error, and the estimates for all candidates."""
-    W = _whitened(sums.gram / sums.rows)
-    if not W.shape[1]:
+    frame = _frame(sums)
+    if not frame.rank:
         nothing = conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0)
         return ChosenSolution(**vars(nothing))
-    systems = _systems(sums, W)
-    candidates = _estimates(sums, systems, W, ridge)
-    enough = _effective(sums) >= _ENOUGH * W.shape[1]
+    systems = _systems(sums, frame)
+    theta, parts = _answers(sums, systems, frame, ridge)
+    candidates = _candidates(theta, parts, frame.C)
+    enough = _effective(sums) >= _ENOUGH * frame.rank
     some = [k for k, x in enumerate(candidates) if enough or not x.direction.adjusted]
     best = min(some, key=lambda k: candidates[k].error)
-    told = solve(systems.totals[best, :, :-1], systems.totals[best, :, -1], ridge, rows=sums.rows)
-    chosen = candidates[best]
+    chosen, whole = candidates[best], systems.totals[_PLAIN[best]]
+    A, b = whole[:, :-1], whole[:, -1]
+    if chosen.direction.shrinkage:
+        extra = chosen.direction.shrinkage * sums.gram
+        A, b = A + extra, b + extra @ (frame.scale * _level(*_moved(whole, frame, ridge), frame)[0])
+    told = solve(A, b, ridge, rows=sums.rows)
     message = f"{told.message}; {chosen.direction}, estimated error {chosen.error:.3g}"
     fields = {**vars(told), "message": message, "direction": chosen.direction}
     return ChosenSolution(**fields, candidates=tuple(candidates))
 
 
-def _whitened(C: Floats) -> Floats:
-    """`W` with `W^T C W = I`."""
+class _Frame(NamedTuple):
+    """Coordinates in which every feature has mean square one, and `C` and `u` in these."""
+
+    scale: Floats
+    C: Floats
+    rank: int
+    constant: Floats
+    rows: int
+
+
+def _frame(sums: Directions) -> _Frame:
+    C, n = sums.gram / sums.rows, sums.rows
     size = np.sqrt(np.diag(C))
-    unit = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
-    s, U = np.linalg.eigh(C * unit[:, None] * unit)
-    kept = s > _RANK * max(s[-1], 0.0) if len(s) else s > 0.0
-    return np.asarray(unit[:, None] * U[:, kept] / np.sqrt(s[kept]))
+    scale = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
+    C = C * scale[:, None] * scale
+    rank = dpstrf(C, tol=_RANK)[2] if C.any() else 0
+    constant = np.linalg.solve(C + _FAINT * np.eye(len(C)), scale * sums.total / n)
+    return _Frame(scale, C, int(rank), np.asarray(constant, dtype=np.float64), n)
 
 
 class _Systems(NamedTuple):
-    """`[A, b]` of each direction (sums over rows), and the regression that adjusts the last few."""
+    """`[A, b]` of plain and adjusted directions (sums over rows), and the adjusting regression."""
 
     totals: Floats
     known: Floats
 
 
-def _systems(sums: Directions, W: Floats) -> _Systems:
+def _systems(sums: Directions, frame: _Frame) -> _Systems:
     """The regression is of `rho [Delta, r]` on `(rho - 1) phi`, shrunk if it rests on few rows."""
-    n, d, size = sums.rows, sums.d, W.shape[1]
-    shrink = _SHRINK * size / _effective(sums) * sums.moments[0] / n + 1e-12
-    spread = W.T @ sums.spread[:, :d] @ W / n + shrink * np.eye(size)
-    known = W @ np.linalg.solve(spread, W.T @ sums.spread[:, d:] / n)
+    n, d, scale = sums.rows, sums.d, frame.scale
+    shrink = _SHRINK * frame.rank / _effective(sums) * sums.moments[0] / n + 1e-12
+    spread = sums.spread[:, :d] * scale[:, None] * scale / n
+    spread += shrink * (frame.C + _FAINT * np.eye(d))
+    known = scale[:, None] * np.linalg.solve(spread, scale[:, None] * sums.spread[:, d:] / n)
     plain, drawn = sums.totals()
     return _Systems(np.concatenate([plain, plain[list(ADJUSTED)] - drawn @ known]), known)
 
 
-def _estimates(sums: Directions, systems: _Systems, W: Floats, ridge: float) -> list[Candidate]:
-    """Estimated bias and variance of each direction, in the coordinates W and as means over rows."""
-    n, d, whole = sums.rows, sums.d, systems.totals
-    moved = W.T @ np.concatenate([whole[..., :d] @ W, whole[..., d:]], axis=-1) / n
-    moved[..., :-1] += ridge / n * (W.T @ W)
-    solving = [lu_factor(A, check_finite=False) for A in _regular(moved)]
-    theta = np.array([lu_solve(x, y[:, -1]) for x, y in zip(solving, moved, strict=True)])
-    # Residual of each group at the answer: [A, b] (-theta, 1).
-    back, first = np.column_stack([-theta @ W.T, np.ones(len(theta))]), len(whole) - len(ADJUSTED)
-    left, again = sums.against(range(first), back[:first]), sums.against(ADJUSTED, back[first:])
-    again -= sums.noise_against(back[first:] @ systems.known.T)
-    left = np.concatenate([left, again]) @ W / n
-    left -= ridge / n / left.shape[1] * (theta @ (W.T @ W))[:, None]
-    parts = np.array([lu_solve(x, group.T).T for x, group in zip(solving, left, strict=True)])
-    return _candidates(theta, _covariance(parts))
+def _moved(whole: Floats, frame: _Frame, ridge: float) -> tuple[Floats, Floats]:
+    """A and b in the frame, as means over rows, regularised where features carry no information."""
+    scale, d = frame.scale, len(frame.scale)
+    A = whole[:, :-1] * scale[:, None] * scale / frame.rows
+    A += ridge / frame.rows * np.diag(scale**2)
+    level = np.abs(np.trace(A)) / d + _FAINT
+    return A + _FAINT * level * np.eye(d), scale * whole[:, -1] / frame.rows
+
+
+def _level(A: Floats, b: Floats, frame: _Frame) -> tuple[Floats, float]:
+    """`theta_0`, and `u.A u` (infinite if it is nothing but rounding)."""
+    u = frame.constant
+    slope = float(u @ A @ u)
+    if not abs(slope) > _FAINT * float(u @ u):
+        return np.zeros_like(u), np.inf
+    return u * float(u @ b) / slope, slope
+
+
+def _answers(
+    sums: Directions, systems: _Systems, frame: _Frame, ridge: float
+) -> tuple[Floats, Floats]:
+    """Each candidate's theta, and what each group of rows contributes to it (groups, d)."""
+    theta, parts = [np.empty(0)] * len(DIRECTIONS), [np.empty(0)] * len(DIRECTIONS)
+    for place, whole in enumerate(systems.totals):
+        own = [k for k, plain in enumerate(_PLAIN) if plain == place]
+        A, b = _moved(whole, frame, ridge)
+        origin, slope = _level(A, b, frame)
+        shares = [DIRECTIONS[k].shrinkage for k in own]
+        factors = [lu_factor(A + x * frame.C, check_finite=False) for x in shares]
+        towards = frame.C @ origin
+        points = [lu_solve(lu, b + x * towards) for lu, x in zip(factors, shares, strict=True)]
+        left = _residuals(sums, systems, frame, place, np.array([*points, origin]), ridge)
+        moves = np.outer(left[:, -1] @ frame.constant / slope, frame.constant)
+        for i, (k, share) in enumerate(zip(own, shares, strict=True)):
+            pull = moves - (points[i] - origin) / len(left)
+            theta[k] = points[i]
+            parts[k] = lu_solve(factors[i], (left[:, i] + share * (pull @ frame.C)).T).T
+    return np.array(theta), np.array(parts)
+
+
+def _residuals(
+    sums: Directions, systems: _Systems, frame: _Frame, place: int, points: Floats, ridge: float
+) -> Floats:
+    """`b - A theta` of each group at each point: (groups, points, d)."""
+    back = np.column_stack([-points * frame.scale, np.ones(len(points))])
+    if place < len(TRACES):
+        left = sums.against(place, back)
+    else:
+        adjusted = place - len(TRACES)
+        left = sums.against(ADJUSTED[adjusted], back)
+        left -= sums.noise_against(adjusted, back @ systems.known.T)
+    pull = ridge / len(left) * (points * frame.scale)
+    return np.asarray((left - pull) * frame.scale / frame.rows)
 
 
 def _effective(sums: Directions) -> float:
@@ -118,40 +184,42 @@ def _effective(sums: Directions) -> float:
     return max(float(second**2 / fourth), 1.0) if fourth > 0.0 else 1.0
 
 
-def _regular(totals: Floats) -> Floats:
-    """Each A, regularised where features carry no information."""
-    A, size = totals[..., :-1], totals.shape[1]
-    level = np.abs(np.trace(A, axis1=-2, axis2=-1)) / size + _FAINT
-    return np.asarray(A + _FAINT * level[:, None, None] * np.eye(size))
-
-
-def _candidates(theta: Floats, covariance: Floats) -> list[Candidate]:
+def _candidates(theta: Floats, parts: Floats, C: Floats) -> list[Candidate]:
+    covariance = _covariance(parts, C)
     variance = np.maximum(np.diag(covariance), 0.0)
-    apart = np.sum((theta[:, None] - theta) ** 2, axis=-1)
+    between = theta[:, None] - theta
+    apart = np.sum((between @ C) * between, axis=-1)
     explained = np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0)
-    bias = np.where(_LONGER, np.maximum(apart - explained, 0.0), 0.0).max(axis=1)
+    explained *= np.maximum(_DOUBTED[:, None], _DOUBTED)
+    bias = np.where(_REVEALS, np.maximum(apart - explained, 0.0), 0.0).max(axis=1)
     return [
         Candidate(direction, float(np.sqrt(b)), float(np.sqrt(v)))
-        for direction, b, v in zip(DIRECTIONS, bias, variance, strict=True)
+        for direction, b, v in zip(DIRECTIONS, bias, _DOUBTED * variance, strict=True)
     ]
 
 
-def _covariance(parts: Floats) -> Floats:
+def _covariance(parts: Floats, C: Floats) -> Floats:
     """Inner products over groups, with decreasing (Bartlett) weights for neighbouring groups."""
     flat = parts.reshape(len(parts), -1)
-    total = flat @ flat.T
+    total = (parts @ C).reshape(flat.shape) @ flat.T
     for lag in range(1, _BAND + 1):
-        later = np.roll(parts, -lag, axis=1).reshape(len(parts), -1)
-        product = (1.0 - lag / (_BAND + 1)) * (flat @ later.T)
+        later = np.roll(parts, -lag, axis=1) @ C
+        product = (1.0 - lag / (_BAND + 1)) * (flat @ later.reshape(flat.shape).T)
         total += product + product.T
     return np.asarray(total * parts.shape[1] / (parts.shape[1] - 1))
 
 
-def _longer(one: Direction, other: Direction) -> bool:
+def _reveals(other: Direction, one: Direction) -> bool:
     """Whether `other` can reveal the bias of `one`."""
+    if other.shrinkage > one.shrinkage or other == one:
+        return False
+    if other._replace(shrinkage=one.shrinkage) == one:
+        return True
     if other.clip < np.inf:
         return False
     return other.trace > one.trace or (one.clip < np.inf and other.trace >= one.trace)
 
 
-_LONGER = np.array([[_longer(one, other) for other in DIRECTIONS] for one in DIRECTIONS])
+_PLAIN = tuple(DIRECTIONS.index(x._replace(shrinkage=0.0)) for x in DIRECTIONS)
+_REVEALS = np.array([[_reveals(other, one) for other in DIRECTIONS] for one in DIRECTIONS])
+_DOUBTED = np.array([_DOUBT if x.trace >= _LONG and x.clip == np.inf else 1.0 for x in DIRECTIONS])

@@ -19,7 +19,6 @@ of them equally.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -43,21 +42,30 @@ def groups(d: int) -> int:
 
 
 class Direction(NamedTuple):
-    """lambda, the bound on ratios in the trace (infinite if none), and whether it is adjusted."""
+    """lambda, the bound on ratios in the trace (infinite if none), whether it is adjusted.
+
+    `shrinkage` times `C` is added to `A`, which moves the answer towards a constant.
+    """
 
     trace: float
     clip: float
     adjusted: bool
+    shrinkage: float = 0.0
 
     def __str__(self) -> str:
         clipped = f", ratios in traces clipped at {self.clip:g}" if self.clip < np.inf else ""
-        return f"λ = {self.trace:g}{clipped}{', adjusted' if self.adjusted else ''}"
+        shrunk = f", shrunk by {self.shrinkage:g}" if self.shrinkage else ""
+        return f"λ = {self.trace:g}{clipped}{', adjusted' if self.adjusted else ''}{shrunk}"
 
 
-TRACES = ((0.0, np.inf), (0.5, np.inf), (0.9, 1.0), (1.0, 1.0), (1.0, np.inf))
+TRACES = ((0.0, np.inf), (0.5, np.inf), (0.9, 1.0), (0.9, np.inf), (1.0, np.inf))
 ADJUSTED = (0, 1, 2)  # places in TRACES
-DIRECTIONS = tuple(Direction(*trace, False) for trace in TRACES) + tuple(
-    Direction(*TRACES[k], True) for k in ADJUSTED
+SHRUNK = (2, 3)
+SHRINKAGE = (0.03, 0.3)
+DIRECTIONS = (
+    *(Direction(*trace, False) for trace in TRACES),
+    *(Direction(*TRACES[k], True) for k in ADJUSTED),
+    *(Direction(*TRACES[k], False, share) for k in SHRUNK for share in SHRINKAGE),
 )
 
 
@@ -66,9 +74,9 @@ class Directions(Statistics):
     """Sums by group and trace; the last row of each is its dependence on the incoming trace.
 
     `system` (groups, traces, d + 1, d + 1) sums `rho e [Delta, r]^T`, `noise` (groups, adjusted,
-    d + 1, d) `(rho - 1) e phi^T`. `gram` (d, d) sums `phi phi^T`, `spread` (d, 2d + 1) has
-    `(rho - 1)^2 phi phi^T` and `(rho - 1) rho phi [Delta, r]^T` side by side, `moments` the second and
-    fourth powers of `rho - 1`.
+    d + 1, d) `(rho - 1) e phi^T`. `total` (d,) sums phi, `gram` (d, d) `phi phi^T`; `spread` (d, 2d + 1)
+    has `(rho - 1)^2 phi phi^T` and `(rho - 1) rho phi [Delta, r]^T` side by side, `moments` the second
+    and fourth powers of `rho - 1`.
 
     With a `table` the last axes of `system` and `noise` count states (and the reward, at the end of
     `system`) instead of features and are multiplied by the table later: solving never needs the
@@ -77,6 +85,7 @@ class Directions(Statistics):
 
     system: Floats
     noise: Floats
+    total: Floats
     gram: Floats
     spread: Floats
     moments: Floats
@@ -98,6 +107,7 @@ class Directions(Statistics):
         joined = type(self)(
             own[0] + _after(system, self.carry, self.through),
             own[1] + _after(noise, self.carry[adjusted], self.through[adjusted]),
+            self.total + other.total,
             self.gram + other.gram,
             self.spread + other.spread,
             self.moments + other.moments,
@@ -121,18 +131,17 @@ class Directions(Statistics):
         """`system` and `noise` summed over groups, without the part due to an incoming trace."""
         return self._right(self.system.sum(axis=0)[:, :-1], self.noise.sum(axis=0)[:, :-1])
 
-    def against(self, places: Sequence[int], vectors: Floats) -> Floats:
-        """`system` of each group, for traces at `places`, times a vector: (traces, groups, d)."""
+    def against(self, k: int, vectors: Floats) -> Floats:
+        """`system` of trace k in each group times vectors (m, d + 1): (groups, m, d)."""
         if self.table is not None:
             vectors = np.column_stack([vectors[:, :-1] @ self.table.T, vectors[:, -1]])
-        pairs = zip(places, vectors, strict=True)
-        return np.array([self.system[:, k, :-1] @ vector for k, vector in pairs])
+        return np.asarray((self.system[:, k, :-1] @ vectors.T).swapaxes(1, 2))
 
-    def noise_against(self, vectors: Floats) -> Floats:
-        """The same for `noise`."""
+    def noise_against(self, k: int, vectors: Floats) -> Floats:
+        """The same for `noise`, k counting adjusted traces, and vectors (m, d)."""
         if self.table is not None:
             vectors = vectors @ self.table.T
-        return np.array([self.noise[:, k, :-1] @ vector for k, vector in enumerate(vectors)])
+        return np.asarray((self.noise[:, k, :-1] @ vectors.T).swapaxes(1, 2))
 
     def _unfolded(self) -> tuple[Floats, Floats]:
         return self._right(self.system, self.noise)
@@ -151,6 +160,7 @@ class Directions(Statistics):
         shapes = {
             "system": (groups(d), k, d + 1, d + 1),
             "noise": (groups(d), m, d + 1, d),
+            "total": (d,),
             "gram": (d, d),
             "spread": (d, 2 * d + 1),
             "moments": (2,),
@@ -181,6 +191,7 @@ def collect(batch: Transitions) -> Directions:
     sums = Directions(
         np.zeros((groups(d), k, d + 1, states + 1)),
         np.zeros((groups(d), m, d + 1, states)),
+        np.zeros(d),
         np.zeros((d, d)),
         np.zeros((d, 2 * d + 1)),
         np.zeros(2),
@@ -214,6 +225,7 @@ def _add(sums: Directions, part: Transitions, off: Floats) -> None:
     row_loops.combine(*rows, *rows, ones, ones, np.zeros(n), phi)
     row_loops.combine(*rows, *later, ones, ones, part.discount, right)
     right[:, d] = part.reward
+    sums.total += phi.sum(axis=0)
     sums.gram += phi.T @ phi
     uneven = bool(off.any())
     if uneven:
@@ -244,8 +256,8 @@ def _add_sparse(sums: Directions, batch: Transitions, rows: list[SparseRows], un
         through = sums.through[k : k + 1]
         if trace == 0.0:
             through *= not batch.start[0]
-            squares = (sums.gram, sums.spread)
-            sparse_loops.pairs(*triples, *earned, through[0], *squares, systems[k], noise)
+            moments = (sums.total, sums.gram, sums.spread)
+            sparse_loops.pairs(*triples, *earned, through[0], *moments, systems[k], noise)
             through[0] = 0.0
         else:
             given = (batch.start, trace, clip, sums.carry[k], through)
@@ -265,6 +277,7 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     table, d = batch.table, batch.d
     S, state, rho = len(table), np.asarray(batch.state), np.asarray(batch.rho)
     visits, squares = (np.bincount(state, w, minlength=S) for w in (np.ones(batch.n), off**2))
+    sums.total += visits @ table
     sums.gram += (visits[:, None] * table).T @ table
     sums.spread[:, :d] += (squares[:, None] * table).T @ table
     weight = off * rho

@@ -35,10 +35,10 @@ class LSTD(Solver):
     ----------
     trace
         lambda in [0, 1], or "auto", which picks the candidate with the smallest estimated error
-        among several lambdas, with and without bounds on the ratios inside the trace, and with
-        ratios adjusted by regression. `solution.direction` names the choice, and
-        `solution.candidates` has the estimated bias and deviation of all. "auto" takes about ten
-        times as long and 2 kB d^2 of memory.
+        among several lambdas, with and without bounds on the ratios inside the trace, with ratios
+        adjusted by regression, and shrunk towards a constant. `solution.direction` names the
+        choice, and `solution.candidates` has the estimated bias and deviation of all. "auto" takes
+        about ten times as long and 2 kB d^2 of memory.
     ridge
         Added to the diagonal of `A` (a sum over rows, not a mean).
     rho_on

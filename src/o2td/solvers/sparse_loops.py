@@ -101,12 +101,13 @@ def pairs(
     discount: Floats,
     reward: Floats,
     slope: float,
+    total: Floats,
     gram: Floats,
     spread: Floats,
     system: Floats,
     noise: Floats,
 ) -> None:
-    """The sums for which pairs of entries suffice: `gram`, `spread`, and those for lambda = 0.
+    """The sums for which pairs of entries suffice: `total`, `gram`, `spread` and those for lambda = 0.
 
     `slope` is that of the first row in the incoming trace.
     """
@@ -119,6 +120,7 @@ def pairs(
         count = _difference(phi, later, t, discount[t], place, at, value)
         for k in range(indptr[s], indptr[s + 1]):
             i, f = indices[k], data[k]
+            total[i] += f
             for m in range(indptr[s], indptr[s + 1]):
                 j, both = indices[m], f * data[m]
                 gram[i, j] += both
