@@ -82,7 +82,7 @@ def _order(view: Seen) -> Doubt:
         found.chance,
         "next states resemble what usually follows the row before"
         f" ({found.z:.1f} standard errors): rows seem to be out of order",
-        "sort the rows of each episode by time; if they are, log the next state with each row",
+        "sort the rows of each episode by time; if they are sorted, log the next state with each row",
     )
 
 

@@ -105,7 +105,7 @@ class Clock(LogTest):
             return None
         asked = study.settings.horizon
         if asked is not None:
-            said = f"the value over {asked} steps was requested, which suits a clock"
+            said = f"the value over {asked} steps was requested, so ends by a clock do no harm"
             return Finding(self.name, float(asked), TRUST, said)
         steps, chance = clock_step(view)
         if steps is not None:

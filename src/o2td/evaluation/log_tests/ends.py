@@ -1,8 +1,8 @@
 """Are ends missing? Episodes whose record stops without an end, depending on the state.
 
 A record that stops by a clock or at random stops equally often in all states at a step. If it stops
-more often in some states, something happened there that the log does not have. Nor are all episodes
-there if they end more and more often, given state and action, before the step at which all of them do.
+more often in some states, something happened there that the log does not show. Long episodes are
+missing if ends, given state and action, become more frequent towards a step that no episode passes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Ends(LogTest):
     """Records that stop depending on the state."""
 
     name = "ends"
-    title = "Are there ends that the log does not have?"
+    title = "Are ends of episodes missing from the log?"
 
     def collect(self, study: Study) -> Passes:
         """The sample is enough."""
@@ -41,7 +41,7 @@ class Ends(LogTest):
                 self.name,
                 chance,
                 CAUTION,
-                f"no episode goes beyond step {steps}, and before it they end more often the later it is"
+                f"no episode goes beyond step {steps}, and ends become more frequent towards it"
                 f" (p = {chance:.1g}): longer episodes seem to be missing",
                 "log all episodes, whatever their length",
             )
@@ -57,7 +57,9 @@ class Ends(LogTest):
         if len(mixed):
             found = strongest(_causes(view)[mixed], cut[mixed, None], step[mixed])
         if not found.alarming:
-            return Finding(self.name, share, TRUST, "records stop whatever the state")
+            return Finding(
+                self.name, share, TRUST, "where records stop does not depend on the state"
+            )
         return Finding(
             self.name,
             share,

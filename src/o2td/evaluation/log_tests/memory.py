@@ -121,8 +121,8 @@ def dependence(view: Seen, stratum: Ints) -> tuple[Strongest, list[str], list[st
 def out_of_order(view: Seen) -> Strongest:
     """Whether rows that follow each other seem to be out of order.
 
-    Then next states resemble what usually follows the row before, but rewards, which stay with their
-    rows, do not depend on it as they do where the state is not the whole state.
+    Then next states resemble what usually follows the row before. Rewards stay with their rows: if
+    they depend on the row before, the state is incomplete instead.
     """
     x, _, y, _ = _columns(view)
     here = np.flatnonzero(view.follows)

@@ -1,9 +1,10 @@
 """Whether the logged probabilities are those of the actions taken.
 
-By state and action: how often it was taken, against its logged probability; where that varies (the
-policy saw more than the state, or changed), whether it was taken more often; where it does not, whether
-the probabilities of a state's actions sum to 1, which rounded ones often do not. By observation: if `b`
-is right, `1{a = k} / b` averages 1 for every action k, whatever else is known about the row.
+By state: how often each action was taken, against its logged probability. Where this probability
+varies (the policy saw more than the state, or changed): whether the action was taken more often than
+it allows. Where it does not vary: whether the probabilities of the state's actions sum to 1, which
+rounded ones often do not. By observation: if `b` is right, `1{a = k} / b` averages 1 for every action
+k, whatever else is known about the row.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Propensities(LogTest):
             return None
         off = _off(view) if view.exact else 0.0
         if off > _ROWS:
-            said = f"in states of {off:.0%} of the rows the actions' logged probabilities do not sum to"
-            return Finding(self.name, off, CAUTION, f"{said} 1, as if they were rounded", _REMEDY)
+            said = f"in {off:.0%} of the rows the logged probabilities of the state's actions do not sum"
+            return Finding(self.name, off, CAUTION, f"{said} to 1, as if rounded", _REMEDY)
         chance = _by_state(view) if view.exact else _by_observation(view)
         if chance >= ALARM:
             return Finding(self.name, chance, TRUST, "actions were taken as often as logged")

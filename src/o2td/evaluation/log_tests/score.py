@@ -119,7 +119,7 @@ def foretold(y: Floats, past: Ints, stratum: Ints, fit: Bools) -> Floats:
 
 
 def means(y: Floats, code: Ints, fit: Bools, drawn: Floats) -> Floats:
-    """Means of columns by code over the rows of `fit`, for the others, drawn towards other means."""
+    """Means of columns by code over the rows of `fit`, for the others, shrunk towards other means."""
     size, there = int(code.max()) + 1, code[~fit]
     total = sums(y[fit], code[fit], size) / _DRAWN
     count = np.bincount(code[fit], minlength=size) / _DRAWN

@@ -1,8 +1,8 @@
-"""Can the mean of the rewards be told? Heavy tails, and few rows that carry everything.
+"""Can the mean reward be estimated? Heavy tails, and a few rows that carry everything.
 
-Of what state and action do not explain: a generalised Pareto fit to the largest has a shape above 0.5
-where the variance does not exist; and where a handful of rows holds most of the squares, under the
-target's ratios, one more or less would change the answer.
+Both are measured on what state and action do not explain. A generalised Pareto fit to the largest
+values has a shape above 0.5 where the variance is infinite. If a handful of rows holds most of the
+squares under the target's ratios, one row more or less would change the answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tails(LogTest):
     """Tails of the rewards."""
 
     name = "tails"
-    title = "Can the mean of the rewards be estimated from these rows?"
+    title = "Can the mean reward be estimated from these rows?"
 
     def collect(self, study: Study) -> Passes:
         """The sample is enough."""
@@ -53,11 +53,11 @@ class Tails(LogTest):
                 shape,
                 CAUTION,
                 f"the rewards' variance may be infinite (Pareto shape {shape:.2f})",
-                "clip or transform the rewards, and evaluate those",
+                "clip or transform the rewards",
             )
         weight = rho * size**2
         if not weight.sum() > 1e-12 * float(np.square(view.rows.reward).sum()):
-            return Finding(self.name, None, TRUST, "state and action tell the reward")
+            return Finding(self.name, None, TRUST, "state and action determine the reward")
         carrying = float(weight.sum() ** 2 / float((weight**2).sum()))
         enough = float(rho.sum()) ** 2 > 4.0 * _CARRYING * float(rho @ rho)
         if enough and carrying < _CARRYING:
@@ -69,7 +69,7 @@ class Tails(LogTest):
                 " may be missing or over-represented",
                 "log more of such rows",
             )
-        return Finding(self.name, shape, TRUST, "the rewards' mean can be estimated")
+        return Finding(self.name, shape, TRUST, "the mean reward can be estimated")
 
 
 def _shape(size: Floats) -> tuple[float, float]:
