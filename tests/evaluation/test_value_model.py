@@ -191,7 +191,7 @@ def test_the_answer_says_whose_model_it_was(log, tmp_path):
     )
     assert found["cross_fitted"] is False
     assert "Q of an array by state, given and not fitted here" in answer["dr"].about
-    for words in ("The value model given", "no cross-fitting is needed if the model never"):
+    for words in ("The value model given", "no cross-fitting is needed if it never"):
         assert words in " ".join(str(answer).split())
     answer.save(tmp_path)
     page = (tmp_path / "report.html").read_text("utf-8")

@@ -65,6 +65,12 @@ def test_methods_without_a_direction_say_so() -> None:
     assert rows["Averager"].reason
 
 
+def test_what_the_theory_of_a_learner_holds_fixed_is_said() -> None:
+    rows = {row.method: row for row in exact.analyze(make_problem(seed=3), (0.9,))}
+    assert "traces and step size are held fixed" in rows["ARCTD(trace=0.9)"].reason
+    assert rows["TD(trace=0.9)"].reason == ""
+
+
 def test_large_problems_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """There a third look at where a method lands would change the reason alone."""
     looks = []

@@ -141,7 +141,7 @@ def lift_sentence(lift: Mapping[str, Any], method: str) -> str:
     value, low, high = (fixed(lift[name], places(lift)) for name in ("value", "low", "high"))
     said = f"The lift over it, from the same episodes, is {value}, [{low}, {high}]"
     if lift["approximation_error"]:
-        said += f", and ±{_number(lift['approximation_error'], 2)} for the features' own error"
+        said += f", and ±{_number(lift['approximation_error'], 2)} of approximation error"
     own = lift["method"].partition(" ")[0]
     return f"{said}." if own == method else f"{said}, by {own}."
 
@@ -161,7 +161,7 @@ def _conclusion(answer: Mapping[str, Any], confidence: float) -> str:
     said = f"From its start states the target policy is worth {value}, [{low}, {high}]"
     said += f" with {confidence:.0%} confidence"
     if best["approximation_error"]:
-        said += f", and ±{_number(best['approximation_error'], 2)} for the features' own error"
+        said += f", and ±{_number(best['approximation_error'], 2)} of approximation error"
     return f"{said}."
 
 

@@ -160,7 +160,7 @@ class Comparison(Document):
         value, low, high = (fixed(row[name], places(row)) for name in ("value", "low", "high"))
         said = f"{found.of} is worth {value} more than {base}, [{low}, {high}]"
         if found.approximation_error:
-            said += f", and ±{found.approximation_error:.2g} for the features' own error"
+            said += f", and ±{found.approximation_error:.2g} of approximation error"
         undecided = ": these logs do not tell which of them is better"
         return f"{said}{undecided if found.words == 'no clear difference' else ''}."
 

@@ -238,7 +238,7 @@ def _own(
     if not np.isfinite([value, found.low, found.high]).all():
         return [(CANNOT, "there is no estimate with an interval on both sides")]
     if spread is None:
-        notes.append((CAUTION, "the interval takes both sides for independent of each other"))
+        notes.append((CAUTION, "the interval treats both sides as independent"))
     elif found.low == found.high:
         notes.append(
             (CAUTION, "both are alike in every logged row: the log cannot tell them apart")

@@ -320,8 +320,8 @@ def _given_values(study: Study, cases: list[Case]) -> dict[str, Any]:
         return {}
     name, by = str(study.source.own_values), [c for c in cases if c.estimator.kind == "hybrid"]
     note = (
-        "It was given and not fitted to this log here: no cross-fitting is needed if the model never saw"
-        " these episodes, which cannot be checked; if it did, intervals may be too narrow."
+        "It was not fitted here, so no cross-fitting is needed if it never saw these episodes. This"
+        " cannot be checked; if it did see them, intervals may be too narrow."
     )
     said = f"The value model given ({name}) is not corrected by any requested method."
     if by:

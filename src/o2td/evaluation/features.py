@@ -146,10 +146,10 @@ def _auto(sample: Episodes, seed: int, others: Sequence[Episodes]) -> Chosen:
     kept = panel(choices)
     systems: list[AnySystem] = list(systems_of(kept))
     why = (
-        f"of {len(choices)} candidates {len(kept)} are kept: held-out episodes do not tell them"
-        " from the best by the kernel Bellman loss (nor by weighted returns, where their weights"
-        " keep half of the episodes effective); the estimate is a mean of the middle half of them,"
-        " those without a trace counted twice; the first is the model"
+        f"{len(kept)} of {len(choices)} candidates are kept, those that held-out episodes do not show to"
+        " be worse than the best: by the kernel Bellman loss and, where weights keep half of the"
+        " episodes effective, by weighted returns; the estimate is a mean of the middle half of them, in"
+        " which fits without a trace count twice; the first is the model"
     )
     account = {
         "picked": kept[0].name,

@@ -28,7 +28,7 @@ class Spread:
     variation rests on (all about the mean), `lanes` the mean in each bootstrap lane and `deviation`
     that of single values. Where episodes have users, `count`, `error`, `skew` and `carrying` are about
     sums by user. `values` are the numbers themselves about their mean, where they were kept; `among`
-    others it is a `column`, by which covariances are known.
+    has the moments of several numbers, of which this is one `column`, with their covariances.
 
     >>> found = Spread.of(np.array([1.0, -1.0]))
     >>> found.count, round(found.error, 3), found.skew, found.carrying

@@ -83,7 +83,7 @@ class Quantity:
             return f"{self.name} has no estimate"
         said = f"{self.name} is {self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
         if self.approximation:
-            said += f" ± {self.approximation:.2g} for the features' own error"
+            said += f" ± {self.approximation:.2g} of approximation error"
         return said
 
 

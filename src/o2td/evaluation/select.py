@@ -185,5 +185,5 @@ def panel(choices: list[Choice]) -> list[Choice]:
     order = order + np.argsort([c.returns_error for c in kept]).argsort()
     kept = [kept[int(k)] for k in np.argsort(order, kind="stable")]
     for choice in kept:
-        choice.verdict = "kept: neither loss tells it from the best"
+        choice.verdict = "kept: neither loss is clearly above the best"
     return kept

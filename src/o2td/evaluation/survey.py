@@ -221,8 +221,8 @@ class Survey:
     def hastened(self, dropped: int, unknown: int = 0) -> float:
         """Relative bias from dropping non-terminal last rows.
 
-        Of the last rows only those that terminate stay, so `p = T / n` of the rows used seem to
-        terminate instead of `T / (n + dropped)`; a value is proportional to the visits ahead.
+        Only last rows that terminate are kept, so `p = T / n` of the rows used seem to terminate
+        instead of `T / (n + dropped)`; a value is proportional to the visits ahead.
         """
         ended, used = self.weighed.totals.ended, self.rows - unknown
         if not ended or not used:

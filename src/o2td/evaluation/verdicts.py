@@ -222,7 +222,7 @@ def _about_ends(case: Case, grounds: Grounds) -> None:
     if grounds.endless:
         case.note(
             CANNOT,
-            "nothing terminates at discount 1: the value is not a number; pass a smaller discount",
+            "nothing terminates at discount 1, so there is no finite value; pass a smaller discount",
         )
     if case.unlogged > 1.0 - bounds.support_caution:
         case.note(
@@ -302,8 +302,8 @@ def doubt_fits(cases: list[Case], study: Study) -> None:
         if "memory" in spared and not any(_confirms(other, case) for other in histories):
             case.note(
                 CAUTION,
-                "the state lacks part of its past; one row of it was added, and no weighted history is"
-                " precise enough to confirm that one is enough",
+                "the state alone is not Markov; one row of its past was added, and no weighted history"
+                " is precise enough to confirm that one is enough",
             )
 
 
@@ -336,7 +336,7 @@ def recommend(cases: list[Case]) -> Case:
 
 
 def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
-    """The same, with doubts about something else than the estimate itself."""
+    """The same, with doubts about something other than the estimate itself."""
     order = {TRUST: 0, CAUTION: 1, CANNOT: 2}
     able = [case for case in cases if case.estimator.recommendable]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases

@@ -38,6 +38,8 @@ _SAME = 1e-7
 class Landing:
     """Where one method lands. Fields without a meaning are None, and `reason` says why.
 
+    `reason` also says what the theory leaves out of a learner that changes as it learns.
+
     `method` is its name with its settings, `kind` is "learner" or "solver". `rmse`, `suboptimality`
     and `rmspbe` are those of the limit or, if `stable` is False, of the fixed point that repels.
     Solvers have neither stability nor `max_step_size`. `amplification` is the worst ratio of RMSE
@@ -130,6 +132,7 @@ def _learner(problem: Problem, name: str, learner: Any, finder: _Amplification) 
         return None if x is None else x[: problem.d]
 
     worst, reason = finder(landed)
+    reason = "; ".join(filter(None, (reason, getattr(learner, "simplified", ""))))
     errors = (point.rmse, point.suboptimality, point.rmspbe)
     return Landing(name, "learner", *errors, point.stable, point.max_step_size, worst, reason)
 

@@ -167,6 +167,10 @@ class ARCTD(StepLearner):
     step = staticmethod(step)
     linear = False
     finds_step = True
+    simplified = (
+        "traces and step size are held fixed here; ARCTD() lengthens its traces and shrinks its steps"
+        " as it learns"
+    )
 
     def __init__(
         self,

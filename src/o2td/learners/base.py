@@ -92,6 +92,8 @@ class Learner(Parameterized, OneAtATime, Lanes):
     """Parameters of the base class for which this learner is not defined."""
     no_dynamics: ClassVar[str] = ""
     """Why there are no mean dynamics, if there are none."""
+    simplified: ClassVar[str] = ""
+    """What the mean dynamics hold fixed although the learner changes it, for readers."""
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:

@@ -125,7 +125,7 @@ def conclusion(answer: Answer) -> str:
     said += f" by {estimate_name(best)}"
     if best["approximation_error"]:
         extra = number(best["approximation_error"], 2)
-        said += f", plus or minus {extra} for the features' own error"
+        said += f", plus or minus {extra} of approximation error"
     if answer["verdict"] == "cannot answer" or best["value"] is None:
         said = "This log cannot tell what the target policy is worth"
     if logged and logged["value"] is not None:

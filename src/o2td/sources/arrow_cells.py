@@ -15,7 +15,7 @@ LARGEST = 1e75  # largest number: the square of a product of two is still finite
 _TILE = 4096  # rows transposed at a time, so that the target stays in the cache
 OBSERVED = 1e37  # largest observation: feature maps take larger bounds for none
 _LARGE = "correct it, or use a larger unit: numbers go up to"
-RUN_TOGETHER = "as floats whole numbers run together from 2**53 on: number from 0"
+RUN_TOGETHER = "floats cannot tell whole numbers above 2**53 apart: number from 0"
 MISSING = "fill it in, or leave the episode out"
 
 

@@ -42,7 +42,7 @@ class Coding:
         if self.kind == "seconds":
             return "seconds since 1970"
         if self.kind == "levels":
-            return f"1 in the column of its value, of {', '.join(shown)} (the first: all 0)"
+            return f"one 0/1 column per value except the first: {', '.join(shown)}"
         return ", ".join(f"{name} = {k}" if name != "…" else name for k, name in enumerate(shown))
 
     def arrays(self, column: Any, label: str, first: int) -> list[Any]:

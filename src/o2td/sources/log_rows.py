@@ -15,8 +15,8 @@ from o2td.errors import InputError
 from o2td.sources.places import Keys
 
 NO_FINAL = "no final observation"
-UNLIKE = "target_prob is not the one among the probabilities of all actions, which is used"
-UNHELD = "start states of such episodes that are left out"
+UNLIKE = "target_prob differs from the target's probabilities of all actions, which are used"
+UNHELD = "start states of such episodes, also left out"
 
 
 @dataclass(frozen=True, slots=True)

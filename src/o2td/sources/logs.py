@@ -229,7 +229,7 @@ class LogSource(Source):
         if self.mapped.many("observation") and self.mapped.one("state"):
             state = self.mapped.one("state")
             remarks.append(
-                f"values are of observations; for those of column {state} instead, name it as state"
+                f"values depend on the observations; to use column {state} instead, name it as state"
             )
         if self.own_values is not None:
             remarks.append(
@@ -238,8 +238,8 @@ class LogSource(Source):
             )
         if self.behavior_model is not None or self._ratio.estimate:
             remarks.append(
-                "the behaviour's probabilities are a model's: intervals allow for its noise, but not for"
-                " choices that depend on what the log does not hold"
+                "the behaviour's probabilities are estimated: intervals allow for the model's noise, but"
+                " not for choices that depend on what the log does not record"
             )
         if self.mapped.bandit:
             remarks.append(
