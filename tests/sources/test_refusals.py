@@ -85,7 +85,7 @@ def test_a_ratio_that_overflows():
 
 @pytest.mark.parametrize("name", ["state", "episode"])
 def test_whole_numbers_that_run_together_as_floats(name):
-    _refused(_log(**{name: 2.0**60}), rf"column {name}, row 1 .* from 2\*\*53 on: number")
+    _refused(_log(**{name: 2.0**60}), rf"column {name}, row 1 .* above 2\*\*53 apart: number")
 
 
 @pytest.mark.parametrize(
