@@ -123,7 +123,7 @@ GROUPS = {
                 f"tests/learners/test_{name}.py"
                 for name in ("axes", "divergence", "step_sizes", "sweep")
             ),
-            "tests/kernels/test_ring_buffer.py",
+            *("tests/kernels/test_lane_columns.py", "tests/kernels/test_ring_buffer.py"),
         ],
         ("o2td.kernels", "o2td.learners"),
     ),
