@@ -24,6 +24,7 @@ import hashlib
 import json
 import os
 import random
+import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
@@ -312,7 +313,12 @@ def main() -> int:
         if left:
             study(group, left, results)
     controls = [fate for (_, _, what), fate in fates(results).items() if what == "control"]
-    about = {"version": __version__, "seed": options.seed, "possible": len(possible)}
+    git = ["git", "rev-parse", "--short=7", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    about = {"version": __version__, "commit": commit} | {
+        "seed": options.seed,
+        "possible": len(possible),
+    }
     return write(work, about, outcomes(drawn, results), controls)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.kernels.lane_columns import pack, take_out, turn, unpack
-from o2td.kernels.vectors import WIDTH
+from o2td.kernels.lane_columns import WIDTH, pack, take_out, turn, unpack
 
 D = 3
 
