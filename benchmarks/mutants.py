@@ -225,10 +225,10 @@ def end(node: ast.AST) -> int:
     return int(getattr(node, "end_lineno", 0) or 0)
 
 
-def changed(path: Path, file: str, chosen: int, at: Place) -> CodeType:
-    """The code of the function around a place with one change, which also tells when it is reached."""
+def changed(path: Path, file: str, chosen: int, at: Place, lines: dict[int, int]) -> CodeType:
+    """The code of the function around a place with one change; it tells as much as without it."""
     tree = Mutator(chosen).visit(parsed(path))
-    return compiled(Marker(file, {at.line}).visit(tree), path, at.first)
+    return compiled(Marker(file, told(path, lines)).visit(tree), path, at.first)
 
 
 def compiled(tree: ast.Module, path: Path, first: int) -> CodeType:
@@ -270,11 +270,14 @@ def mark(path: Path, file: str, lines: dict[int, int]) -> None:
 
     `lines` has the first line of the function around each.
     """
-    wanted = set(lines)
     for first in set(lines.values()):
-        wanted |= {one.body[0].lineno for _, one in functions(parsed(path)) if began(one) == first}
-    for first in set(lines.values()):
-        put(compiled(Marker(file, set(wanted)).visit(parsed(path)), path, first))
+        put(compiled(Marker(file, told(path, lines)).visit(parsed(path)), path, first))
+
+
+def told(path: Path, lines: dict[int, int]) -> set[int]:
+    """These lines, and the first of each function around one."""
+    around = [one for _, one in functions(parsed(path)) if began(one) in lines.values()]
+    return {*lines, *(one.body[0].lineno for one in around)}
 
 
 def began(node: ast.FunctionDef) -> int:

@@ -235,10 +235,14 @@ class Study:
         self.group, self.drawn, self.results = group, drawn, results
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        tests = Tests(session.items, {(o.file, o.at.line): o.at.first for o in self.drawn})
+        lines: dict[str, dict[int, int]] = {}
+        for one in self.drawn:
+            lines.setdefault(one.file, {})[one.at.line] = one.at.first
+        tests = Tests(session.items, lines)
         for number, one in enumerate(self.drawn):
             began = sum(os.times()[2:4])
-            fate, ran = tests.meet(one.file, one.at, changed(one.path, one.file, one.index, one.at))
+            code = changed(one.path, one.file, one.index, one.at, lines[one.file])
+            fate, ran = tests.meet(one.file, one.at, code)
             self.keep(one, one.at.what, fate)
             say(f"{one}: {fate} ({len(ran)} tests, {sum(os.times()[2:4]) - began:.0f} s)")
             if number % CONTROL == 0:

@@ -129,17 +129,17 @@ def within(limit: float, item: Any) -> bool:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def watch(wanted: dict[tuple[str, int], int]) -> set[tuple[str, int]]:
+def watch(lines: dict[str, dict[int, int]]) -> set[tuple[str, int]]:
     """The set to which lines are added, from now on, whenever they are reached.
 
-    `wanted` has the first line of the function around each line.
+    `lines` has, for each file, the first line of the function around each line.
     """
     seen: set[tuple[str, int]] = set()
     vars(builtins)["reached"] = lambda file, line: seen.add((file, line))
-    for file in {file for file, _ in wanted}:
+    for file, wanted in lines.items():
         name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         importlib.import_module(f"o2td.{name}")
-        mark(SOURCE / file, file, {line: wanted[file, line] for one, line in wanted if one == file})
+        mark(SOURCE / file, file, wanted)
     return seen
 
 
@@ -171,8 +171,8 @@ def in_fork(work: Callable[[], int], seconds: float) -> str:
 class Tests:
     """What mutants have shown so far: which lines tests reach, and which pass without a change."""
 
-    def __init__(self, items: list[Any], wanted: dict[tuple[str, int], int]) -> None:
-        self.items, self.seen = by_turns(items), watch(wanted)
+    def __init__(self, items: list[Any], lines: dict[str, dict[int, int]]) -> None:
+        self.items, self.seen = by_turns(items), watch(lines)
         self.lines: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = {}
         self.trusted: dict[str, bool] = {}

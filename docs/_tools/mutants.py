@@ -32,25 +32,15 @@ def totals(study: dict[str, Any]) -> tuple[int, int]:
     return sum(one["killed"] for one in counts), sum(one["met"] for one in counts)
 
 
-def idle(study: dict[str, Any], group: str = "") -> int:
-    """Survivors that give the same answer, so that no test could notice them."""
-    return sum(
-        one["verdict"].partition(":")[0] in SAME
-        for one in study["survivors"]
-        if group in ("", one["group"])
-    )
-
-
 def figure() -> str:
     """The study in one sentence."""
     study = kept()
     killed, met = totals(study)
     controls = study["controls"]
     return (
-        f"{_share({'killed': killed, 'met': met}, 'mutants ')} killed, and"
-        f" {_share({'killed': killed, 'met': met - idle(study)})} of those that change an answer;"
-        f" {controls['passed']} of {controls['met']} controls, forks without a change, passed; the code"
-        f" was that of commit {study['commit']} (version {study['version']})"
+        f"{killed} of {met} mutants ({killed / met:.1%}) killed; {controls['passed']} of"
+        f" {controls['met']} controls, forks without a change, passed; the code was version"
+        f" {study['version']}'s"
     )
 
 
@@ -62,23 +52,18 @@ def groups() -> str:
     rows = []
     for group, counts in study["groups"].items():
         before = "; ".join(_share(one) for one in study["earlier"] if one["group"] == group)
-        real = {**counts, "met": counts["met"] - idle(study, group)}
-        rows.append([group, _share(counts), _share(real), before or "–"])
+        rows.append([group, str(counts["seed"]), _share(counts), before or "–"])
     killed, met = totals(study)
-    whole = _share({"killed": killed, "met": met})
-    rows.append(["all", whole, _share({"killed": killed, "met": met - idle(study)}), ""])
-    (seed,) = {counts["seed"] for counts in study["groups"].values()}
+    rows.append(["all", "", _share({"killed": killed, "met": met}), ""])
     lead = (
-        f"The mutants are of commit {study['commit']} (version {study['version']}), drawn with seed"
-        f" {seed}. Code written or moved since then was not mutated, and files and lines have their"
-        " names of that time."
+        f"The mutants are of version {study['version']}'s code. Code written or moved since then was"
+        " not mutated, and files and lines have their names of that time."
     )
-    names = ["group", "killed", "of those that change an answer", "on earlier seeds"]
-    return f"{lead}\n\n{table(names, rows)}"
+    return f"{lead}\n\n{table(['group', 'seed', 'killed', 'before tests were added'], rows)}"
 
 
-def _share(counts: dict[str, Any], what: str = "") -> str:
-    return f"{counts['killed']} of {counts['met']} {what}({counts['killed'] / counts['met']:.1%})"
+def _share(counts: dict[str, Any]) -> str:
+    return f"{counts['killed']} of {counts['met']} ({counts['killed'] / counts['met']:.1%})"
 
 
 KINDS = {
@@ -88,9 +73,6 @@ KINDS = {
     "Noticed since": "a test added since then notices it",
     "A gap": "no test notices it, and one should",
 }
-
-
-SAME = ("Same numbers", "Same answer")
 
 
 def verdicts() -> str:
@@ -125,11 +107,10 @@ def take(*names: str) -> dict[str, Any]:
     earlier: list[dict[str, Any]] = []
     survived: dict[str, Any] = {}
     controls = Counter[str]()
-    versions, commit = set[str](), ""
+    versions = set[str]()
     for name in names:
         record = json.loads(Path(name).read_text("utf-8"))
         versions.add(record["version"])
-        commit = record.get("commit", "")
         controls.update(record["controls"])
         for group, found in record["groups"].items():
             if group in counts:
@@ -143,7 +124,6 @@ def take(*names: str) -> dict[str, Any]:
     ]
     return {
         "version": " and ".join(sorted(versions)),
-        "commit": commit,
         "moved": {},
         "groups": counts,
         "earlier": earlier,

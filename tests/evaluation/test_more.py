@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,6 +128,11 @@ def test_returns_are_refused_where_weights_are_hopeless_or_episodes_cut():
 def test_shares_that_are_none_are_refused(answer, wrong):
     with pytest.raises(InputError):
         answer.returns(**wrong)
+
+
+def test_an_answer_without_returns_says_so(answer):
+    with pytest.raises(InputError, match="this answer was made without them"):
+        replace(answer, _returns=None).returns()
 
 
 # -- more episodes, horizons -----------------------------------------------------------------------

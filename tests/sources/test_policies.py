@@ -37,6 +37,13 @@ def test_a_callable(joined):
     np.testing.assert_allclose(got["rho"], want, rtol=1e-12)
 
 
+def test_a_policy_that_never_takes_some_actions(joined):
+    log = _log()
+    source = sources.open_logs(log, discount=0.9, target=lambda x: np.eye(3)[(x[:, 0] > 0) * 2])
+    want = np.where(log["action"] == 2 * (log["obs_0"] > 0), 3.0, 0.0)
+    np.testing.assert_allclose(joined(source)["rho"], want)
+
+
 def test_a_classifier_with_its_own_order_of_names(joined):
     names = np.array(["wait", "act", "stop"])
     log = _log()

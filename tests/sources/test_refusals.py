@@ -168,6 +168,16 @@ def test_names_of_actions_where_the_ratio_needs_numbers():
     assert sources.open_logs(log.assign(rho=1.0), discount=0.9).scan().transitions == 6
 
 
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.5, r"is 0\.5"), (2.0, r"is 2\.0"), (None, "is missing")]
+)
+@pytest.mark.parametrize("name", ["terminated", "truncated"])
+def test_flags_are_true_or_false(name, value, said):
+    log = _log(truncated=0.0).astype({"terminated": float})
+    log.loc[2, name] = value
+    _refused(log, rf"column {name}, row 3 .* {said}; write true or false")
+
+
 def test_infinity_before_a_text_cell(tmp_path):
     log = _log(state=["1", "inf", "x", "1", "1", "1"])
     log.to_csv(tmp_path / "a.csv", index=False)
