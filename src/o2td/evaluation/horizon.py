@@ -259,6 +259,14 @@ class ModelSystem(CellSystem):
         far = ahead if self.steps is None else min(ahead, float(self.steps))
         return unlogged(visits, policy.any(axis=1), far)
 
+    def untried(self, ahead: float) -> float:
+        """Share of the target's visits to actions that no row has tried."""
+        policy, _, flow = self._model(_columns(None))
+        visits = self._visits(self._chain(policy, flow)).sum(axis=0)
+        missed = visits * np.where(policy > 0.0, 0.0, self.policy).sum(axis=1)
+        known = np.repeat([True, False], self.d)
+        return unlogged(np.concatenate([visits - missed, missed]), known, ahead)
+
     def _visits(self, chain: Floats) -> Floats:
         """The target's discounted visits, in total or one row per step."""
         if self.steps is None:

@@ -31,15 +31,14 @@ from o2td.evaluation.past import Past, choose_past
 from o2td.evaluation.plan import together
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.survey import FEWEST, Survey
-from o2td.evaluation.systems import FeatureSystem
+from o2td.evaluation.systems import LEAST_RIDGE, FeatureSystem
 from o2td.evaluation.thresholds import Thresholds
 from o2td.evaluation.verdicts import FLAT, Case, Grounds, keep_in_range
 from o2td.sources import Source
 from o2td.sources.log_rows import NO_FINAL, UNHELD
 
 SHORT = "short "  # prefix of the columns that correct LSTD over some steps
-WIDE_ACTIONS = 1024  # with more features, over all actions, LSTDQ runs only if named
-LEAST_RIDGE = 1e-8
+WIDE_ACTIONS = 1024  # features, over all actions, that dense equations of LSTDQ may have
 _NUMBERS = 1 << 22  # features kept to look for regions without rows
 
 
@@ -211,13 +210,17 @@ class Study:
 
     # -- after systems were fitted -----------------------------------------------------------------
 
+    @property
+    def wide_actions(self) -> bool:
+        """Whether features for each action are too many for equations of their own."""
+        return self.choice.width * max(self.survey.n_actions, 1) > WIDE_ACTIONS
+
     @cached_property
     def action_values(self) -> FeatureSystem | None:
         """LSTDQ's equations, if the log has what they need and they are small enough."""
         rows, actions = self.sample.rows, max(self.survey.n_actions, 1)
         needed = (rows.next_target_probs, rows.target_probs, rows.action)
-        wide = self.choice.width * actions > WIDE_ACTIONS
-        if any(part is None for part in needed) or wide or self.survey.unknown:
+        if any(part is None for part in needed) or self.wide_actions or self.survey.unknown:
             return None
         ridge = max(self.choice.lead.ridge, LEAST_RIDGE)
         return FeatureSystem(Actions(self.choice.states, actions), ridge=ridge)

@@ -24,6 +24,7 @@ from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.log_rows import LoneStarts
 
 FOLDS = 5
+LEAST_RIDGE = 1e-8  # of action values: some actions are never tried
 _LANES_BYTES = 1 << 28  # bytes that the lanes' matrices may take
 _STACK = 1 << 21  # numbers in episodes' parts stacked at a time
 _ROWS = 1 << 20  # numbers in feature rows kept at a time: about the size of a cache

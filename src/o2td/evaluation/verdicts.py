@@ -203,7 +203,8 @@ def _about_log(case: Case, grounds: Grounds) -> None:
 def _about_mean(case: Case, grounds: Grounds) -> None:
     """Ratios average at most 1, whatever the policies: doubt a log whose ratios far exceed it."""
     mean, error = grounds.step_support
-    if mean - 1.0 <= max(4.0 * error, 0.02):
+    ours = grounds.estimated and not case.estimator.uses_ratios  # then nobody relies on them
+    if ours or mean - 1.0 <= max(4.0 * error, 0.02):
         return
     none = mean * grounds.thresholds.support_none > 1.0 and case.estimator.uses_ratios
     why = (

@@ -1,7 +1,8 @@
 """LSTDQ: LSTD for action values, `A = sum_t phi_t (phi_t - gamma sum_a pi(a, s') phi(s', a))^T`.
 
 `phi_t = phi(s_t, a_t)`. It uses no ratios, so every row counts, whatever the target would have
-done.
+done. With one weight per state and action the solution is the value of a model of the log's states
+and actions; large tables are solved as such, in the number of states instead of pairs.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from o2td.evaluation.basis import Actions
+from o2td.evaluation.basis import Actions, Cells
 from o2td.evaluation.estimator import Outcome
 from o2td.evaluation.families import SystemEstimator
 from o2td.evaluation.fitting import AnySystem
-from o2td.evaluation.systems import FeatureSystem
+from o2td.evaluation.horizon import ModelSystem
+from o2td.evaluation.systems import LEAST_RIDGE, FeatureSystem
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
     from o2td.evaluation.verdicts import Grounds
 
-_LEAST_RIDGE = 1e-8
-_WIDE = 1024
+_WIDE = 2048  # states of a table: the influence of rows is a matrix of them
 
 
 class LSTDQEstimator(SystemEstimator):
@@ -33,14 +34,20 @@ class LSTDQEstimator(SystemEstimator):
 
     def too_large(self, study: Study) -> bool:
         """Whether there are too many features, over all actions, to run it unasked."""
-        return study.choice.width * max(study.survey.n_actions, 1) > _WIDE
+        return study.wide_actions and not self._as_model(study)
+
+    def _as_model(self, study: Study) -> bool:
+        """Whether a table is solved as a model, which needs only a matrix of its states."""
+        return study.choice.exact and study.wide_actions and study.choice.width <= _WIDE
 
     def system(self, study: Study) -> AnySystem:
-        """The lead's features for each action."""
+        """The lead's features for each action, or a model of a large table."""
+        if self._as_model(study):
+            return study.model(Cells(study.choice.tabular), None)
         if study.action_values is not None:
             return study.action_values
         basis = Actions(study.choice.states, max(study.survey.n_actions, 1))
-        return FeatureSystem(basis, ridge=max(study.choice.lead.ridge, _LEAST_RIDGE))
+        return FeatureSystem(basis, ridge=max(study.choice.lead.ridge, LEAST_RIDGE))
 
     def hastening(self, grounds: Grounds) -> float:
         """Action values need more from a last row than state values."""
@@ -51,7 +58,11 @@ class LSTDQEstimator(SystemEstimator):
         found = super().estimate(study)
         if found.trouble or found.approximation is None:
             return found
-        hidden = self._untried(study) * abs(found.value)
+        # The ridge gives an untried action the value 0; a model, which leaves it out, the value of
+        # the others, from which it may differ as much as returns do.
+        model = isinstance(self.fit.system, ModelSystem)
+        size = study.grounds.spread if model else abs(found.value)
+        hidden = self._untried(study) * size
         return replace(found, approximation=max(found.approximation, hidden))
 
     def unlogged(self, study: Study) -> float:
@@ -61,6 +72,6 @@ class LSTDQEstimator(SystemEstimator):
     def _untried(self, study: Study) -> float:
         """Share of the visits to actions never tried, if each state has its own weights."""
         system = getattr(self, "_system", None)
-        if not study.choice.exact or not isinstance(system, FeatureSystem):
+        if not study.choice.exact or not isinstance(system, (FeatureSystem, ModelSystem)):
             return 0.0
         return system.untried(study.survey.ahead())
