@@ -65,3 +65,16 @@ def test_nor_on_whether_they_come_one_by_one(kind, scale, tmp_path):
         learner.learn_one(phi, batch.reward[t], following, batch.discount[t], batch.rho[t])
     assert whole.status.kind == learner.status.kind == "diverged"
     assert learner.status.step == whole.status.step
+
+
+@pytest.mark.parametrize("kind", [TD, GTD2])
+@pytest.mark.parametrize("convert", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("alpha", "reward", "rho"), [(1e-10, 1e155, 1.0), (0.1, 1.0, 1e155)], ids=["error", "step"]
+)
+def test_an_error_or_a_step_beyond_the_bound_alone_is_divergence(convert, kind, alpha, reward, rho):
+    phi = convert(np.ones((3, 2)))
+    rows = Transitions(phi, np.array([0.5, reward, 0.5]), phi, 0.0, rho=np.array([1.0, rho, 1.0]))
+    learner = kind(step_size=alpha).partial_fit(rows)
+    assert (learner.status.kind, learner.status.step) == ("diverged", 1)
+    np.testing.assert_array_equal(learner.theta, kind(step_size=alpha).partial_fit(rows[:1]).theta)

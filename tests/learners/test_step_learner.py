@@ -84,6 +84,17 @@ def test_sixty_four_lanes_with_metrics_are_each_what_it_is_alone(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_averages_recorded_after_every_row_are_those_of_td(kind, layout):
+    batch, settings = golden.rows(layout)[:60], {"trace": 0.5, "average": True}
+    metrics = {"norm": o2td.metrics.held_out(np.eye(batch.d), np.zeros(batch.d))}
+    result = o2td.sweep([kind(0.03, **settings)], batch, metrics, every=1)
+    own = o2td.sweep([o2td.TD(0.03, **settings)], batch, metrics, every=1)
+    np.testing.assert_allclose(result.values["norm"], own.values["norm"], rtol=1e-12)
+    assert len(np.unique(result.values["norm"])) > 50
+
+
+@pytest.mark.parametrize("kind", BOTH)
 def test_without_theory_it_says_so(kind):
     with pytest.raises(NoAnswerError, match="gives no mean dynamics"):
         exact.fixed_point(o2td.domains.random_walk(), kind())

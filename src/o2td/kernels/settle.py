@@ -98,12 +98,19 @@ def _move_list(active, count, theta, old, u, factor):  # type: ignore[no-untyped
         old[j] = theta[j]
 
 
-def visit(*arguments: Any) -> None:
+def visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
     """Remember theta (factor 0) or move u, at all indices that a CSR row may touch.
 
-    Called as `visit(rows, following, lanes, lane, t, theta, old, u, factor)`.
+    In Python for a user's step, whose lanes have one list of indices per trace.
     """
-    raise NotImplementedError("compiled code only")
+    if hasattr(rows, "matrix"):
+        return
+    moving = factor != 0.0
+    _one(rows, t, theta, old, u, factor, moving)
+    if lanes.discount[lanes.source[lane], t] != 0.0:
+        _one(following, t, theta, old, u, factor, moving)
+    for k, active in enumerate(lanes.active):
+        _some(active[lane], lanes.size[lane, k], theta, old, u, factor, moving)
 
 
 @overload(visit, jit_options={"forceinline": True})
