@@ -98,7 +98,17 @@ def _move_list(active, count, theta, old, u, factor):  # type: ignore[no-untyped
         old[j] = theta[j]
 
 
-def visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def visit(
+    rows: Any,
+    following: Any,
+    lanes: Any,
+    lane: int,
+    t: int,
+    theta: Any,
+    old: Any,
+    u: Any,
+    factor: float,
+) -> None:
     """Remember theta (factor 0) or move u, at all indices that a CSR row may touch.
 
     In Python for a user's step, whose lanes have one list of indices per trace.
