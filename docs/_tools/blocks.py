@@ -49,6 +49,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty candidates": honesty.candidates,
         "honesty fits": honesty.fits,
         "honesty bandit": honesty.bandit,
+        "honesty first": honesty.first,
         "compare sizes": compared.sizes,
         "compare table": compared.shown,
         "compare best": compared.best,

@@ -9,6 +9,7 @@ from docs._tools.measure import ROOT
 
 HONESTY = ROOT / "docs" / "data" / "honesty.json"
 BANDIT = ROOT / "docs" / "data" / "open_bandit.json"
+FIRST = ROOT / "docs" / "data" / "first_logs.json"
 _POLICIES = {"random": "uniform", "bts": "Thompson sampling"}
 _WORDS = ("trust", "caution", "cannot answer")
 
@@ -140,3 +141,16 @@ def bandit() -> str:
         policies = [_POLICIES[one[name]] for name in ("logged", "target")]
         rows.append([one["campaign"], *policies, truth, said, one["verdict"]])
     return table(["campaign", "logged by", "asked for", "its own log", "answer", "verdict"], rows)
+
+
+def first() -> str:
+    """Words and coverage on logs that people try first."""
+    from docs._tools.blocks import table
+
+    rows = []
+    for name, one in json.loads(FIRST.read_text("utf-8")).items():
+        held = (one["trust covered"], one["covered"] - one["trust covered"])
+        given = (one["trust"], one["answers"] - one["trust"])
+        words = [f"{part} of {of}" if of else "–" for part, of in zip(held, given, strict=True)]
+        rows.append([name, str(one["answers"]), *words])
+    return table(["log", "answers", "trust", "caution"], rows)
