@@ -349,8 +349,9 @@ class Comparison(Document):
 def _by_policy(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Entries by role; what differs between policies is given for each of them.
 
-    >>> _by_policy({"A": {"state": "s", "target_prob": "a"}, "B": {"state": "s", "target_prob": "b"}})
-    {'state': 's', 'target_prob of A': 'a', 'target_prob of B': 'b'}
+    >>> own = {"A": {"state": "s", "rho": "a"}, "B": {"state": "s", "rho": "b"}}
+    >>> _by_policy(own)
+    {'state': 's', 'rho of A': 'a', 'rho of B': 'b'}
     """
     found: dict[str, Any] = {}
     for role in dict.fromkeys(role for entries in own.values() for role in entries):
