@@ -135,6 +135,45 @@ def test_few_episodes_that_carry_all_are_a_doubt_about_every_method():
         assert "about 2 episodes carry all of the variation" in answer[method].reasons
 
 
+def test_weights_of_histories_that_average_less_than_one_are_a_doubt():
+    """Without the episodes of largest weight nothing else looks wrong."""
+    rng, episodes = np.random.default_rng(3), 600
+    log = frame(episodes, 3, state=0, next_state=0, reward=rng.normal(size=3 * episodes))
+    log["rho"] = np.where(rng.random(len(log)) < 0.5, 1.4, 0.6)
+    log = log.assign(terminated=log.truncated, truncated=False)
+    heavy = log.groupby("episode").rho.prod() > 2.7  # an eighth of the episodes
+    light = log[~log.episode.map(heavy)]
+    said = "instead of 1: the log lacks the rare histories"
+    for some, doubted in ((log, False), (light, True)):
+        answer = evaluation.evaluate(some, discount=0.9, methods="wis,pdis,dr,lstd", lanes=50)
+        for method in ("wis", "pdis", "dr"):
+            assert any(said in reason for reason in answer[method].reasons) == doubted
+        assert not any(said in reason for reason in answer["lstd"].reasons)
+
+
+def test_weights_of_whole_episodes_come_after_those_of_their_steps():
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame({"episode": np.arange(400), "state": 0, "terminated": True})
+    log = log.assign(rho=rng.choice([0.5, 1.5], size=400), reward=rng.normal(size=400))
+    answer = evaluation.evaluate(log, discount=0.9, methods="is,pdis", lanes=50)
+    assert words(answer) == {"is": TRUSTED, "pdis": TRUSTED}
+    assert answer["is"].value == pytest.approx(answer["pdis"].value, rel=1e-12)
+    assert answer.recommended.method == "pdis"
+
+
+def test_weights_of_whole_episodes_rest_on_no_more_episodes_than_those_of_their_steps():
+    """Five episodes have a step of large weight, and their last step takes it away."""
+    rng, episodes = np.random.default_rng(0), 400
+    log = frame(episodes, 2, state=0, next_state=0, reward=rng.normal(size=2 * episodes))
+    log = log.assign(terminated=log.truncated, truncated=False)
+    rare = (log.episode < 5) & (log.step == 0)
+    log["rho"] = np.where(rare, 20.0, np.where(log.episode < 5, 0.01, 1.0))
+    answer = evaluation.evaluate(log, discount=0.9, methods="is,pdis", lanes=50, horizon=2)
+    assert answer["pdis"].reasons == ["about 6 episodes carry all of the variation"]
+    assert answer["is"].verdict == "caution"
+    assert "weights of whole episodes do not make it more" in " ".join(answer["is"].reasons)
+
+
 def test_a_reward_that_was_never_seen_may_be_rare():
     log = pd.DataFrame({"episode": np.arange(500), "state": 0, "terminated": True, "rho": 1.0})
     answer = evaluation.evaluate(log.assign(reward=0.0), discount=0.9)

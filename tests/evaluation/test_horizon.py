@@ -105,6 +105,14 @@ def test_the_past_joins_the_state_where_states_look_alike() -> None:
         assert not answer["lstd"].covers(task.value(task.horizon))
 
 
+def test_more_of_the_past_might_move_the_answer_unless_episodes_have_no_more() -> None:
+    for length, whole in ((2, True), (8, False)):
+        task = graph(length, observations=2, sparse=True)
+        log = marked(task.sample(1024, np.random.default_rng(4)), "terminated")
+        answer = evaluation.evaluate(log, discount=0.98, methods="stacked,lstd", lanes=50)
+        assert (answer["stacked"].approximation_error < 1e-6) == whole
+
+
 def test_the_past_is_not_trusted_where_no_history_confirms_it() -> None:
     """A slippery cliff walk that shows the column alone: memory reaches further than one row."""
     table = domains.from_gymnasium("CliffWalking-v1", discount=0.97, is_slippery=True)

@@ -95,7 +95,8 @@ class Estimator(ABC):
     over the rows, never a reason to doubt others). `needs` lists the arrays of `sources.LogRows`
     that the estimate requires. An estimator that is not `recommendable` is computed only on
     request. `uses_ratios` says whether rows are weighted by their ratios. A fit that `mends` is
-    corrected by histories: it is recommended when the others are in doubt.
+    corrected by histories: it is recommended when the others are in doubt. A history that is `whole`
+    weighs every reward by the episode's last weight, and is recommended after the others.
 
     Examples
     --------
@@ -111,6 +112,7 @@ class Estimator(ABC):
     recommendable: ClassVar[bool] = True
     uses_ratios: ClassVar[bool] = True
     mends: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
 
     def missing(self, study: Study) -> str:
         """What this log lacks, in words; empty if nothing is missing."""

@@ -107,9 +107,23 @@ class HistoryEstimator(Estimator):
         yield from weight_doubts(study.grounds)
         grounds = study.grounds
         bounds, cut = grounds.thresholds, grounds.cut
+        steps = study.weighed.spread("pdis").carrying
+        if self._hides(case, steps, grounds):
+            yield (
+                CAUTION,
+                f"about {steps:.0f} episodes carry all of the variation if each reward has the weight of"
+                " its own step, and weights of whole episodes do not make it more",
+            )
         if cut > bounds.cut_caution:
             verdict = CANNOT if cut > 1.0 - bounds.support_none else CAUTION
             yield verdict, f"truncated episodes leave out about {cut:.0%} of the rewards"
+
+    def _hides(self, case: Case, steps: float, grounds: Grounds) -> bool:
+        """Whether only weights of whole episodes seem to rest on enough episodes."""
+        own, bounds = case.outcome.influence, grounds.thresholds
+        if not self.whole or own is None or grounds.effective < bounds.ess_caution:
+            return False
+        return steps < bounds.rewarded_caution <= own.carrying
 
     def losses(self, grounds: Grounds) -> Iterator[tuple[float, str]]:
         """Values that are too small because of truncation bias, and missing episodes."""
@@ -206,11 +220,17 @@ def lost(share: float, missing: str) -> tuple[float, str]:
 
 def weight_doubts(grounds: Grounds) -> Iterator[Doubt]:
     """Doubts about the weights of whole histories."""
-    bounds = grounds.thresholds
+    bounds, (mean, error) = grounds.thresholds, grounds.mean_weight
     if grounds.effective < bounds.ess_none:
         yield CANNOT, f"weights leave {grounds.effective:.1f} effective episodes"
     elif grounds.effective < bounds.ess_caution:
         yield CAUTION, f"weights leave {grounds.effective:.0f} effective episodes"
+    elif mean < bounds.support_caution and 1.0 - mean > bounds.weight_caution * error:
+        yield (
+            CAUTION,
+            f"weights of histories average {mean:.2g} ± {error:.1g} instead of 1: the log lacks the rare"
+            " histories whose weights are largest",
+        )
     shape = grounds.pareto
     if shape is not None and shape > bounds.pareto_none:
         yield (

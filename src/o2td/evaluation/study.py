@@ -182,6 +182,7 @@ class Study:
     def grounds(self) -> Grounds:
         """What is known about the log, the same for all estimates."""
         survey, weights, info = self.survey, self.survey.weights(), self.source.info
+        weight = self.weighed.spread("weight")
         dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
         return Grounds(
             survey.weighed.moments.units,
@@ -193,6 +194,7 @@ class Study:
             survey.weighed.spread("plain").deviation,
             survey.left(),
             weights["effective_rows"],
+            (weight.mean, weight.error),
             survey.endless,
             survey.hastened(dropped),
             survey.hastened(dropped, survey.unknown),

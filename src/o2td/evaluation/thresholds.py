@@ -11,6 +11,7 @@
 | `pareto_caution` | 0.5 | the variance of the weights stops existing (Vehtari et al. 2024) |
 | `pareto_none` | 0.7 | the mean converges too slowly for any sample (same) |
 | `share_caution` | 0.2 | share of the sum of weights in one weight: the answer is that episode's |
+| `weight_caution` | 2.0 | standard errors by which weights of histories average less than 1 |
 | `support_caution` | 0.95 | share of the target's visits to states that the log covers |
 | `support_none` | 0.5 | below, most of what the target does was never seen; mean ratio above 1/0.5 |
 | `condition_caution` | 1e13 | three of sixteen digits are left: rounding nears the sampling error |
@@ -49,6 +50,7 @@ class Thresholds:
     pareto_caution: float = 0.5
     pareto_none: float = 0.7
     share_caution: float = 0.2
+    weight_caution: float = 2.0
     support_caution: float = 0.95
     support_none: float = 0.5
     condition_caution: float = 1e13

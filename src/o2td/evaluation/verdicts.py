@@ -106,6 +106,7 @@ class Grounds:
     spread: float  # of the logged discounted returns
     cut: float  # share of value that may lie beyond truncations
     effective_rows: float
+    mean_weight: tuple[float, float]  # of whole histories, with its standard error
     endless: bool  # nothing is discounted and nothing terminates
     hastened: float  # share of the value lost with dropped last rows
     hastened_actions: float  # the same for action values, which need more from a last row
@@ -342,12 +343,13 @@ def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
     able = [case for case in cases if case.estimator.recommendable]
     pool = [case for case in able or cases if np.isfinite(case.value)] or cases
 
-    def rank(case: Case) -> tuple[int, float, bool, bool, float]:
+    def rank(case: Case) -> tuple[int, float, bool, bool, bool, float]:
         # Where weights are doubtful, so is the interval of a history's estimate: fits go first.
         width = doubt(case)
         width = width if np.isfinite(width) else np.inf
         fault = max(case.faults, float(case.contradicted and not case.faults))
-        return order[case.verdict], fault, case.weighs_histories, case.beside, width
+        whole = case.estimator.whole
+        return order[case.verdict], fault, case.weighs_histories, whole, case.beside, width
 
     return min(pool, key=rank)
 

@@ -17,6 +17,7 @@ class TrajectoryIS(HistoryEstimator):
 
     name = "is"
     title = "trajectory importance sampling"
+    whole = True
 
     def value(self, study: Study) -> float:
         """The mean over episodes."""

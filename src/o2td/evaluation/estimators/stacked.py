@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.estimator import Doubt, Outcome
 from o2td.evaluation.estimators.tstep import clock_doubts
@@ -19,6 +21,8 @@ from o2td.evaluation.horizon import ModelSystem
 from o2td.evaluation.log_tests.memory import dependence
 from o2td.evaluation.log_tests.seen import seen
 from o2td.evaluation.past import PastCells, strata
+from o2td.evaluation.thresholds import CAUTION
+from o2td.evaluation.verdicts import WIDTH
 
 if TYPE_CHECKING:
     from o2td.evaluation.study import Study
@@ -57,8 +61,16 @@ class StackedEstimator(SystemEstimator):
         return 0.5 if test == "memory" else 1.0
 
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
-        """Doubt whether the value up to a detected time limit is what was asked for."""
-        yield from super().doubts(case, study)
+        """Doubt whether more of the past matters, and whether a detected time limit is meant."""
+        apart, bounds = self._further(study), study.settings.thresholds
+        scale = abs(case.value) + study.grounds.spread
+        if apart > bounds.approximation_caution * scale:
+            yield (
+                CAUTION,
+                f"one row of the past in the state moved the answer by {self._moved(study):.2g}; earlier"
+                f" rows might move it by {apart:.2g}",
+                WIDTH,
+            )
         system = self.fit.system
         if study.steps is not None and isinstance(system, ModelSystem):
             counted = system.steps is None  # the step is in the state: without a clock no value
@@ -78,9 +90,22 @@ class StackedEstimator(SystemEstimator):
         return Outcome(
             self.fit.value,
             *study.influences.found(self.column, [(1.0, self.fit)]),
-            approximation=0.0,
+            approximation=self._further(study),
             about=f"plug-in model of {self.fit.system.d} cells: {self.fit.system.label}",
         )
+
+    def _moved(self, study: Study) -> float:
+        """How far the past that was added moved the answer; ends by a clock are not counted."""
+        system = self.fit.system
+        assert isinstance(system, ModelSystem)  # noqa: S101
+        value = self.fit.value if system.steps is None else system.endless()
+        return abs(value - study.reference.value)
+
+    def _further(self, study: Study) -> float:
+        """How far more of the past might move it: as far, but in steps that have more of it."""
+        alive = np.cumsum(study.weighed.lengths[::-1])[::-1][1:]  # episodes with a row at this step
+        visits = alive * study.survey.largest_discount ** np.arange(len(alive))
+        return float(self._moved(study) * visits[2:].sum() / visits.sum())
 
     def unlogged(self, study: Study) -> float:
         """Measured on its own cells."""

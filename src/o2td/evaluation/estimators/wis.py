@@ -19,6 +19,7 @@ class WeightedTrajectoryIS(HistoryEstimator):
 
     name = "wis"
     title = "weighted trajectory importance sampling"
+    whole = True
 
     def value(self, study: Study) -> float:
         """The weighted mean over episodes."""
