@@ -20,6 +20,7 @@ _SHOWN = re.compile(r"!\[[^\]]*\]\([^)\s]*?images/([\w.-]+\.svg)\)")
 _BESIDE = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*|<\?xml[^>]*>\s*", re.S)
 _TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
 _PATH = re.compile(r' d="([^"]+)"')
+_COLOUR = re.compile(r"(?:fill|stroke): (#[0-9a-f]{6})")
 _PAIR = re.compile(r"(-?[\d.]+(?:e-?\d+)?) (-?[\d.]+(?:e-?\d+)?)")
 
 
@@ -58,16 +59,19 @@ def read(path: Path) -> str:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two pictures have the same words, and lines in the same places within a hundredth.
+    """Whether two pictures have the same words and colours, and lines within a hundredth in place.
 
-    >>> line = '<text x="1">0.5</text><path d="M 10 20 L {} 40"/>'
+    >>> line = '<text x="1">0.5</text><path d="M 10 20 L {} 40" style="stroke: #4d4d4d"/>'
     >>> alike(line.format(100), line.format(100.2)), alike(line.format(100), line.format(130))
     (True, False)
+    >>> alike(line, line.replace("#4d4d4d", "#a50026"))
+    False
     """
     words, others = (" ".join(_TEXT.findall(text)) for text in (one, other))
     boxes, theirs = (list(map(_box, _PATH.findall(text))) for text in (one, other))
     return (
         same(words, others)
+        and sorted(_COLOUR.findall(one)) == sorted(_COLOUR.findall(other))
         and len(boxes) == len(theirs)
         and all(
             abs(a - b) <= 3.0 or near(a, b)
