@@ -332,7 +332,8 @@ def paper_figure(number: str, data: dict[str, Any]) -> Any:
                 for k in ("mean", "low", "high")
             )
             line = _as_line(look(name), mark=number == "2")
-            axes.plot(curve["step"], mean, ms=4, **line, label=shown_in_paper(name))
+            told = shown_in_paper(name) + (" (median)" if curve.get("median") else "")
+            axes.plot(curve["step"], mean, ms=4, **line, label=told)
             # An interval may reach zero, which a log axis cannot show: mirror it about the mean.
             floor = np.maximum(low, mean * (mean / high))
             axes.fill_between(curve["step"], floor, high, color=line["color"], alpha=0.15, lw=0)

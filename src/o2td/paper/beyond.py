@@ -77,7 +77,8 @@ def nearness(results: Results, folder: Folder) -> Section:
             f" that of the best approximation with the same features, on {problems} random off-policy"
             " problems: 1 is optimal. Bars are the middle half, lines 5 % to 95 %, the tick is the"
             " median, the dot the worst problem (an arrow: it lies beyond the axis)."
-            " A number behind a name counts further methods with the very same limit."
+            " A number behind a name counts further methods with the very same limit. ARCTD has a fixed"
+            " λ here, not its growing traces."
         ),
         Picture(
             spread,
