@@ -62,6 +62,8 @@ def test_numbers_and_choices_out_of_range_are_refused() -> None:
         lambda: o2td.SOTD(solver="odd"),
         lambda: o2td.SOTD(start="odd"),
         lambda: o2td.SOTD(max_iterations=0),
+        lambda: o2td.SOTD(ridge=-1.0),
+        lambda: o2td.SOTD(tolerance=-1.0),
         lambda: o2td.LSTD(trace=1.5),
         lambda: o2td.DantzigTD(epsilon=-1.0),
         lambda: o2td.DiagonalSOTD(tolerance=-1.0),
