@@ -247,3 +247,9 @@ def test_files_from_before_bounds_were_kept_can_be_read(kind, tmp_path):
     archive.save(tmp_path / "old.o2td", "learner", given, arrays)
     resumed = Learner.load(tmp_path / "old.o2td").partial_fit(batch[100:])
     np.testing.assert_array_equal(resumed.theta, whole.theta)
+
+
+def test_gtd2_has_two_forms() -> None:
+    with pytest.raises(InputError, match="form"):
+        o2td.GTD2(form="odd")
+    assert o2td.GTD2(form="sampled").form == "sampled"
