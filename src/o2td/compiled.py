@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.extending import overload as numba_overload
+from numba.extending import register_jitable
 
 from o2td.errors import InputError
 
-__all__ = ["NotKeptWarning", "njit", "refuse_uncompiled"]
+__all__ = ["NotKeptWarning", "jitable", "njit", "overload", "refuse_uncompiled"]
+
+LEAN = {"no_cfunc_wrapper": True}  # no form for callers in C: a tenth of the time to compile
 
 
 class NotKeptWarning(RuntimeWarning):
@@ -36,6 +40,7 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
     42
     """
     kept = options.pop("cache", False)
+    options |= LEAN
 
     def decorate(function: Any) -> Any:
         if kept and (_has_home() or _beside(function)):
@@ -49,6 +54,32 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
         return numba.njit(*signatures, **options)(function)
 
     return decorate
+
+
+def overload(function: Any, jit_options: dict[str, Any] | None = None) -> Callable[[Any], Any]:
+    """`numba.extending.overload`, without the form for callers in C.
+
+    >>> def double(x):
+    ...     return 2 * x
+    >>> overload(double)(lambda x: lambda x: x + x)(1.0)(3)
+    6
+    """
+    made: Callable[[Any], Any] = numba_overload(function, {**(jit_options or {}), **LEAN})
+    return made
+
+
+def jitable(function: Any = None, **options: Any) -> Any:
+    """`numba.extending.register_jitable`, without the form for callers in C.
+
+    >>> @jitable
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
+    """
+    if function is None:
+        return functools.partial(jitable, **options)
+    return register_jitable(**options, **LEAN)(function)
 
 
 def refuse_uncompiled() -> None:

@@ -19,8 +19,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
-from o2td.arrays import Floats, Ints
-from o2td.compiled import njit
+from o2td.arrays import Floats, Ints, freeze
+from o2td.compiled import jitable, njit
 from o2td.errors import InputError
 
 Seed = int | Sequence[int] | np.random.SeedSequence
@@ -72,17 +72,15 @@ def alias_tables(ptr: Ints, probability: Floats) -> AliasTables:
     """Alias tables of the distributions `probability[ptr[k]:ptr[k+1]]` (normalised here)."""
     threshold = np.empty(len(probability))
     alias = np.empty(len(probability), dtype=np.int32)
-    _build(ptr, probability, threshold, alias)
+    lists = np.empty((2, int(np.diff(ptr).max(initial=0))), dtype=np.int64)
+    # A view that is read-only whether or not the array is: one type, compiled once.
+    _build(ptr, freeze(probability), threshold, alias, *lists)
     return AliasTables(ptr, threshold, alias)
 
 
 @njit(cache=True, nogil=True)
-def _build(ptr: Any, probability: Any, threshold: Any, alias: Any) -> None:
-    longest = 0
-    for k in range(len(ptr) - 1):
-        longest = max(longest, ptr[k + 1] - ptr[k])
-    small = np.empty(longest, dtype=np.int64)
-    large = np.empty(longest, dtype=np.int64)
+def _build(ptr: Any, probability: Any, threshold: Any, alias: Any, small: Any, large: Any) -> None:
+    """Fill `threshold` and `alias`; `small` and `large` are room for the entries of one table."""
     for k in range(len(ptr) - 1):
         low, high = ptr[k], ptr[k + 1]
         size = high - low
@@ -115,13 +113,13 @@ def _build(ptr: Any, probability: Any, threshold: Any, alias: Any) -> None:
             threshold[low + large[j]] = 1.0
 
 
-@njit(cache=True, nogil=True)
+@jitable
 def _unit(raw: Any) -> Any:
     """A number in [0, 1) with 53 random bits."""
     return np.int64(raw >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@jitable
 def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
     low = ptr[k]
     scaled = u * (ptr[k + 1] - low)
@@ -131,7 +129,7 @@ def _draw(ptr: Any, threshold: Any, alias: Any, k: int, u: float) -> int:
     return int(low + j)
 
 
-@njit(cache=True, nogil=True)
+@jitable
 def _action(threshold: Any, alias: Any, n_actions: int, state: int, u: float) -> Any:
     """Row `s * A + a` of an action drawn with `u`."""
     # Sums with a condition, not branches: a wrong guess would cost more than all the arithmetic.
@@ -141,7 +139,7 @@ def _action(threshold: Any, alias: Any, n_actions: int, state: int, u: float) ->
     return row + (alias[row] - action) * (scaled - action >= threshold[row])
 
 
-@njit(cache=True, nogil=True)
+@jitable
 def _span(ptr: Any, width: int, row: int) -> Any:
     """Where the successors of a row begin and how many there are: `width` where all have as many."""
     # Known ahead, the number of successors need not be waited for.
@@ -150,7 +148,7 @@ def _span(ptr: Any, width: int, row: int) -> Any:
     return ptr[row], ptr[row + 1] - ptr[row]
 
 
-@njit(cache=True, nogil=True)
+@jitable
 def _successor(threshold: Any, packed: Any, shift: int, low: int, size: int, u: float) -> Any:
     """Pair of a successor drawn with `u` among those at `low:low + size`."""
     scaled = u * size

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import overload
 
 from o2td.arrays import Floats
+from o2td.compiled import overload
 from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
 
 __all__ = [

@@ -5,18 +5,18 @@ F_t = i_t + gamma_t rho_{t-1} F_{t-1},    M_t = lambda i_t + (1 - lambda) F_t
 
 from __future__ import annotations
 
-from numba.extending import register_jitable
+from o2td.compiled import jitable
 
 __all__ = ["decay_of", "emphasis"]
 
 
-@register_jitable
+@jitable
 def decay_of(gamma, beta):  # type: ignore[no-untyped-def]
     """The factor of `rho_{t-1} F_{t-1}`: gamma_t, or beta where beta >= 0 and gamma_t is not 0."""
     return gamma if beta < 0.0 or gamma == 0.0 else beta
 
 
-@register_jitable
+@jitable
 def emphasis(interest, trace, arrived):  # type: ignore[no-untyped-def]
     """`F_t` and `M_t` of a row, given `arrived = gamma_t rho_{t-1} F_{t-1}`."""
     followed = interest + arrived

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from o2td.arrays import Floats
+from o2td.compiled import overload
 from o2td.kernels.access import (
     OPTIONS,
     DenseFeatures,

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba.extending import register_jitable
-
-from o2td.compiled import njit
+from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.weighted import FASTMATH, HUGE
@@ -48,7 +46,7 @@ class Member(NamedTuple):
     """w -= . w"""
 
 
-@register_jitable
+@jitable
 def directions(member, delta, gamma, wphi, wz, wb):  # type: ignore[no-untyped-def]
     """Coefficients of (z, phi, phi') in theta's direction, then in w's (without -kappa w)."""
     return (
@@ -61,7 +59,7 @@ def directions(member, delta, gamma, wphi, wz, wb):  # type: ignore[no-untyped-d
     )
 
 
-@register_jitable
+@jitable
 def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
     """The directions times their step sizes, and the factor that w keeps."""
     return (
@@ -75,7 +73,7 @@ def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
     )
 
 
-@register_jitable
+@jitable
 def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # type: ignore[no-untyped-def]
     """Mirror-prox: a step from (theta, w) with the directions at the point that `first` leads to.
 
@@ -99,7 +97,7 @@ def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # typ
     )
 
 
-@register_jitable
+@jitable
 def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
     """A bound on the step for features of size one; not finite if any part of the step is not.
 
@@ -111,7 +109,7 @@ def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
     """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces.
 
@@ -132,7 +130,7 @@ def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
     return pp, pn, nn, zp, zn, zz
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def dense_lane(
     rows: Any,
     following: Any,
@@ -153,7 +151,7 @@ def dense_lane(
     z: Any,
     zb: Any,
     bound: Any,
-) -> int:
+) -> Any:
     """One lane over dense rows lo:hi; returns the first row that was not applied."""
     first = lo
     while first < hi and discount[first] == 0.0:
@@ -165,18 +163,15 @@ def dense_lane(
         member[5], member[6], member[7], member[8], member[9],
     )  # fmt: skip
     gains = (gain, second_gain, weight)
-    done: int = lo
     if traced is not None:
-        done = _traced(
+        return _traced(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
             theta, w, z, zb, bound,
         )  # fmt: skip
-    else:
-        done = _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
-    return done
+    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _plain(
     rows: Any,
     following: Any,
@@ -192,7 +187,7 @@ def _plain(
     w: Any,
 ) -> int:
     """Without a trace `z = weight phi`, so the step along z is added to the step along phi."""
-    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     gain, second_gain, weight = gains
     lean = member[8] == 0.0 and member[9] == 0.0  # w neither shrinks nor moves along phi'
     d = len(theta)
@@ -251,12 +246,13 @@ def _plain(
             return t
         i, last = up, k
     for j in range(d):
-        theta[j] += a2 * here[i + j] + a3 * there[last + j]
-        w[j] = keep * w[j] + c2 * here[i + j] + c3 * there[last + j]
+        x, y = get_row(here, i + j), get_row(there, last + j)
+        theta[j] += a2 * x + a3 * y
+        w[j] = keep * w[j] + c2 * x + c3 * y
     return hi
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _traced(
     rows: Any,
     following: Any,
@@ -276,7 +272,7 @@ def _traced(
     zb: Any,
     bound: Any,
 ) -> int:
-    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     gain, second_gain, weight = gains
     hybrid = member[4] != 0.0 or member[5] != 0.0 or member[8] != 0.0
     d = len(theta)
@@ -321,6 +317,7 @@ def _traced(
         i, last = up, k
     bound[0] = most
     for j in range(d):
-        theta[j] += a1 * z[j] + a2 * here[i + j] + a3 * there[last + j]
-        w[j] = keep * w[j] + c1 * z[j] + c2 * here[i + j] + c3 * there[last + j]
+        x, y = get_row(here, i + j), get_row(there, last + j)
+        theta[j] += a1 * z[j] + a2 * x + a3 * y
+        w[j] = keep * w[j] + c1 * z[j] + c2 * x + c3 * y
     return hi

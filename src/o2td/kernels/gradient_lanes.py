@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import overload
 
 from o2td.arrays import Floats, Ints
+from o2td.compiled import overload
 from o2td.kernels.gradient import dense_lane
 from o2td.kernels.gradient_sparse import sparse_lane
 from o2td.kernels.lanes import Flag, advance

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.extending import register_jitable
-
-from o2td.compiled import njit
+from o2td.compiled import jitable
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row
@@ -14,14 +12,14 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse
 
 
-@register_jitable
+@jitable
 def add_sparse(rows, i, weight, x):  # type: ignore[no-untyped-def]
     """`x += weight * row i`."""
     if weight != 0.0:
         add_entries(rows.data, rows.indices, rows.indptr[i], rows.indptr[i + 1], weight, x)
 
 
-@register_jitable
+@jitable
 def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
     """The dot product of two CSR rows with sorted indices."""
     total = 0.0
@@ -39,7 +37,7 @@ def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@register_jitable
+@jitable
 def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-untyped-def]
     """`z = factor z + weight row i` on the list of active indices; returns the list's length."""
     kept = 0
@@ -60,7 +58,7 @@ def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-
     return kept
 
 
-@register_jitable
+@jitable
 def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
     """The dot product of a sparse trace with x."""
     total = 0.0
@@ -69,7 +67,7 @@ def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
     return total
 
 
-@register_jitable
+@jitable
 def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):  # type: ignore[no-untyped-def]
     """As `gradient.gram_dense`, on CSR rows."""
     pp = dot_rows(rows, i, rows, i)
@@ -84,7 +82,7 @@ def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):  # t
     return pp, pn, nn, dot_sparse(rows, i, z), zn, dot_active(z, active, count, z)
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def sparse_lane(
     rows: Any,
     following: Any,
@@ -172,7 +170,7 @@ def sparse_lane(
     return done
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _plain(
     rows: Any,
     following: Any,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
 from o2td.kernels.ring_buffer import append
 
 __all__ = ["CACHED_ROWS", "Flag", "advance", "block_end", "drive"]
@@ -28,7 +28,7 @@ def advance(*arguments: Any) -> int:
     raise NotImplementedError("compiled code only")
 
 
-@njit(cache=True, nogil=True)
+@jitable
 def block_end(lo: int, n: int, first: int, every: int) -> int:
     """The end of the block that begins at row lo.
 

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import overload
 
 from o2td.arrays import Floats
-from o2td.compiled import njit
+from o2td.compiled import jitable, overload
 from o2td.kernels.lanes import advance
 from o2td.kernels.row_passes import add_row, dot_row
 
@@ -32,7 +31,7 @@ class ResidualLanes(NamedTuple):
     theta: Floats
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@jitable(fastmath={"reassoc", "contract"})
 def run(
     rows: Any,
     following: Any,

@@ -37,9 +37,8 @@ def append(thetas: Any, turned: bool, ring: Any) -> None:
     """Append all thetas, (lanes, d) or, transposed, (groups, 16 d), unless the ring has no room."""
     if len(ring.turned) > 0:
         slot = ring.written[0] % len(ring.turned)
-        given, out = thetas.ravel(), ring.theta.ravel()
         begin = slot * ring.stride * ring.theta.shape[1]
-        for j in range(len(given)):
-            put_z(out, begin + j, get_theta(given, j))
+        for j in range(thetas.size):
+            put_z(ring.theta, begin + j, get_theta(thetas, j))
         ring.turned[slot] = turned
         post(ring.written, 0, ring.written[0] + 1)

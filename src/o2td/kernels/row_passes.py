@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.extending import overload
-
-from o2td.compiled import njit
+from o2td.compiled import njit, overload
 from o2td.kernels.emphatic import decay_of, emphasis
 from o2td.kernels.weighted import FASTMATH, moments_dense, quotient
 from o2td.kernels.weighted_sparse import moments_sparse

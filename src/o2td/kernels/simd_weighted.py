@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
 from o2td.kernels.lane_columns import pack, take_out, turn, unpack
 from o2td.kernels.lanes import CACHED_ROWS, block_end
 from o2td.kernels.ring_buffer import append
@@ -41,6 +41,16 @@ def drive_side(
     )  # fmt: skip
 
 
+@jitable
+def _weigh(inner, low, omega, count, weight):  # type: ignore[no-untyped-def]
+    """Multiply the weights of lanes that include omega by it."""
+    if inner is not None:
+        for s in range(count):
+            if inner[low + s]:
+                for b in range(len(weight)):
+                    weight[b, s] *= omega[b]
+
+
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _weighted(
     rows: Any,
@@ -51,19 +61,21 @@ def _weighted(
     hi: int,
     first: int,
     theta: Any,
+    inner: Any,
     room: Any,
 ) -> None:
     """Move sixteen weighted-TD lanes without traces, from lane `low` on, over rows lo:hi."""
-    here, at, d = rows.matrix.ravel(), rows.at, rows.matrix.shape[1]
+    here, at, d = rows.matrix, rows.at, rows.matrix.shape[1]
     v, a = room.numbers[0], room.numbers[1]
     size = hi - lo
     gain, weight, reward = room.gains[0, :size], room.gains[1, :size], room.gains[2, :size]
     turn(lanes.gain, room.lanes, diverged, low, lo, gain)
     turn(lanes.weight, room.lanes, diverged, low, lo, weight)
     turn(lanes.reward, lanes.source, diverged, low, lo, reward)
+    _weigh(inner, low, room.omega, min(WIDTH, len(diverged) - low), weight)
     for s in range(min(WIDTH, len(diverged) - low)):
         for b in range(size):
-            gain[b, s] *= weight[b, s] * (room.omega[b] if lanes.inner[low + s] else 1.0)
+            gain[b, s] *= weight[b, s]
     a[:] = 0.0
     i = at[lo] * d
     for b in range(size):
@@ -96,10 +108,11 @@ def _traced(
     theta: Any,
     z: Any,
     bound: Any,
+    inner: Any,
     room: Any,
 ) -> None:
     """As `_weighted`, along traces; `bound` bounds each lane's trace for features of size one."""
-    here, at, d = rows.matrix.ravel(), rows.at, rows.matrix.shape[1]
+    here, at, d = rows.matrix, rows.at, rows.matrix.shape[1]
     v, a, m, keep = room.numbers[0], room.numbers[1], room.numbers[2], room.numbers[3]
     size = hi - lo
     gain, weight, reward = room.gains[0, :size], room.gains[1, :size], room.gains[2, :size]
@@ -108,10 +121,7 @@ def _traced(
     turn(lanes.weight, room.lanes, diverged, low, lo, weight)
     turn(lanes.decay, room.lanes, diverged, low, lo, decay)
     turn(lanes.reward, lanes.source, diverged, low, lo, reward)
-    for s in range(min(WIDTH, len(diverged) - low)):
-        if lanes.inner[low + s]:
-            for b in range(size):
-                weight[b, s] *= room.omega[b]
+    _weigh(inner, low, room.omega, min(WIDTH, len(diverged) - low), weight)
     a[:] = 0.0
     m[:] = 0.0
     keep[:] = 1.0
@@ -167,10 +177,12 @@ def _drive(
             if z is not None:
                 _traced(
                     rows, lanes, diverged, low, lo, hi, first, theta[group], z[group],
-                    bound[group], room,
+                    bound[group], lanes.inner, room,
                 )  # fmt: skip
             else:
-                _weighted(rows, lanes, diverged, low, lo, hi, first, theta[group], room)
+                _weighted(
+                    rows, lanes, diverged, low, lo, hi, first, theta[group], lanes.inner, room
+                )
         if every > 0 and (first + hi) % every == 0:
             append(theta, True, ring)
         lo = hi

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from numba import float64, int64
-from numba.extending import register_jitable
 
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
 from o2td.kernels.emphatic import decay_of, emphasis
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.packing import (
@@ -98,7 +97,7 @@ def one_weighted(
     return 1
 
 
-@register_jitable
+@jitable
 def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
     """As `gradient.gram_dense`, with the trace as it will be after this row."""
     pp = pn = nn = zp = zn = zz = 0.0

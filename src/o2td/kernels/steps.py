@@ -17,27 +17,31 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 from numba.core.registry import CPUDispatcher
-from numba.extending import overload
 
 from o2td.arrays import Floats
-from o2td.compiled import njit
-from o2td.kernels import access, fused
+from o2td.compiled import jitable, njit, overload
+from o2td.kernels import access, fused, settle
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import (
+    Lazy,
+    Settle,
     average,
-    averages_only,
     close_lane,
+    confine,
+    copy,
+    follow_theta,
     open_lane,
     remember,
     settle_all,
-    settle_row,
+    shrink,
 )
 from o2td.kernels.weighted import FASTMATH, HUGE
 
-__all__ = ["Row", "StepLanes", "driver_of"]
+__all__ = ["Row", "StepLanes", "driver_of", "run_steps"]
 
 LARGE = 1e100  # after a larger ratio, a lane is checked at once
+Drive = Callable[..., Any]
 CARRIED = ("steps", "before", "rho_before")  # scalars that the driver carries from row to row
 
 
@@ -92,8 +96,9 @@ class StepLanes(NamedTuple):
     vectors: tuple[Floats, ...]
     traces: tuple[Floats, ...]
     all: tuple[Floats, ...]
-    """Vectors, then traces."""
+    """Vectors, traces, the mean if there is one, and `numbers`."""
     active: tuple[npt.NDArray[np.int32], ...]
+    """The index lists of traces; none on dense rows."""
     size: npt.NDArray[np.int64]
 
     @property
@@ -111,7 +116,7 @@ def values_of(rows: Any) -> Floats:
 @overload(values_of)
 def _values_of(rows):  # type: ignore[no-untyped-def]
     if "matrix" in rows.fields:
-        return lambda rows: rows.matrix.ravel()
+        return lambda rows: rows.matrix  # `get_row` counts through all of its rows
     return lambda rows: rows.data
 
 
@@ -179,51 +184,57 @@ def _traces_of(rows, stacked, active, sizes, lane, place):  # type: ignore[no-un
 
 
 class Kept(NamedTuple):
-    """The saved state of one lane: vectors and traces (k, d), index lists (traces, d), and scalars."""
+    """The saved state of one lane: (arrays, d) of `StepLanes.all`, and its lists with their sizes."""
 
-    vectors: Floats
+    state: Floats
     active: npt.NDArray[np.int32]
     size: npt.NDArray[np.int64]
-    numbers: Floats
 
     @classmethod
     def room(cls, lanes: Any) -> Kept:
         """Memory for one of these lanes."""
+        width = max((array.shape[1] for array in lanes.active), default=0)
         return cls(
             np.empty((len(lanes.all), max(array.shape[1] for array in lanes.all))),
-            np.empty((len(lanes.active), lanes.active[0].shape[1]), dtype=np.int32),
+            np.empty((len(lanes.active), width), dtype=np.int32),
             np.empty_like(lanes.size[0]),
-            np.empty_like(lanes.numbers[0]),
         )
 
-
-@njit(cache=True, nogil=True)
-def copy(source: Any, into: Any) -> None:
-    """Copy element by element, which compiles quickly; `into` may be larger."""
-    for j in range(len(source)):
-        into[j] = source[j]
-
-
-@njit(cache=True, nogil=True)
-def keep(lanes: Any, lane: int, kept: Any) -> None:
-    """Save the state of a lane."""
-    for k in range(len(lanes.all)):
-        copy(lanes.all[k][lane], kept.vectors[k])
-    for k in range(len(lanes.active)):
-        copy(lanes.active[k][lane], kept.active[k])
-    copy(lanes.size[lane], kept.size)
-    copy(lanes.numbers[lane], kept.numbers)
+    def restore(self, lanes: Any, lane: int) -> None:
+        """Give a lane the saved state."""
+        for array, own in zip(lanes.all, self.state, strict=True):
+            array[lane] = own[: array.shape[1]]
+        for array, listed in zip(lanes.active, self.active, strict=True):
+            array[lane] = listed
+        lanes.size[lane] = self.size
 
 
-@njit(cache=True, nogil=True)
-def restore(lanes: Any, lane: int, kept: Any) -> None:
-    """Restore the saved state of a lane."""
-    for k in range(len(lanes.all)):
-        copy(kept.vectors[k, : lanes.all[k].shape[1]], lanes.all[k][lane])
-    for k in range(len(lanes.active)):
-        copy(kept.active[k], lanes.active[k][lane])
-    copy(kept.size, lanes.size[lane])
-    copy(kept.numbers, lanes.numbers[lane])
+@jitable
+def keep(stacked: Any, lane: int, into: Any) -> None:
+    """Save the rows of a lane; `into` may be wider."""
+    for k in range(len(stacked)):
+        array = stacked[k]
+        for j in range(array.shape[1]):
+            into[k, j] = array[lane, j]
+
+
+def keep_lists(active: Any, size: Any, lane: int, kept: Any) -> None:
+    """Save the index lists of a lane's traces, if there are any."""
+    keep(active, lane, kept.active)
+    kept.size[:] = size[lane]
+
+
+@overload(keep_lists)
+def _keep_lists(active, size, lane, kept):  # type: ignore[no-untyped-def]
+    if len(active) == 0:
+        return lambda active, size, lane, kept: None
+
+    def listed(active, size, lane, kept):  # type: ignore[no-untyped-def]
+        keep(active, lane, kept.active)
+        for k in range(len(kept.size)):
+            kept.size[k] = size[lane, k]
+
+    return listed
 
 
 def moves_all(s: Any) -> bool:
@@ -238,22 +249,15 @@ def _moves_all(s):  # type: ignore[no-untyped-def]
     return lambda s: False
 
 
-@njit(cache=True, nogil=True)
-def calm(lanes: Any, lane: int) -> bool:
+@jitable(fastmath=FASTMATH)
+def calm(state: Any, lane: int) -> bool:
     """Whether a lane's own state, without `CARRIED`, sums to less than `HUGE` in absolute value."""
-    total = sizes(lanes.numbers[lane, len(CARRIED) :])
-    for k in range(len(lanes.all)):
-        total += sizes(lanes.all[k][lane])
+    total, last = 0.0, len(state) - 1
+    for k in range(len(state)):
+        array = state[k]
+        for j in range(len(CARRIED) if k == last else 0, array.shape[1]):
+            total += abs(array[lane, j])
     return bool(total < HUGE)
-
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def sizes(x: Any) -> float:
-    """`sum_j |x_j|`."""
-    total = 0.0
-    for j in range(len(x)):
-        total += abs(x[j])
-    return total
 
 
 def step(*arguments: Any) -> None:
@@ -266,86 +270,132 @@ def drive_steps(
     following: Any,
     lanes: Any,
     settle: Any,
+    lazy: Any,
     kept: Any,
+    diverged: Any,
+    low: int,
+    high: int,
+    begin: int,
+    first: int,
+    every: int,
+    ring: Any,
+) -> tuple[int, int]:
+    """As `lanes.drive`, with a step for one row: a template in which `step` is replaced.
+
+    If a lane diverges between two records, it ends there and returns the lane and the row of the
+    first of them; `kept` then is the lane's state at that row. Else the lane is -1. It begins with
+    lane `begin` at row `low`.
+    """
+    lo, here, there = low, values_of(rows), values_of(following)
+    while lo < high:
+        hi = min(high, lo + every - (first + lo) % every) if every > 0 else high
+        for lane in range(begin, len(diverged)):
+            if diverged[lane] >= 0:
+                continue
+            keep(lanes.all, lane, kept.state)
+            keep_lists(lanes.active, lanes.size, lane, kept)
+            k = lanes.source[lane]
+            reward, discount, rho = lanes.reward[k], lanes.discount[k], lanes.rho[k]
+            start, interest = lanes.start[k], lanes.interest[k]
+            target_prob, behavior_prob = lanes.target_prob[k], lanes.behavior_prob[k]
+            alpha, alpha_w = lanes.alpha[lane], lanes.alpha_w[lane]
+            decay, emphasis = lanes.decay[lane], lanes.emphasis[lane]
+            vectors = vectors_of(lanes.vectors, lane)
+            traces = traces_of(rows, lanes.traces, lanes.active, lanes.size[lane], lane, 0)
+            p, s, theta = lanes.parameters[lane], lanes.scalars[lane], vectors[0]
+            if settle is not None:
+                mean, weight = settle.mean[lane], settle.average[lane]
+                l1, radius, bounds = settle.l1[lane], settle.radius[lane], settle.alpha[lane]
+            if lazy is not None:
+                open_lane(theta, mean, lazy)
+            for t in range(lo, hi):
+                gamma = discount[t]
+                row = Row(
+                    features_at(rows, here, t, True),
+                    features_at(following, there, t, gamma != 0.0),
+                    reward[t],
+                    gamma,
+                    rho[t],
+                    start[t],
+                    alpha[t],
+                    alpha_w[t],
+                    decay[t],
+                    0.0 if start[t] else s.before,
+                    s.rho_before,
+                    emphasis[t],
+                    interest[t],
+                    target_prob[t],
+                    behavior_prob[t],
+                )
+                if lazy is not None:
+                    whole = moves_all(s)
+                    if whole:
+                        copy(theta, lazy.old)
+                    else:
+                        remember((row.phi, row.next_phi, *traces), theta, lazy.old)
+                step(row, p, s, *vectors, *traces)
+                s.steps += 1.0
+                s.before = gamma
+                s.rho_before = rho[t]
+                if rho[t] > LARGE and not calm(lanes.all, lane):
+                    theta[0] = np.nan  # or a trace that the next row resets would hide it
+                if settle is not None:
+                    if lazy is None:
+                        confine(theta, bounds[t] * l1, radius)
+                        average(mean, theta, weight, s.steps - 1.0)
+                    else:
+                        if whole:
+                            settle_all(theta, mean, lazy)
+                        factor = shrink(mean, weight, s.steps - 1.0, lazy)
+                        if factor > 0.0:
+                            parts = (row.phi, row.next_phi, *traces)
+                            follow_theta(parts, theta, lazy.old, mean, factor)
+            if lazy is not None:
+                close_lane(theta, mean, lazy)
+            if not calm(lanes.all, lane):
+                return lane, lo
+        if every > 0 and (first + hi) % every == 0:
+            append(lanes.vectors[0] if settle is None else settle.mean, False, ring)
+        lo, begin = hi, 0
+    return -1, lo
+
+
+def run_steps(
+    drive: Drive,
+    rows: Any,
+    following: Any,
+    lanes: Any,
+    settle: Settle | None,
+    lazy: Lazy | None,
     diverged: Any,
     n: int,
     first: int,
     every: int,
     ring: Any,
 ) -> None:
-    """As `lanes.drive`, with a step for one row: a template in which `step` is replaced."""
-    lo, here, there = min(0, n), values_of(rows), values_of(following)
-    while lo < n:
-        hi = min(n, lo + every - (first + lo) % every) if every > 0 else n
-        for lane in range(len(diverged)):
-            if diverged[lane] >= 0:
+    """Drive all lanes over n rows; a stretch in which a lane diverges is repeated in halves."""
+    kept = Kept.room(lanes)
+    given = (rows, following, lanes, settle, lazy, kept)
+    lane, lo = drive(*given, diverged, 0, n, 0, first, every, ring)
+    while lane >= 0:
+        only = np.zeros_like(diverged)
+        only[lane] = -1  # the others are skipped
+        low, hi = lo, min(n, lo + every - (first + lo) % every) if every > 0 else n
+        unit = hi - lo
+        kept.restore(lanes, lane)
+        while low < hi:
+            high = min(hi, low + unit)
+            if drive(*given, only, low, high, lane, first, 0, ring)[0] < 0:
+                low = high
                 continue
-            k = lanes.source[lane]
-            vectors = vectors_of(lanes.vectors, lane)
-            traces = traces_of(rows, lanes.traces, lanes.active, lanes.size[lane], lane, 0)
-            p, s = lanes.parameters[lane], lanes.scalars[lane]
-            keep(lanes, lane, kept)
-            lazy, averaged = settle.active and settle.lazy, averages_only(settle, lane)
-            mean = settle.mean[lane] if settle.active else vectors[0]
-            weight = settle.average[lane] if settle.active else 0.0
-            low, unit = lo, hi - lo
-            while low < hi:
-                high = min(hi, low + unit)
-                open_lane(settle, vectors[0], lane)
-                for t in range(low, high):
-                    whole = lazy and moves_all(s)
-                    if whole:
-                        copy(vectors[0], settle.old)
-                    elif lazy:
-                        remember(rows, following, lanes, settle, vectors[0], lane, t)
-                    gamma, start = lanes.discount[k, t], lanes.start[k, t]
-                    row = Row(
-                        features_at(rows, here, t, True),
-                        features_at(following, there, t, gamma != 0.0),
-                        lanes.reward[k, t],
-                        gamma,
-                        lanes.rho[k, t],
-                        start,
-                        lanes.alpha[lane, t],
-                        lanes.alpha_w[lane, t],
-                        lanes.decay[lane, t],
-                        0.0 if start else s.before,
-                        s.rho_before,
-                        lanes.emphasis[lane, t],
-                        lanes.interest[k, t],
-                        lanes.target_prob[k, t],
-                        lanes.behavior_prob[k, t],
-                    )
-                    step(row, p, s, *vectors, *traces)
-                    s.steps += 1.0
-                    s.before = gamma
-                    s.rho_before = lanes.rho[k, t]
-                    if lanes.rho[k, t] > LARGE and not calm(lanes, lane):
-                        vectors[0][:] = np.nan  # or a trace that the next row resets would hide it
-                    if whole:
-                        settle_all(settle, vectors[0], lane)
-                    if averaged:
-                        average(mean, vectors[0], weight, s.steps - 1.0)
-                    elif settle.active:
-                        settle_row(rows, following, lanes, settle, vectors[0], lane, t)
-                close_lane(settle, vectors[0], lane)
-                if calm(lanes, lane):
-                    low = high
-                    if low < hi:
-                        keep(lanes, lane, kept)
-                elif high - low > 1:
-                    restore(lanes, lane, kept)
-                    unit = (high - low) // 2
-                else:
-                    restore(lanes, lane, kept)
-                    diverged[lane] = first + low
-                    break
-        if every > 0 and (first + hi) % every == 0:
-            append(settle.mean if settle.active else lanes.vectors[0], False, ring)
-        lo = hi
+            kept.restore(lanes, lane)
+            if high - low == 1:
+                diverged[lane] = first + low
+                break
+            unit = (high - low) // 2
+        lane, lo = drive(*given, diverged, lo, n, lane + 1, first, every, ring)
 
 
-Drive = Callable[..., None]
 _DRIVERS: WeakKeyDictionary[Any, dict[tuple[str, ...], Drive]] = WeakKeyDictionary()
 
 
@@ -371,7 +421,7 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
     The driver's name contains a digest of the files that Numba does not check.
     """
     digest = hashlib.sha256(",".join(names).encode())
-    for file in (__file__, access.__file__, fused.__file__):
+    for file in (__file__, access.__file__, fused.__file__, settle.__file__):
         digest.update(Path(file).read_bytes())
     function = own.py_func
     code = drive_steps.__code__.replace(
@@ -379,7 +429,7 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
         co_firstlineno=function.__code__.co_firstlineno,
         co_name=f"drive_{function.__name__}_{digest.hexdigest()[:12]}",
     )
-    options = {**own.targetoptions, "forceinline": True}
+    options = {**own.targetoptions, "forceinline": True, "no_cpython_wrapper": True}
     options.pop("nopython", None)
     inlined = njit(**options)(function)
     filled = _filled(inlined, code)

@@ -6,7 +6,7 @@ TD, V-trace, tree backup, ABTD, emphatic TD and O2TD differ only in two numbers 
 c_{t-1} gamma_t) and the emphasis `M`. Both are computed beforehand, vectorised, by the learner's
 own few lines; `gain` is alpha_t rho_t. The dense loops merge the update of one row with the dot
 products of the next, so each step passes over theta once; and they address rows by their offset in
-the flattened matrix, because a slice per row costs a reference count per row. A row with gamma = 0
+the matrix, because a slice per row costs a reference count per row. A row with gamma = 0
 has no successor to read, so gamma = 0 multiplies the previous successor instead.
 """
 
@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.extending import register_jitable
-
-from o2td.compiled import njit
+from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
 
@@ -24,7 +22,7 @@ FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for 
 HUGE = 1e150  # squares of larger numbers overflow: the learner has diverged
 
 
-@register_jitable
+@jitable
 def moments_dense(phi, next_phi, gamma):  # type: ignore[no-untyped-def]
     """`dphi . phi` and `|dphi|^2` with `dphi = phi - gamma next_phi`."""
     along = 0.0
@@ -36,13 +34,13 @@ def moments_dense(phi, next_phi, gamma):  # type: ignore[no-untyped-def]
     return along, square
 
 
-@register_jitable
+@jitable
 def quotient(moments):  # type: ignore[no-untyped-def]
     """`omega = dphi.phi / |dphi|^2`, 0 where dphi = 0."""
     return moments[0] / moments[1] if moments[1] > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def dense_lane(
     rows: Any,
     following: Any,
@@ -52,32 +50,35 @@ def dense_lane(
     discount: Any,
     gain: Any,
     weight: Any,
-    inner: bool,
+    inner: Any,
+    lane: int,
     decay: Any,
     traced: Flag,
     theta: Any,
     z: Any,
     bound: Any,
-) -> int:
-    """Move one lane over dense rows lo:hi; returns the first row that was not applied."""
+) -> Any:
+    """Move one lane over dense rows lo:hi; returns the first row that was not applied.
+
+    `inner` is None if the weight of no lane includes omega.
+    """
     first = lo
     while first < hi and discount[first] == 0.0:
         first += 1
     then = following if first < hi else rows
     k = then.at[first if first < hi else lo]
-    done: int = lo
     if traced is not None:
-        done = _traced(
-            rows, then, k, lo, hi, reward, discount, gain, weight, inner, decay, theta, z, bound
-        )
-    elif inner:
-        done = _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
-    else:
-        done = _plain(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
-    return done
+        return _traced(
+            rows, then, k, lo, hi, reward, discount, gain, weight, inner, lane, decay, theta, z,
+            bound,
+        )  # fmt: skip
+    if inner is not None:  # noqa: SIM102  (by its type: without it what follows is not compiled)
+        if inner[lane]:
+            return _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+    return _plain(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _plain(
     rows: Any,
     following: Any,
@@ -90,7 +91,7 @@ def _plain(
     weight: Any,
     theta: Any,
 ) -> int:
-    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     d = len(theta)
     i, k, step = at[lo] * d, k * d, 0.0
     for t in range(lo, hi):
@@ -108,11 +109,11 @@ def _plain(
             return t
         i = up
     for j in range(d):
-        theta[j] += step * here[i + j]
+        theta[j] += step * get_row(here, i + j)
     return hi
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _omega(
     rows: Any,
     following: Any,
@@ -126,7 +127,7 @@ def _omega(
     theta: Any,
 ) -> int:
     """As `_plain`, with the row's own `dphi.phi / |dphi|^2` in its weight."""
-    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     d = len(theta)
     i, k, step = at[lo] * d, k * d, 0.0
     for t in range(lo, hi):
@@ -147,11 +148,11 @@ def _omega(
             return t
         i = up
     for j in range(d):
-        theta[j] += step * here[i + j]
+        theta[j] += step * get_row(here, i + j)
     return hi
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _traced(
     rows: Any,
     following: Any,
@@ -162,14 +163,15 @@ def _traced(
     discount: Any,
     gain: Any,
     weight: Any,
-    inner: bool,
+    inner: Any,
+    lane: int,
     decay: Any,
     theta: Any,
     z: Any,
     bound: Any,
 ) -> int:
     """Along a trace; `bound` bounds it for features of size one and is carried from call to call."""
-    here, there, at, next_at = rows.matrix.ravel(), following.matrix.ravel(), rows.at, following.at
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     d = len(theta)
     i, k, a, e, m = at[lo] * d, k * d, 0.0, 1.0, 0.0
     most = bound[0]
@@ -188,12 +190,15 @@ def _traced(
             along += dphi * get_row(here, up + j)
             square += dphi * dphi
         delta = reward[t] - v
-        a, m = gain[t] * delta, weight[t] * (quotient((along, square)) if inner else 1.0)
+        a, m = gain[t] * delta, weight[t]
+        if inner is not None:  # noqa: SIM102
+            if inner[lane]:
+                m *= quotient((along, square))
         i, e, most = up, decay[t], abs(decay[t]) * most + abs(m)
         if not (abs(delta) < HUGE and abs(a) < HUGE and most < HUGE and abs(a) * most < HUGE):
             return t
     bound[0] = most
     for j in range(d):
-        z[j] = e * z[j] + m * here[i + j]
+        z[j] = e * z[j] + m * get_row(here, i + j)
         theta[j] += a * z[j]
     return hi

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import overload
 
 from o2td.arrays import Bools, Floats, Ints
+from o2td.compiled import overload
 from o2td.kernels.lanes import Flag, advance
 from o2td.kernels.weighted import dense_lane
 from o2td.kernels.weighted_sparse import sparse_lane
@@ -25,7 +25,8 @@ class WeightedLanes(NamedTuple):
     gain: Floats
     weight: Floats
     decay: Floats
-    inner: Bools
+    inner: Bools | None
+    """Whether a lane's weight includes omega; None if none does."""
     traced: Flag
     theta: Floats
     z: Floats
@@ -44,7 +45,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
             k = lanes.source[lane]
             return dense_lane(
                 rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
-                lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced,
+                lanes.weight[lane], lanes.inner, lane, lanes.decay[lane], lanes.traced,
                 lanes.theta[lane], lanes.z[lane], lanes.bound[lane],
             )  # fmt: skip
 
@@ -54,7 +55,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
         k = lanes.source[lane]
         return sparse_lane(
             rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
-            lanes.weight[lane], lanes.inner[lane], lanes.decay[lane], lanes.traced,
+            lanes.weight[lane], lanes.inner, lane, lanes.decay[lane], lanes.traced,
             lanes.theta[lane], lanes.z[lane], lanes.active[lane], lanes.size[lane],
             lanes.bound[lane],
         )  # fmt: skip

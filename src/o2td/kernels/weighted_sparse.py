@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
-from o2td.compiled import njit
+from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row, get_theta, put_theta, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
 
-@register_jitable
+@jitable
 def moments_sparse(rows, i, following, k, gamma):  # type: ignore[no-untyped-def]
     """As `weighted.moments_dense`, on two CSR rows, walking both sorted index lists at once."""
     along = 0.0
@@ -39,7 +38,7 @@ def moments_sparse(rows, i, following, k, gamma):  # type: ignore[no-untyped-def
     return along, square
 
 
-@register_jitable
+@jitable
 def dot_entries(value, index, low, high, x):  # type: ignore[no-untyped-def]
     """The dot product of entries low:high of CSR rows with x, four at a time."""
     a = b = c = d = 0.0
@@ -58,7 +57,7 @@ def dot_entries(value, index, low, high, x):  # type: ignore[no-untyped-def]
     return (a + b) + (c + d)
 
 
-@register_jitable
+@jitable
 def add_entries(value, index, low, high, weight, x):  # type: ignore[no-untyped-def]
     """`x += weight * entries low:high of CSR rows`."""
     for e in range(low, high):
@@ -67,13 +66,13 @@ def add_entries(value, index, low, high, weight, x):  # type: ignore[no-untyped-
         put_theta(x, j, get_theta(x, j) + weight * get_row(value, e))
 
 
-@register_jitable
+@jitable
 def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
     """The dot product of CSR row i with x."""
     return dot_entries(rows.data, rows.indices, rows.indptr[i], rows.indptr[i + 1], x)
 
 
-@register_jitable
+@jitable
 def decay_active(z: Any, active: Any, count: int, factor: float) -> int:  # pragma: no cover
     """Scale a sparse trace in place; entries that vanish are dropped from the list of active indices."""
     kept = 0
@@ -89,7 +88,7 @@ def decay_active(z: Any, active: Any, count: int, factor: float) -> int:  # prag
     return kept
 
 
-@register_jitable
+@jitable
 def add_active(rows: Any, i: int, weight: float, z: Any, active: Any, count: int) -> int:
     """`z += weight * row i`, updating the list of indices where z is not zero.
 
@@ -106,7 +105,7 @@ def add_active(rows: Any, i: int, weight: float, z: Any, active: Any, count: int
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def sparse_lane(
     rows: Any,
     following: Any,
@@ -116,7 +115,8 @@ def sparse_lane(
     discount: Any,
     gain: Any,
     weight: Any,
-    inner: bool,
+    inner: Any,
+    lane: int,
     decay: Any,
     traced: Flag,
     theta: Any,
@@ -124,14 +124,13 @@ def sparse_lane(
     active: Any,
     size: Any,
     bound: Any,
-) -> int:
+) -> Any:
     """Move one lane over CSR rows lo:hi; returns the first row that was not applied."""
     if traced is None:
-        if inner:
-            done: int = _omega(rows, following, lo, hi, reward, discount, gain, weight, theta, z)
-        else:
-            done = _plain(rows, following, lo, hi, reward, discount, gain, weight, theta)
-        return done
+        if inner is not None:  # noqa: SIM102  (by its type)
+            if inner[lane]:
+                return _omega(rows, following, lo, hi, reward, discount, gain, weight, theta, z)
+        return _plain(rows, following, lo, hi, reward, discount, gain, weight, theta)
     most = bound[0]
     for t in range(lo, hi):
         i, k = rows.at[t], following.at[t]
@@ -140,8 +139,9 @@ def sparse_lane(
         if gamma != 0.0:
             delta += gamma * dot_sparse(following, k, theta)
         m = weight[t]
-        if inner:
-            m *= quotient(moments_sparse(rows, i, following, k, gamma))
+        if inner is not None:  # noqa: SIM102
+            if inner[lane]:
+                m *= quotient(moments_sparse(rows, i, following, k, gamma))
         a, most = gain[t] * delta, abs(decay[t]) * most + abs(m)
         if not (abs(delta) < HUGE and abs(a) < HUGE and most < HUGE and abs(a) * most < HUGE):
             return t
@@ -154,7 +154,7 @@ def sparse_lane(
     return hi
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _plain(
     rows: Any,
     following: Any,
@@ -186,7 +186,7 @@ def _plain(
     return hi
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH)
 def _omega(
     rows: Any,
     following: Any,

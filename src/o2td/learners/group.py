@@ -10,7 +10,7 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.kernels.packing import STEPS
 from o2td.kernels.ring_buffer import RingBuffer
-from o2td.kernels.settle import Settle
+from o2td.kernels.settle import Lazy, Settle
 from o2td.learners.family import GroupedLearner, Parts, stride
 from o2td.learners.parameters import averaging
 from o2td.learners.replicates import resample
@@ -19,10 +19,6 @@ from o2td.transitions import Transitions
 __all__ = ["Group"]
 
 _NONE = np.empty(0)
-NOTHING = Settle(
-    False, False, _NONE, _NONE, _NONE, np.empty((0, 0)), _NONE, np.empty((0, 0)), _NONE, _NONE
-)
-
 NO_RECORDS = RingBuffer.room(0, 1, 1)
 SCRATCH = 1 << 20  # numbers per thread kept as row arrays for the next block
 _kept = threading.local()
@@ -82,10 +78,12 @@ class Group:
         if len(self.owners) > len(seen):
             widths = (own.stop - own.start for _, own in self._own_lanes)
             seen = [one for one, width in zip(seen, widths, strict=True) for _ in range(width)]
-        settle = self._settle(block, rows.pop("alpha_t", None))
+        alpha = rows.pop("alpha_t", None)
+        settle = None if alpha is None else self._settle(block, alpha)
+        lazy = Lazy(np.zeros(block.d), np.ones(1)) if settle and self._lazy(block) else None
         given = Parts(self.owners, block, seen, rows, self._settings, self.arrays)
         lanes = self.family.lanes(given)
-        self.family.driver(lanes, block, settle)(
+        self.family.driver(lanes, block, settle, lazy)(
             block.rows("phi"),
             block.rows("next_phi"),
             lanes,
@@ -98,25 +96,22 @@ class Group:
         if self._memory.size <= SCRATCH:
             _kept.memory, self._memory = self._memory, _NONE
 
-    def _settle(self, block: Transitions, alpha: Floats | None) -> Settle:
-        """What happens to theta after each step; `alpha` (lanes, n) is needed if anything does."""
-        if alpha is None:
-            return NOTHING
-        some, none = self.owners, np.inf
-        average = [averaging(x.average) for x in some]
-        moved = any(x.l1 > 0.0 or x.radius is not None or x.moves_all for x in some)
+    def _settle(self, block: Transitions, alpha: Floats) -> Settle:
+        """What happens to theta after each step; `alpha` is (lanes, n)."""
+        some = self.owners
         return Settle(
-            True,
-            block.sparse and not moved,
-            np.array(average),
+            np.array([averaging(x.average) for x in some]),
             np.array([x.l1 for x in some]),
-            np.array([none if x.radius is None else float(x.radius) for x in some]),
+            np.array([np.inf if x.radius is None else float(x.radius) for x in some]),
             alpha,
             np.array([x._carried[STEPS] - block.n for x in some]),
             self.arrays["mean"],
-            np.zeros(block.d),
-            np.ones(1),
         )
+
+    def _lazy(self, block: Transitions) -> bool:
+        """Whether a step moves theta only at the entries of its row and traces."""
+        moved = any(x.l1 > 0.0 or x.radius is not None or x.moves_all for x in self.owners)
+        return block.sparse and not moved
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:
         """Arrays (lanes, n) in memory that a thread reuses: touching fresh pages costs more.

@@ -31,8 +31,8 @@ from o2td.arguments import choice
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
-from o2td.kernels.settle import Settle
-from o2td.kernels.steps import CARRIED, Kept, Row, StepLanes, driver_of
+from o2td.kernels.settle import Lazy, Settle
+from o2td.kernels.steps import CARRIED, Row, StepLanes, driver_of, run_steps
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
 from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
 from o2td.learners.traced import TraceAxes, TraceLearner
@@ -105,19 +105,20 @@ class StepFamily(Family):
             numbers=state["scalars"],
             vectors=vectors,
             traces=traces,
-            all=vectors + traces + mean,
-            active=tuple(state[name] for name, _ in kind._lists()),
+            all=(*vectors, *traces, *mean, state["scalars"]),
+            active=tuple(state[name] for name, _ in kind._lists()) if parts.block.sparse else (),
             size=state["size"],
         )
 
-    def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
+    def driver(
+        self, lanes: Any, block: Transitions, settle: Settle | None, lazy: Lazy | None
+    ) -> Driver:
         """The driver of this step, compiled if the step is."""
-        names = lanes.parameters.dtype.names
-        drive, kept = driver_of(self._step, names), Kept.room(lanes)
+        drive = driver_of(self._step, lanes.parameters.dtype.names)
 
         def run(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
             with np.errstate(over="ignore", invalid="ignore"):
-                drive(rows, following, lanes, settle, kept, *others)
+                run_steps(drive, rows, following, lanes, settle, lazy, *others)
 
         return run
 

@@ -18,7 +18,7 @@ from o2td.arrays import Floats
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError, NoAnswerError
 from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, LAMBDA
-from o2td.kernels.settle import Settle
+from o2td.kernels.settle import Lazy, Settle
 from o2td.kernels.steps import CARRIED
 from o2td.kernels.weighted_lanes import WeightedLanes
 from o2td.learners.base import Step
@@ -42,8 +42,9 @@ class WeightedFamily(Family):
 
     def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
         """Whether the kernel computes omega, and whether there are traces."""
+        inner = np.array([x._weighting.inner for x in learners])
         return {
-            "inner": np.array([x._weighting.inner for x in learners]),
+            "inner": inner if inner.any() else None,
             "traced": learners[0]._traced or None,
         }
 
@@ -52,10 +53,12 @@ class WeightedFamily(Family):
         names = ("theta", "z", "bound", "active", "size")
         return WeightedLanes(**parts.common(), **parts.named(*names))
 
-    def driver(self, lanes: Any, block: Transitions, settle: Settle) -> Driver:
+    def driver(
+        self, lanes: Any, block: Transitions, settle: Settle | None, lazy: Lazy | None
+    ) -> Driver:
         """Sixteen lanes side by side if they share dense rows."""
-        if settle.active or not side_by_side(lanes, block):
-            return super().driver(lanes, block, settle)
+        if settle is not None or not side_by_side(lanes, block):
+            return super().driver(lanes, block, settle, lazy)
         from o2td.kernels.simd_weighted import drive_side
 
         return drive_side
