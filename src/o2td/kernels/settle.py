@@ -22,25 +22,30 @@ from o2td.kernels.load_store import get_theta, get_w, put_w
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.weighted import FASTMATH
 
-__all__ = ["Lazy", "Settle", "drive_settled"]
+__all__ = ["After", "Ball", "Lazy", "Settle", "drive_settled"]
 
 SMALLEST = 1e-100  # u is rebuilt when its share falls below this
 
 
 class Settle(NamedTuple):
-    """Settings (lanes,) and memory for what happens after each step."""
+    """Averaging: settings (lanes,) and memory."""
 
     average: Floats
     """0 where nothing is averaged: the mean is theta."""
+    steps: Floats
+    """Rows before this block, (lanes,)."""
+    mean: Floats
+    """(lanes, d); holds u while a stretch of rows is open."""
+
+
+class Ball(NamedTuple):
+    """What confines theta, (lanes,): the l1-prox and the radius of a ball."""
+
     l1: Floats
     radius: Floats
     """Infinite where theta is not projected."""
     alpha: Floats
     """(lanes, n)"""
-    steps: Floats
-    """Rows before this block, (lanes,)."""
-    mean: Floats
-    """(lanes, d); holds u while a stretch of rows is open."""
 
 
 class Lazy(NamedTuple):
@@ -50,6 +55,14 @@ class Lazy(NamedTuple):
     """(d,) theta before the step, at the indices that may move."""
     share: Floats
     """(1,)"""
+
+
+class After(NamedTuple):
+    """What happens after each step. None is a type, for which nothing is compiled."""
+
+    settle: Settle | None = None
+    ball: Ball | None = None
+    lazy: Lazy | None = None
 
 
 @jitable
@@ -275,6 +288,7 @@ def drive_settled(
     following: Any,
     lanes: Any,
     settle: Any,
+    ball: Any,
     lazy: Any,
     diverged: Any,
     n: int,
@@ -297,9 +311,9 @@ def drive_settled(
                     if advance(rows, following, lanes, lane, t, t + 1) <= t:
                         diverged[lane] = first + t
                         break
+                    if ball is not None:
+                        confine(theta, ball.alpha[lane, t] * ball.l1[lane], ball.radius[lane])
                     if lazy is None:
-                        bound = settle.alpha[lane, t] * settle.l1[lane]
-                        confine(theta, bound, settle.radius[lane])
                         average(mean, theta, a, settle.steps[lane] + t)
                     else:
                         factor = shrink(mean, a, settle.steps[lane] + t, lazy)

@@ -19,13 +19,13 @@ import numpy.typing as npt
 from numba.core.registry import CPUDispatcher
 
 from o2td.arrays import Floats
-from o2td.compiled import jitable, njit, overload
-from o2td.kernels import access, fused, settle
+from o2td.compiled import njit, overload
+from o2td.kernels import access, fused, kept, settle
 from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
+from o2td.kernels.kept import Kept, calm, keep, keep_lists
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import (
-    Lazy,
-    Settle,
+    After,
     average,
     close_lane,
     confine,
@@ -36,13 +36,12 @@ from o2td.kernels.settle import (
     settle_all,
     shrink,
 )
-from o2td.kernels.weighted import FASTMATH, HUGE
+from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["Row", "StepLanes", "driver_of", "run_steps"]
 
 LARGE = 1e100  # after a larger ratio, a lane is checked at once
 Drive = Callable[..., Any]
-CARRIED = ("steps", "before", "rho_before")  # scalars that the driver carries from row to row
 
 
 class Row(NamedTuple):
@@ -91,12 +90,8 @@ class StepLanes(NamedTuple):
     emphasis: Floats
     parameters: Any
     scalars: Any
-    numbers: Floats
-    """The same scalars, (lanes, count)."""
     vectors: tuple[Floats, ...]
     traces: tuple[Floats, ...]
-    all: tuple[Floats, ...]
-    """Vectors, traces, the mean if there is one, and `numbers`."""
     active: tuple[npt.NDArray[np.int32], ...]
     """The index lists of traces; none on dense rows."""
     size: npt.NDArray[np.int64]
@@ -183,60 +178,6 @@ def _traces_of(rows, stacked, active, sizes, lane, place):  # type: ignore[no-un
     )
 
 
-class Kept(NamedTuple):
-    """The saved state of one lane: (arrays, d) of `StepLanes.all`, and its lists with their sizes."""
-
-    state: Floats
-    active: npt.NDArray[np.int32]
-    size: npt.NDArray[np.int64]
-
-    @classmethod
-    def room(cls, lanes: Any) -> Kept:
-        """Memory for one of these lanes."""
-        width = max((array.shape[1] for array in lanes.active), default=0)
-        return cls(
-            np.empty((len(lanes.all), max(array.shape[1] for array in lanes.all))),
-            np.empty((len(lanes.active), width), dtype=np.int32),
-            np.empty_like(lanes.size[0]),
-        )
-
-    def restore(self, lanes: Any, lane: int) -> None:
-        """Give a lane the saved state."""
-        for array, own in zip(lanes.all, self.state, strict=True):
-            array[lane] = own[: array.shape[1]]
-        for array, listed in zip(lanes.active, self.active, strict=True):
-            array[lane] = listed
-        lanes.size[lane] = self.size
-
-
-@jitable
-def keep(stacked: Any, lane: int, into: Any) -> None:
-    """Save the rows of a lane; `into` may be wider."""
-    for k in range(len(stacked)):
-        array = stacked[k]
-        for j in range(array.shape[1]):
-            into[k, j] = array[lane, j]
-
-
-def keep_lists(active: Any, size: Any, lane: int, kept: Any) -> None:
-    """Save the index lists of a lane's traces, if there are any."""
-    keep(active, lane, kept.active)
-    kept.size[:] = size[lane]
-
-
-@overload(keep_lists)
-def _keep_lists(active, size, lane, kept):  # type: ignore[no-untyped-def]
-    if len(active) == 0:
-        return lambda active, size, lane, kept: None
-
-    def listed(active, size, lane, kept):  # type: ignore[no-untyped-def]
-        keep(active, lane, kept.active)
-        for k in range(len(kept.size)):
-            kept.size[k] = size[lane, k]
-
-    return listed
-
-
 def moves_all(s: Any) -> bool:
     """Whether the next step moves all of theta: where there is a scalar `due`, from that row on."""
     return "due" in s.dtype.names and bool(s.steps >= s.due)
@@ -249,17 +190,6 @@ def _moves_all(s):  # type: ignore[no-untyped-def]
     return lambda s: False
 
 
-@jitable(fastmath=FASTMATH)
-def calm(state: Any, lane: int) -> bool:
-    """Whether a lane's own state, without `CARRIED`, sums to less than `HUGE` in absolute value."""
-    total, last = 0.0, len(state) - 1
-    for k in range(len(state)):
-        array = state[k]
-        for j in range(len(CARRIED) if k == last else 0, array.shape[1]):
-            total += abs(array[lane, j])
-    return bool(total < HUGE)
-
-
 def step(*arguments: Any) -> None:
     """Placeholder for the learner's own step in `drive_steps`."""
     raise NotImplementedError
@@ -270,6 +200,7 @@ def drive_steps(
     following: Any,
     lanes: Any,
     settle: Any,
+    ball: Any,
     lazy: Any,
     kept: Any,
     diverged: Any,
@@ -292,7 +223,7 @@ def drive_steps(
         for lane in range(begin, len(diverged)):
             if diverged[lane] >= 0:
                 continue
-            keep(lanes.all, lane, kept.state)
+            keep(kept, lane)
             keep_lists(lanes.active, lanes.size, lane, kept)
             k = lanes.source[lane]
             reward, discount, rho = lanes.reward[k], lanes.discount[k], lanes.rho[k]
@@ -305,7 +236,6 @@ def drive_steps(
             p, s, theta = lanes.parameters[lane], lanes.scalars[lane], vectors[0]
             if settle is not None:
                 mean, weight = settle.mean[lane], settle.average[lane]
-                l1, radius, bounds = settle.l1[lane], settle.radius[lane], settle.alpha[lane]
             if lazy is not None:
                 open_lane(theta, mean, lazy)
             for t in range(lo, hi):
@@ -337,11 +267,12 @@ def drive_steps(
                 s.steps += 1.0
                 s.before = gamma
                 s.rho_before = rho[t]
-                if rho[t] > LARGE and not calm(lanes.all, lane):
+                if rho[t] > LARGE and not calm(kept.places, lane):
                     theta[0] = np.nan  # or a trace that the next row resets would hide it
                 if settle is not None:
+                    if ball is not None:
+                        confine(theta, ball.alpha[lane, t] * ball.l1[lane], ball.radius[lane])
                     if lazy is None:
-                        confine(theta, bounds[t] * l1, radius)
                         average(mean, theta, weight, s.steps - 1.0)
                     else:
                         if whole:
@@ -352,7 +283,7 @@ def drive_steps(
                             follow_theta(parts, theta, lazy.old, mean, factor)
             if lazy is not None:
                 close_lane(theta, mean, lazy)
-            if not calm(lanes.all, lane):
+            if not calm(kept.places, lane):
                 return lane, lo
         if every > 0 and (first + hi) % every == 0:
             append(lanes.vectors[0] if settle is None else settle.mean, False, ring)
@@ -365,8 +296,7 @@ def run_steps(
     rows: Any,
     following: Any,
     lanes: Any,
-    settle: Settle | None,
-    lazy: Lazy | None,
+    after: After,
     diverged: Any,
     n: int,
     first: int,
@@ -374,21 +304,24 @@ def run_steps(
     ring: Any,
 ) -> None:
     """Drive all lanes over n rows; a stretch in which a lane diverges is repeated in halves."""
-    kept = Kept.room(lanes)
-    given = (rows, following, lanes, settle, lazy, kept)
+    numbers = lanes.scalars.view(np.float64).reshape(len(lanes.scalars), -1)
+    mean = () if after.settle is None else (after.settle.mean,)
+    state = (*lanes.vectors, *lanes.traces, *mean, numbers)
+    kept = Kept.room(state, lanes)
+    given = (rows, following, lanes, *after, kept)
     lane, lo = drive(*given, diverged, 0, n, 0, first, every, ring)
     while lane >= 0:
         only = np.zeros_like(diverged)
         only[lane] = -1  # the others are skipped
         low, hi = lo, min(n, lo + every - (first + lo) % every) if every > 0 else n
         unit = hi - lo
-        kept.restore(lanes, lane)
+        kept.restore(state, lanes, lane)
         while low < hi:
             high = min(hi, low + unit)
             if drive(*given, only, low, high, lane, first, 0, ring)[0] < 0:
                 low = high
                 continue
-            kept.restore(lanes, lane)
+            kept.restore(state, lanes, lane)
             if high - low == 1:
                 diverged[lane] = first + low
                 break
@@ -421,7 +354,7 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
     The driver's name contains a digest of the files that Numba does not check.
     """
     digest = hashlib.sha256(",".join(names).encode())
-    for file in (__file__, access.__file__, fused.__file__, settle.__file__):
+    for file in (__file__, access.__file__, fused.__file__, kept.__file__, settle.__file__):
         digest.update(Path(file).read_bytes())
     function = own.py_func
     code = drive_steps.__code__.replace(

@@ -47,7 +47,7 @@ from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.access import add
 from o2td.kernels.fused import measured, move
-from o2td.kernels.steps import CARRIED
+from o2td.kernels.kept import CARRIED
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
 from o2td.learners.step_learner import StepLearner

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats, freeze
 from o2td.kernels.lanes import drive
-from o2td.kernels.settle import Lazy, Settle
+from o2td.kernels.settle import After
 from o2td.kernels.vectors import WIDTH
 from o2td.transitions import Transitions
 
@@ -99,17 +99,15 @@ class Family(ABC):
     def lanes(self, parts: Parts) -> Any:
         """The arrays as the family's compiled code reads them; all have an attribute `theta`."""
 
-    def driver(
-        self, lanes: Any, block: Transitions, settle: Settle | None, lazy: Lazy | None
-    ) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, after: After) -> Driver:
         """The driver that runs these lanes over the block: lane by lane, unless overridden."""
-        if settle is None:
+        if after.settle is None:
             driver: Driver = drive
             return driver
         from o2td.kernels.settle import drive_settled
 
         def settled(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
-            drive_settled(rows, following, lanes, settle, lazy, *others)
+            drive_settled(rows, following, lanes, *after, *others)
 
         return settled
 

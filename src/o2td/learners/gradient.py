@@ -25,7 +25,7 @@ from o2td.arrays import Floats, freeze
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, LAMBDA, MEMBER, MIRROR, SECOND
-from o2td.kernels.settle import Lazy, Settle
+from o2td.kernels.settle import After
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Driver, Family, Parts, side_by_side
@@ -67,13 +67,11 @@ class GradientFamily(Family):
         names = ("theta", "w", "z", "zb", "bound", "active", "active_b", "size")
         return GradientLanes(**parts.common(), **parts.named(*names))
 
-    def driver(
-        self, lanes: Any, block: Transitions, settle: Settle | None, lazy: Lazy | None
-    ) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, after: After) -> Driver:
         """Sixteen lanes side by side if they share dense rows and have no traces."""
-        alone = settle is not None or lanes.traced or lanes.mirror
+        alone = after.settle is not None or lanes.traced or lanes.mirror
         if alone or not side_by_side(lanes, block):
-            return super().driver(lanes, block, settle, lazy)
+            return super().driver(lanes, block, after)
         from o2td.kernels.simd_gradient import drive_side
 
         return drive_side

@@ -10,7 +10,7 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.kernels.packing import STEPS
 from o2td.kernels.ring_buffer import RingBuffer
-from o2td.kernels.settle import Lazy, Settle
+from o2td.kernels.settle import After, Ball, Lazy, Settle
 from o2td.learners.family import GroupedLearner, Parts, stride
 from o2td.learners.parameters import averaging
 from o2td.learners.replicates import resample
@@ -78,12 +78,10 @@ class Group:
         if len(self.owners) > len(seen):
             widths = (own.stop - own.start for _, own in self._own_lanes)
             seen = [one for one, width in zip(seen, widths, strict=True) for _ in range(width)]
-        alpha = rows.pop("alpha_t", None)
-        settle = None if alpha is None else self._settle(block, alpha)
-        lazy = Lazy(np.zeros(block.d), np.ones(1)) if settle and self._lazy(block) else None
+        after = self._after(block, rows.pop("alpha_t", None))
         given = Parts(self.owners, block, seen, rows, self._settings, self.arrays)
         lanes = self.family.lanes(given)
-        self.family.driver(lanes, block, settle, lazy)(
+        self.family.driver(lanes, block, after)(
             block.rows("phi"),
             block.rows("next_phi"),
             lanes,
@@ -96,22 +94,22 @@ class Group:
         if self._memory.size <= SCRATCH:
             _kept.memory, self._memory = self._memory, _NONE
 
-    def _settle(self, block: Transitions, alpha: Floats) -> Settle:
-        """What happens to theta after each step; `alpha` is (lanes, n)."""
+    def _after(self, block: Transitions, alpha: Floats | None) -> After:
+        """What happens to theta after each step; `alpha` (lanes, n) is needed if anything does."""
+        if alpha is None:
+            return After()
         some = self.owners
-        return Settle(
+        settle = Settle(
             np.array([averaging(x.average) for x in some]),
-            np.array([x.l1 for x in some]),
-            np.array([np.inf if x.radius is None else float(x.radius) for x in some]),
-            alpha,
             np.array([x._carried[STEPS] - block.n for x in some]),
             self.arrays["mean"],
         )
-
-    def _lazy(self, block: Transitions) -> bool:
-        """Whether a step moves theta only at the entries of its row and traces."""
-        moved = any(x.l1 > 0.0 or x.radius is not None or x.moves_all for x in self.owners)
-        return block.sparse and not moved
+        if any(x.l1 > 0.0 or x.radius is not None for x in some):
+            radius = [np.inf if x.radius is None else float(x.radius) for x in some]
+            return After(settle, Ball(np.array([x.l1 for x in some]), np.array(radius), alpha))
+        if block.sparse and not any(x.moves_all for x in some):
+            return After(settle, None, Lazy(np.zeros(block.d), np.ones(1)))
+        return After(settle)
 
     def _row_arrays(self, n: int) -> dict[str, Floats]:
         """Arrays (lanes, n) in memory that a thread reuses: touching fresh pages costs more.

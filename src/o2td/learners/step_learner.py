@@ -31,8 +31,9 @@ from o2td.arguments import choice
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
-from o2td.kernels.settle import Lazy, Settle
-from o2td.kernels.steps import CARRIED, Row, StepLanes, driver_of, run_steps
+from o2td.kernels.kept import CARRIED
+from o2td.kernels.settle import After
+from o2td.kernels.steps import Row, StepLanes, driver_of, run_steps
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
 from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
 from o2td.learners.traced import TraceAxes, TraceLearner
@@ -95,30 +96,25 @@ class StepFamily(Family):
                 columns[name] = _same(len(columns["reward"]), n, missing)
         vectors = tuple(state[name] for name in kind.vectors if name not in kind.traces)
         traces = tuple(state[name] for name in kind.traces)
-        mean = (state["mean"],) if kind._settles else ()
         return StepLanes(
             source=source,
             **columns,
             **dict[str, Any](parts.rows),
             **dict[str, Any](parts.settings),
             scalars=records(state["scalars"], (*CARRIED, *kind.scalars)),
-            numbers=state["scalars"],
             vectors=vectors,
             traces=traces,
-            all=(*vectors, *traces, *mean, state["scalars"]),
             active=tuple(state[name] for name, _ in kind._lists()) if parts.block.sparse else (),
             size=state["size"],
         )
 
-    def driver(
-        self, lanes: Any, block: Transitions, settle: Settle | None, lazy: Lazy | None
-    ) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, after: After) -> Driver:
         """The driver of this step, compiled if the step is."""
         drive = driver_of(self._step, lanes.parameters.dtype.names)
 
         def run(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
             with np.errstate(over="ignore", invalid="ignore"):
-                run_steps(drive, rows, following, lanes, settle, lazy, *others)
+                run_steps(drive, rows, following, lanes, after, *others)
 
         return run
 

@@ -17,9 +17,9 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError, NoAnswerError
+from o2td.kernels.kept import CARRIED
 from o2td.kernels.packing import ALPHA, BETA, FOLLOWED, FOLLOWS, INNER, LAMBDA
-from o2td.kernels.settle import Lazy, Settle
-from o2td.kernels.steps import CARRIED
+from o2td.kernels.settle import After
 from o2td.kernels.weighted_lanes import WeightedLanes
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
@@ -53,12 +53,10 @@ class WeightedFamily(Family):
         names = ("theta", "z", "bound", "active", "size")
         return WeightedLanes(**parts.common(), **parts.named(*names))
 
-    def driver(
-        self, lanes: Any, block: Transitions, settle: Settle | None, lazy: Lazy | None
-    ) -> Driver:
+    def driver(self, lanes: Any, block: Transitions, after: After) -> Driver:
         """Sixteen lanes side by side if they share dense rows."""
-        if settle is not None or not side_by_side(lanes, block):
-            return super().driver(lanes, block, settle, lazy)
+        if after.settle is not None or not side_by_side(lanes, block):
+            return super().driver(lanes, block, after)
         from o2td.kernels.simd_weighted import drive_side
 
         return drive_side
