@@ -6,12 +6,35 @@ from typing import Any
 
 import numpy as np
 
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
 from o2td.kernels.gradient_sparse import dot_active, trace_sparse
-from o2td.kernels.row_passes import add_row, dot_row, dphi_moments, norm_of
+from o2td.kernels.lanes import Flag
+from o2td.kernels.load_store import get_row, get_z, put_z
+from o2td.kernels.row_passes import dot_row, dphi_moments, norm_of
 from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["measure_dense", "measure_sparse"]
+
+
+@jitable(fastmath=FASTMATH)
+def _sizes(here, i, there, k, gamma, weight, decay, traced, z):  # type: ignore[no-untyped-def]
+    """`|z|^2`, `|dphi|^2`, `z.dphi` and `|phi|^2` of the rows from i and k on; z is updated."""
+    length = square = across = norm = 0.0
+    for j in range(len(z)):
+        phi = get_row(here, i + j)
+        dphi = phi - gamma * get_row(there, k + j)
+        square += dphi * dphi
+        norm += phi * phi
+        if traced is None:
+            across += phi * dphi
+        else:
+            entry = decay * get_z(z, j) + weight * phi
+            put_z(z, j, entry)
+            length += entry * entry
+            across += entry * dphi
+    if traced is None:
+        return weight * weight * norm, square, weight * across, norm
+    return length, square, across, norm
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -21,27 +44,21 @@ def measure_dense(
     discount: Any,
     weight: Any,
     decay: Any,
-    traced: bool,
+    traced: Flag,
     z: Any,
     out: Any,
 ) -> None:
     """`|z| |dphi|`, `z.dphi` and `|phi|^2` of each row into `out` (3, n); `z` is updated."""
+    here, there, d = rows.matrix, following.matrix, len(z)
     for t in range(len(weight)):
-        along, square = dphi_moments(rows, following, t, discount[t])
-        norm = norm_of(rows, t)
-        length = weight[t] * weight[t] * norm
-        across = weight[t] * along
-        if traced:
-            length = 0.0
-            for j in range(len(z)):
-                z[j] *= decay[t]
-            add_row(rows, t, weight[t], z)
-            for j in range(len(z)):
-                length += z[j] * z[j]
-            across = dot_row(rows, t, z)
-            if discount[t] != 0.0:
-                across -= discount[t] * dot_row(following, t, z)
-        out[0, t], out[1, t], out[2, t] = np.sqrt(length) * np.sqrt(square), across, norm
+        i, gamma = rows.at[t] * d, discount[t]
+        if gamma != 0.0:
+            k = following.at[t] * d
+            found = _sizes(here, i, there, k, gamma, weight[t], decay[t], traced, z)
+        else:
+            found = _sizes(here, i, here, i, gamma, weight[t], decay[t], traced, z)
+        out[0, t], out[1, t] = np.sqrt(found[0]) * np.sqrt(found[1]), found[2]
+        out[2, t] = found[3]
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self, TypedDict, overload
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import number
 from o2td.arrays import Floats, as_array, freeze, points
 from o2td.compiled import refuse_uncompiled
 from o2td.emphasis import Emphasis, Memory, Uniform
@@ -29,8 +30,6 @@ from o2td.learners.parameters import (
     Parameter,
     Parameterized,
     as_average,
-    at_least_zero,
-    positive,
     whole_signature,
 )
 from o2td.learners.replicates import Prediction, as_replicates, bars
@@ -118,9 +117,9 @@ class Learner(Parameterized, OneAtATime, Lanes):
                 f"{type(self).__name__} states no algorithm; take a learner such as TD, or derive"
                 " yours from WeightedLearner, GradientLearner or StepLearner"
             )
-        self.average, self.l1, self.radius = as_average(average), at_least_zero("l1", l1), radius
+        self.average, self.l1, self.radius = as_average(average), number("l1", l1, low=0.0), radius
         if radius is not None:
-            positive("radius", radius)
+            number("radius", radius, above=0.0)
         self.replicates = as_replicates(self, replicates)
         self.initial_theta = initial_theta
         self.reset()

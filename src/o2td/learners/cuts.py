@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from o2td.arguments import number, unit
 from o2td.errors import InputError
-from o2td.learners.parameters import fraction, positive
 
 __all__ = ["ActionDependent", "Clipped", "Cut", "Ratio", "Target", "as_cut"]
 
@@ -62,7 +62,7 @@ class Clipped(Cut):
     """
 
     def __init__(self, limit: float = 1.0) -> None:
-        self.limit = positive("clip", limit)
+        self.limit = number("clip", limit, above=0.0)
 
     def passed(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
         """`min(limit, rho)`."""
@@ -93,9 +93,9 @@ class ActionDependent(Cut):
     needs: ClassVar[tuple[str, ...]] = ("target_prob", "behavior_prob")
 
     def __init__(self, zeta: float, psi_0: float = 1.0, psi_max: float = 2.0) -> None:
-        self.zeta = fraction("zeta", zeta)
-        self.psi_0 = positive("psi_0", psi_0)
-        self.psi_max = positive("psi_max", psi_max)
+        self.zeta = unit("zeta", zeta)
+        self.psi_0 = number("psi_0", psi_0, above=0.0)
+        self.psi_max = number("psi_max", psi_max, above=0.0)
 
     def passed(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
         """`nu pi`."""

@@ -18,9 +18,9 @@ from typing import ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import number
 from o2td.compiled import njit
 from o2td.learners.dynamics import MeanDynamics, trace_moments
-from o2td.learners.parameters import positive
 from o2td.learners.step_learner import Row, StepLearner, add, follow, td_error
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import TraceAxes
@@ -68,7 +68,7 @@ class DifferentialTD(StepLearner):
     def __init__(
         self, step_size: StepSize = "auto", *, rate: float = 1.0, **axes: Unpack[TraceAxes]
     ) -> None:
-        self.rate = positive("rate", rate)
+        self.rate = number("rate", rate, above=0.0)
         super().__init__(step_size, **axes)
 
     @property

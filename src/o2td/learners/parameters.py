@@ -113,30 +113,9 @@ def initial(value: Any, d: int) -> Floats:
     return np.broadcast_to(theta, (d,))
 
 
-def fraction(name: str, value: Any) -> float:
-    """A number in [0, 1]."""
-    if isinstance(value, (int, float, np.floating)) and 0.0 <= value <= 1.0:
-        return float(value)
-    raise InputError(f"{name} must be in [0, 1], got {value!r}")
-
-
-def positive(name: str, value: Any) -> float:
-    """A finite number above 0."""
-    if isinstance(value, (int, float, np.floating)) and 0.0 < value < np.inf:
-        return float(value)
-    raise InputError(f"{name} must be above 0 and finite, got {value!r}")
-
-
 def same(value: Any, default: Any) -> bool:
     """Whether a parameter has its default value, so that it need not be shown."""
     return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
-
-
-def at_least_zero(name: str, value: Any) -> float:
-    """A finite number that is at least 0."""
-    if isinstance(value, (int, float, np.floating)) and 0.0 <= value < np.inf:
-        return float(value)
-    raise InputError(f"{name} must be >= 0 and finite, got {value!r}")
 
 
 def as_average(value: Any) -> Any:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from o2td.arguments import number
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientAxes
-from o2td.learners.parameters import at_least_zero
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.tdc import TDC
 
@@ -45,7 +45,7 @@ class TDRC(TDC):
         regularizer: float = 1.0,
         **axes: Unpack[GradientAxes],
     ) -> None:
-        self.regularizer = at_least_zero("regularizer", regularizer)
+        self.regularizer = number("regularizer", regularizer, low=0.0)
         super().__init__(step_size, **axes)
 
     def member(self) -> Member:

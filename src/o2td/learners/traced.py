@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import listed
+from o2td.arguments import listed, unit
 from o2td.arrays import Floats
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
@@ -28,7 +28,6 @@ from o2td.learners.dynamics import (
     trace_moments,
     weighted_dynamics,
 )
-from o2td.learners.parameters import fraction
 from o2td.learners.step_sizes import Measured, StepSize, as_step_size
 from o2td.model import Model
 from o2td.transitions import Transitions
@@ -200,7 +199,7 @@ class TraceLearner(Learner):
             active[: len(index)] = index
             measure_sparse(*rows, weight, decay, z, active, len(index), out)
         else:
-            measure_dense(*rows, weight, decay, self._traced, z, out)
+            measure_dense(*rows, weight, decay, self._traced or None, z, out)
         return Measured(out[0] * correction, out[1] * correction, out[2])
 
     def _expected(self, model: Model) -> tuple[Floats, Floats]:
@@ -252,8 +251,8 @@ def as_trace(value: Any) -> Any:
     if callable(value):
         return value
     if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
-        return tuple(fraction("trace", x) for x in listed("trace", value, "numbers"))
-    return fraction("trace", value)
+        return tuple(unit("trace", x) for x in listed("trace", value, "numbers"))
+    return unit("trace", value)
 
 
 def by_state(trace: Any, state: Any) -> Floats:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Unpack
 
-from o2td.arguments import switch
-from o2td.learners.parameters import positive
+from o2td.arguments import number, switch
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import WeightAxes
 from o2td.learners.weighted import WeightedLearner
@@ -50,7 +49,7 @@ class VTrace(WeightedLearner):
         **axes: Unpack[WeightAxes],
     ) -> None:
         self.clip_update = switch("clip_update", clip_update)
-        super().__init__(step_size, clip=positive("clip", clip), **axes)
+        super().__init__(step_size, clip=number("clip", clip, above=0.0), **axes)
 
     def correction(self, rho: Any) -> Any:
         """rho, or its clipped value."""

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
+from o2td.arguments import number, unit
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.learners.parameters import fraction, positive
 from o2td.learners.step_learner import (
     Row,
     StepLearner,
@@ -111,7 +111,7 @@ class WISTD(StepLearner):
         recency: float = 0.0,
         **axes: Unpack[LambdaAxes],
     ) -> None:
-        self.usage, self.recency = positive("usage", usage), fraction("recency", recency)
+        self.usage, self.recency = number("usage", usage, above=0.0), unit("recency", recency)
         super().__init__(step_size, second_step_size=second_step_size, **axes)
 
     @property

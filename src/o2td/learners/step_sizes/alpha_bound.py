@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arguments import number
 from o2td.arrays import Floats
-from o2td.learners.parameters import positive
 from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["AlphaBound"]
@@ -35,7 +35,7 @@ class AlphaBound(Rule):
     """
 
     def __init__(self, initial: float = 1.0) -> None:
-        self.initial = positive("initial", initial)
+        self.initial = number("initial", initial, above=0.0)
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
         """The running minimum."""

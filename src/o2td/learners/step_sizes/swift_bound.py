@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arguments import number
 from o2td.arrays import Floats
-from o2td.learners.parameters import positive
 from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["SwiftBound"]
@@ -36,7 +36,7 @@ class SwiftBound(Rule):
     """
 
     def __init__(self, size: float, eta: float = 0.5) -> None:
-        self.size, self.eta = positive("size", size), positive("eta", eta)
+        self.size, self.eta = number("size", size, above=0.0), number("eta", eta, above=0.0)
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
         """At most eta over the squared norm."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from o2td.arguments import number
 from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.errors import InputError
 from o2td.kernels.access import count, follow, index, td_error, value
-from o2td.learners.parameters import at_least_zero, positive
 from o2td.learners.step_sizes.rule import Gauge, Rule
 
 __all__ = ["TIDBD"]
@@ -71,7 +71,10 @@ class TIDBD(Rule):
     step = staticmethod(step)
 
     def __init__(self, initial: float = 0.01, rate: float = 0.01) -> None:
-        self.initial, self.rate = positive("initial", initial), at_least_zero("rate", rate)
+        self.initial, self.rate = (
+            number("initial", initial, above=0.0),
+            number("rate", rate, low=0.0),
+        )
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
         """Not defined: there is no single step size per row."""
