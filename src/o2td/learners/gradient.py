@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from o2td.arguments import switch
 from o2td.arrays import Floats, freeze
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
@@ -29,17 +28,16 @@ from o2td.kernels.settle import After
 from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Driver, Family, Parts, side_by_side
-from o2td.learners.row_mask import learned, skip_rows
+from o2td.learners.row_mask import RowMask, learned, skip_rows
 from o2td.learners.step_sizes import (
     Auto,
     Gauge,
     Measured,
     PowerDecay,
     StepSize,
-    as_step_size,
     rule_of,
 )
-from o2td.learners.traced import TraceAxes, TraceLearner
+from o2td.learners.traced import TraceAxes
 from o2td.model import Model
 from o2td.transitions import Transitions
 
@@ -84,7 +82,7 @@ class GradientAxes(TraceAxes, total=False):
     skip_zero_ratio: bool
 
 
-class GradientLearner(TraceLearner):
+class GradientLearner(RowMask):
     """Base class of the gradient-TD methods, each of which overrides `member`.
 
     Parameters
@@ -101,20 +99,6 @@ class GradientLearner(TraceLearner):
     vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "z", "zb")
     traces: ClassVar[tuple[str, ...]] = ("z", "zb")
     mirror: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        *,
-        second_step_size: StepSize | None = None,
-        skip_zero_ratio: bool = False,
-        **axes: Unpack[TraceAxes],
-    ) -> None:
-        self.skip_zero_ratio = switch("skip_zero_ratio", skip_zero_ratio)
-        self.second_step_size = (
-            None if second_step_size is None else as_step_size("second_step_size", second_step_size)
-        )
-        super().__init__(step_size, **axes)
 
     def member(self) -> Member:
         """The coefficients of this method's updates."""

@@ -14,11 +14,11 @@ from o2td.arguments import switch
 from o2td.arrays import Floats
 from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import StepSize
-from o2td.learners.traced import TraceAxes
+from o2td.learners.traced import TraceAxes, TwoStepLearner
 from o2td.model import Model
 from o2td.transitions import Transitions
 
-__all__ = ["MaskedStepLearner", "learned", "skip_rows"]
+__all__ = ["MaskedStepLearner", "RowMask", "learned", "skip_rows"]
 
 
 GAINS = ("gain", "second_gain", "alpha", "alpha_w", "alpha_t")
@@ -36,8 +36,8 @@ def learned(learner: Any, model: Model) -> Floats | None:
     return np.sign(model.rho) if learner.skip_zero_ratio else None
 
 
-class MaskedStepLearner(StepLearner):
-    """Base class of learners by their own step with theta and w, both in proportion to step sizes.
+class RowMask(TwoStepLearner):
+    """Base class of learners with theta and w, both of which move in proportion to step sizes.
 
     Parameters
     ----------
@@ -55,6 +55,10 @@ class MaskedStepLearner(StepLearner):
     ) -> None:
         self.skip_zero_ratio = switch("skip_zero_ratio", skip_zero_ratio)
         super().__init__(step_size, second_step_size=second_step_size, **axes)
+
+
+class MaskedStepLearner(RowMask, StepLearner):
+    """Base class of such learners that are defined by their own step for one row."""
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
         super()._fill_rows(block, out)

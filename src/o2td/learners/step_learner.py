@@ -23,20 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
 from o2td.arguments import choice
 from o2td.arrays import Floats
-from o2td.errors import InputError
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
 from o2td.kernels.kept import CARRIED
 from o2td.kernels.settle import After
 from o2td.kernels.steps import Row, StepLanes, driver_of, run_steps
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
-from o2td.learners.step_sizes import Gauge, Measured, StepSize, as_step_size, rule_of
-from o2td.learners.traced import TraceAxes, TraceLearner
+from o2td.learners.step_sizes import Gauge, Measured, StepSize, rule_of
+from o2td.learners.traced import TraceLearner, TwoStepLearner
 from o2td.transitions import Transitions
 
 __all__ = [
@@ -119,7 +118,7 @@ class StepFamily(Family):
         return run
 
 
-class StepLearner(TraceLearner):
+class StepLearner(TwoStepLearner):
     """Base class of learners defined by the step for one row.
 
     Class attributes: `vectors` (theta first) and those of them that are `traces`, `scalars` carried
@@ -146,20 +145,6 @@ class StepLearner(TraceLearner):
         super().__init_subclass__()
         if hasattr(cls, "step"):
             cls.family = StepFamily(cls.step)
-
-    def __init__(
-        self,
-        step_size: StepSize = "auto",
-        *,
-        second_step_size: StepSize | None = None,
-        **axes: Unpack[TraceAxes],
-    ) -> None:
-        if second_step_size is not None and "second_step_size" in self.undefined:
-            raise InputError(f"{type(self).__name__} has no second step size")
-        self.second_step_size = (
-            None if second_step_size is None else as_step_size("second_step_size", second_step_size)
-        )
-        super().__init__(step_size, **axes)
 
     def _numbers(self, lane: int) -> dict[str, float]:
         """What the step gets as `p`: all numeric parameters, and lambda; lanes are replicates."""

@@ -39,6 +39,7 @@ __all__ = [
     "Trace",
     "TraceAxes",
     "TraceLearner",
+    "TwoStepLearner",
     "WeightAxes",
 ]
 
@@ -244,6 +245,30 @@ class TraceLearner(Learner):
         """The lambda of the state that each transition of the model leads to."""
         one = np.ones_like(model.rho)
         return self.trace * one if self._by_number else by_state(self.trace, model.next_state)
+
+
+class TwoStepLearner(TraceLearner):
+    """Base class of learners with traces and a second step size.
+
+    Parameters
+    ----------
+    second_step_size : optional
+        alpha_w; None means the same as `step_size`.
+    """
+
+    def __init__(
+        self,
+        step_size: StepSize = "auto",
+        *,
+        second_step_size: StepSize | None = None,
+        **axes: Unpack[TraceAxes],
+    ) -> None:
+        if second_step_size is not None and "second_step_size" in self.undefined:
+            raise InputError(f"{type(self).__name__} has no second step size")
+        self.second_step_size = (
+            None if second_step_size is None else as_step_size("second_step_size", second_step_size)
+        )
+        super().__init__(step_size, **axes)
 
 
 def as_trace(value: Any) -> Any:
