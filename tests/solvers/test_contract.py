@@ -238,7 +238,7 @@ def test_predict_takes_rows_of_any_kind():
 
 
 def test_repr_shows_the_parameters():
-    assert repr(o2td.LSTD(0.5)) == "LSTD(trace=0.5, ridge=0.0, rho_on='difference')"
+    assert repr(o2td.LSTD(0.5)) == "LSTD(trace=0.5)"
     assert repr(o2td.Averager()) == "Averager()"
 
 

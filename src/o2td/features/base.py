@@ -7,7 +7,6 @@ installed, `sklearn.base.clone` and `sklearn.pipeline.Pipeline` accept it as it 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from o2td.arguments import listed, shown, whole
 from o2td.arrays import Floats, Ints, as_array
 from o2td.errors import FormatError, InputError
+from o2td.parameters import Parameterized
 from o2td.registry import FEATURES
 
 STATE_VERSION = 1
@@ -24,7 +24,7 @@ MAX_DENSE = 1_000_000  # features of a dense row
 MAX_SPARSE = 2**31 - 1  # columns that 32-bit CSR indices can name
 
 
-class Transformer:
+class Transformer(Parameterized):
     """Base class of feature maps; a plug-in may derive from it or copy its methods.
 
     A subclass sets `feature` (its name in the registry and in files) and `spec` (how it is written
@@ -37,42 +37,10 @@ class Transformer:
     n_features_out_: int
     feature_names_in_: npt.NDArray[np.object_]
 
-    # parameters -------------------------------------------------------------------------------
-
-    @classmethod
-    def _parameters(cls) -> list[inspect.Parameter]:
-        return list(inspect.signature(cls).parameters.values())
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's parameters by name."""
-        return {p.name: getattr(self, p.name) for p in self._parameters()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters and forget what was fitted with the old ones."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise InputError(
-                    f"{type(self).__name__} has no parameter {name!r}; "
-                    f"it has {', '.join(known) or 'none'}"
-                )
-            setattr(self, name, value)
-        if params:
-            self._forget()
-        return self
-
     def _forget(self) -> None:
         """Drop what `fit` learned, and only that: scikit-learn keeps notes on the object too."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-
-    def __repr__(self) -> str:
-        shown = [
-            f"{p.name}={getattr(self, p.name)!r}"
-            for p in self._parameters()
-            if getattr(self, p.name) is not p.default
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
 
     # fitting ----------------------------------------------------------------------------------
 

@@ -27,8 +27,8 @@ from o2td.learners.family import Family
 from o2td.learners.group import Group
 from o2td.learners.loaded import read, write
 from o2td.learners.parameters import (
+    LearnerParameters,
     Parameter,
-    Parameterized,
     as_average,
     whole_signature,
 )
@@ -66,7 +66,7 @@ def _of_a_model(method: Callable[[Any, Model], Any]) -> Callable[[Any, Model], A
     return checked
 
 
-class Learner(Parameterized, OneAtATime, Lanes):
+class Learner(LearnerParameters, OneAtATime, Lanes):
     """An online learner at O(d) per step. Each subclass has its own file.
 
     A subclass belongs to a `family`. It lists the fields of `Transitions` that it requires in

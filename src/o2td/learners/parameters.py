@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError
+from o2td.parameters import Parameterized, defaults_of
 
 # Class attributes for authors of learners; `dir` of a learner omits them.
 DECLARED = {
@@ -34,57 +34,13 @@ class Parameter:
         own["_step"] = None  # `learn_one` packs its numbers anew
 
 
-class Parameterized:
-    """Parameters by name, as in scikit-learn's estimators, and a short `repr`."""
-
-    @classmethod
-    def parameters(cls) -> list[str]:
-        """Names of the constructor's parameters."""
-        return list(defaults_of(cls))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, as given to the constructor."""
-        return {name: getattr(self, name) for name in self.parameters()}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change parameters and forget what was learned."""
-        unknown = set(parameters) - set(self.parameters())
-        if unknown:
-            raise InputError(f"{type(self).__name__} has no parameter {sorted(unknown)[0]!r}")
-        changed = {**self.get_params(), **parameters}
-        type(self)(**changed)  # refuses what is wrong before anything changes
-        type(self).__init__(self, **changed)
-        return self
-
-    def clone(self, **parameters: Any) -> Self:
-        """A new, untrained learner with the same parameters, apart from those given."""
-        given = {
-            name: value
-            for name, default in defaults_of(type(self)).items()
-            if (value := getattr(self, name)) is not default  # the constructor knows the others
-        }
-        return type(self)(**given | parameters)
+class LearnerParameters(Parameterized):
+    """Parameters by name; `dir` omits what a learner inherits but does not take."""
 
     def __dir__(self) -> list[str]:
         bases = (x for x in type(self).__mro__ if issubclass(x, Parameterized))
         inherited = {name for base in bases for name in defaults_of(base)} - {*self.parameters()}
         return sorted({*super().__dir__()} - DECLARED - inherited)
-
-    def __repr__(self) -> str:
-        defaults, given = defaults_of(type(self)), self.get_params().items()
-        shown = (f"{name}={value!r}" for name, value in given if not same(value, defaults[name]))
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-def defaults_of(kind: Any) -> dict[str, Any]:
-    """Parameters and their defaults, cached because a sweep clones many learners."""
-    return _defaults_of(kind)
-
-
-@cache
-def _defaults_of(kind: Any) -> dict[str, Any]:
-    parameters = inspect.signature(kind).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters}
 
 
 def whole_signature(kind: Any) -> inspect.Signature:
@@ -111,11 +67,6 @@ def initial(value: Any, d: int) -> Floats:
     if theta.shape not in ((), (d,)) or not np.isfinite(theta).all():
         raise InputError(f"initial_theta must be {d} finite numbers, got shape {theta.shape}")
     return np.broadcast_to(theta, (d,))
-
-
-def same(value: Any, default: Any) -> bool:
-    """Whether a parameter has its default value, so that it need not be shown."""
-    return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
 
 
 def as_average(value: Any) -> Any:

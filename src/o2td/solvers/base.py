@@ -9,7 +9,6 @@ batch that contains an error changes nothing.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from o2td.arrays import Floats, points
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.linear_algebra import Solution, conclude
 from o2td.model import Model, known_model
+from o2td.parameters import Parameterized
 from o2td.transitions import Transitions
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -55,7 +55,7 @@ class Statistics(ABC):
         """Statistics from what `arrays` gave."""
 
 
-class Solver(ABC):
+class Solver(Parameterized, ABC):
     """Base class of batch solvers; a subclass collects statistics and solves them."""
 
     statistics: ClassVar[tuple[type[Statistics], ...]]
@@ -144,26 +144,8 @@ class Solver(ABC):
 
     # -- parameters and files ----------------------------------------------------------------------
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, as given to the constructor."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change parameters and forget all rows."""
-        given = self.get_params()
-        unknown = sorted(set(parameters) - set(given))
-        if unknown:
-            raise InputError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
-        type(self).__init__(self, **{**given, **parameters})
-        return self.reset()
-
-    def clone(self, **parameters: Any) -> Self:
-        """A new solver with the same parameters, apart from those given, that has seen no rows."""
-        return type(self)(**{**self.get_params(), **parameters})
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({arguments})"
+    def _forget(self) -> None:
+        self.reset()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and statistics to `path`, atomically."""
