@@ -31,7 +31,7 @@ class Parameterized:
         return {name: getattr(self, name) for name in self.parameters()}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change parameters and forget what was learned."""
+        """Change `parameters` and forget what was learned."""
         given = self.get_params()
         for name in parameters:
             if name not in given:
@@ -47,7 +47,7 @@ class Parameterized:
         """Forget what was learned, if the constructor does not."""
 
     def clone(self, **parameters: Any) -> Self:
-        """A new one that has learned nothing, with the same parameters, apart from those given."""
+        """A new one that has learned nothing; `parameters` replace those of this one."""
         given = {
             name: value
             for name, default in defaults_of(type(self)).items()

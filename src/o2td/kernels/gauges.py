@@ -68,6 +68,7 @@ def measure_sparse(
     discount: Any,
     weight: Any,
     decay: Any,
+    traced: Flag,
     z: Any,
     active: Any,
     count: int,
@@ -75,11 +76,13 @@ def measure_sparse(
 ) -> None:
     """The same on CSR rows, with a trace that lists its nonzero indices."""
     for t in range(len(weight)):
-        square = dphi_moments(rows, following, t, discount[t])[1]
-        count = trace_sparse(rows, rows.at[t], weight[t], decay[t], z, active, count)
-        length = dot_active(z, active, count, z)
-        across = dot_row(rows, t, z)
-        if discount[t] != 0.0:
-            across -= discount[t] * dot_row(following, t, z)
-        out[0, t], out[1, t] = np.sqrt(length) * np.sqrt(square), across
-        out[2, t] = norm_of(rows, t)
+        along, square = dphi_moments(rows, following, t, discount[t])
+        norm = norm_of(rows, t)
+        if traced is None:
+            length, across = weight[t] * weight[t] * norm, weight[t] * along
+        else:
+            count = trace_sparse(rows, rows.at[t], weight[t], decay[t], z, active, count)
+            length, across = dot_active(z, active, count, z), dot_row(rows, t, z)
+            if discount[t] != 0.0:
+                across -= discount[t] * dot_row(following, t, z)
+        out[0, t], out[1, t], out[2, t] = np.sqrt(length) * np.sqrt(square), across, norm

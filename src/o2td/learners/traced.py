@@ -194,13 +194,14 @@ class TraceLearner(Learner):
             (block.rows("phi"), block.rows("next_phi"), block.discount),
             np.empty((3, block.n)),
         )
-        if block.sparse and self._traced:
-            active = np.zeros(block.d, dtype=np.int32)
-            index = np.flatnonzero(z)
+        traced = self._traced or None
+        if block.sparse:
+            active = np.zeros(block.d if traced else 0, dtype=np.int32)
+            index = np.flatnonzero(z) if traced else active
             active[: len(index)] = index
-            measure_sparse(*rows, weight, decay, z, active, len(index), out)
+            measure_sparse(*rows, weight, decay, traced, z, active, len(index), out)
         else:
-            measure_dense(*rows, weight, decay, self._traced or None, z, out)
+            measure_dense(*rows, weight, decay, traced, z, out)
         return Measured(out[0] * correction, out[1] * correction, out[2])
 
     def _expected(self, model: Model) -> tuple[Floats, Floats]:
