@@ -50,6 +50,7 @@ from o2td.kernels.fused import measured, move
 from o2td.kernels.kept import CARRIED
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
+from o2td.learners.replicates import FEWEST
 from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import Trace
@@ -217,7 +218,7 @@ class ARCTD(StepLearner):
 
     @property
     def _ahead(self) -> int:
-        return self.replicates // 2 if self._grows and self.replicates >= 4 else 0
+        return self.replicates // 2 if self._grows and self.replicates >= FEWEST else 0
 
     def _numbers(self, lane: int) -> dict[str, float]:
         grown = lane > self.replicates - self._ahead
