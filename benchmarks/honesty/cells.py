@@ -31,6 +31,7 @@ PURPOSES = ("settle", "report", "again", "final", "blind")
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"
+CLOCKED = "continuous, clock marked terminated"
 GYMNASIUM = {  # by what the log shows: episodes, horizon, whether part of the state is hidden, mark
     "Gymnasium, state complete": (200, None, False, "truncated"),
     "Gymnasium, part of the state hidden": (400, 60, True, "truncated"),
@@ -195,5 +196,6 @@ CELLS: dict[str, Cell] = {
         Cell("random table", RANDOM, _sound),
         *(_defect(name) for name in defects.DEFECTS),
         *(_continuous(name) for name in continuous.NAMES),
+        Cell("linear system", CLOCKED, continuous.clocked_system, settles=False),
     ]
 }

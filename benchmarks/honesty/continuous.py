@@ -2,7 +2,7 @@
 
 Cart-pole and mountain car are those of the coverage studies. Pendulum has three torques (-2, 0, 2) and
 Gymnasium's cost; its policies swing up by energy and then balance. The noisy mountain car shows its
-position only.
+position only. A linear system, drawn for each log, is ended by a clock that is marked as termination.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.coverage_common import cart_pole, cart_pole_value, mountain_car, mountain_car_value
+from benchmarks.coverage_words import Linear, softmax
 
 TORQUES = np.array([-2.0, 0.0, 2.0])
 RUNS = 20_000
@@ -151,6 +152,30 @@ def hidden_car_value(wanted: float, discount: float) -> float:
         alive &= ~there
         factor *= discount
     return float(total.mean())
+
+
+# -- a linear system that a clock ends -------------------------------------------------------------
+
+
+def clocked_system(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
+    """200 episodes of 10, 20 or 40 steps with logistic policies, and the value over these steps."""
+    size, actions = int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    system, level = Linear.of(rng, size, actions), float(rng.choice([0.0, 1.0]))
+    steps, discount = int(rng.choice([10, 20, 40])), float(rng.choice([0.9, 0.97, 0.99]))
+    logged = 0.5 * rng.normal(size=(size, actions))
+    wanted = logged + 0.5 * rng.normal(size=(size, actions))
+    state, parts = rng.normal(size=(200, size)), []
+    for step in range(steps):
+        chance, wish = softmax(state @ logged), softmax(state @ wanted)
+        action = _pick(rng, chance)
+        ahead, reward = system.step(rng, state, action)
+        parts.append((step, state, ahead, action, reward + level, chance, wish))
+        state = ahead
+    state, truth = rng.normal(size=(RUNS, size)), 0.0
+    for step in range(steps):
+        state, reward = system.step(rng, state, _pick(rng, softmax(state @ wanted)))
+        truth += discount**step * (float(reward.mean()) + level)
+    return _frame(parts, 200, np.full(200, steps), "terminated"), discount, truth
 
 
 # -- all of them -----------------------------------------------------------------------------------

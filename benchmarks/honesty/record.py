@@ -100,7 +100,7 @@ def main() -> None:
         found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
     tried = given.candidates
     # Of a state of this version before the last changes; what `honesty.fits` and `.share` keep.
-    found |= {name: kept.get(name, {}) for name in ("earlier", "fits", "time")}
+    found |= {name: kept.get(name, {}) for name in ("earlier", "fits", "chosen", "time")}
     found["candidates"] = json.loads(tried.read_text("utf-8")) if tried else kept.get("candidates")
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -48,6 +48,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty time": honesty.time,
         "honesty candidates": honesty.candidates,
         "honesty fits": honesty.fits,
+        "honesty chosen": honesty.chosen,
         "honesty bandit": honesty.bandit,
         "honesty first": honesty.first,
         "compare sizes": compared.sizes,

@@ -130,6 +130,23 @@ def fits() -> str:
     return table(["task", "features", *heads], rows)
 
 
+def chosen() -> str:
+    """Errors of the fits on the features that `evaluate` chooses."""
+    from docs._tools.blocks import table
+
+    found = kept()["chosen"]
+    names = list(dict.fromkeys(name for row in found for name in row["errors"]))
+    rows = [
+        [
+            row["task"],
+            str(row["sets"]),
+            *(f"{row['errors'][name]:.2f}" if name in row["errors"] else "–" for name in names),
+        ]
+        for row in found
+    ]
+    return table(["task", "logs", *names], rows)
+
+
 def bandit() -> str:
     """Answers on the logs of the Open Bandit Dataset."""
     from docs._tools.blocks import table
