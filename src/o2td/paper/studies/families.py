@@ -1,6 +1,6 @@
 """Families of problems for `near_optimal`: each gives its problem number k, for a seed.
 
-Nothing was settled on the last three, whose definitions are published ones.
+Nothing was settled on the last seven, whose definitions are published ones.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from o2td import domains, features
+from o2td.paper.studies import textbook
 from o2td.paper.studies.puddle_world import BOUNDS, puddle_world
 from o2td.problem import Problem
 from o2td.simulated import SimulatedProblem
@@ -94,34 +95,6 @@ def _chain_walk(k: int, seed: int) -> Problem:
     )  # fmt: skip
 
 
-def _cliff(k: int, seed: int) -> Problem:
-    """Cliff walking (Sutton & Barto 2018, example 6.6): the safe path's value from random detours.
-
-    Four rows of twelve, -1 a move, -100 and back to the start from the cliff. Both policies go up,
-    along the top row and down to the goal, with random actions. One feature per row and per column.
-    """
-    across, n = 12, 48
-    start, goal, cliff = 36, 47, range(37, 47)
-    transition, reward = np.zeros((n, 4, n)), np.full((n, 4, n), -1.0)
-    for s in range(n):
-        row, column = divmod(s, across)
-        for action, (down, right) in enumerate(((-1, 0), (0, 1), (1, 0), (0, -1))):
-            to = min(max(row + down, 0), 3) * across + min(max(column + right, 0), across - 1)
-            if to in cliff:
-                to, reward[s, action, start] = start, -100.0
-            transition[s, action, to] = 1.0
-    place = np.arange(n)
-    safe = np.where(place % across == across - 1, 2, np.where(place < across, 1, 0))
-    target, behavior = ((0.0, 0.5), (0.1, 0.5), (0.1, 1.0), (0.2, 0.6))[k % 4]
-    greedy = np.eye(4)[safe]
-    table = np.hstack([np.eye(4)[place // across], np.eye(across)[place % across]])
-    return Problem(
-        transition, reward, (0.95, 0.99)[k // 4 % 2],
-        behavior / 4.0 + (1.0 - behavior) * greedy, target / 4.0 + (1.0 - target) * greedy, table,
-        start=np.eye(n)[start], terminal=[goal],
-    )  # fmt: skip
-
-
 def _puddle(k: int, seed: int) -> SimulatedProblem:
     target, behavior = ((0.1, 0.5), (0.0, 0.8), (0.2, 1.0), (0.5, 0.5))[k % 4]
     if k // 4 % 2 == 0:
@@ -148,7 +121,17 @@ FAMILIES: dict[str, Callable[[int, int], AnyProblem]] = {
         states=60, actions=3, features=20, branching=5, discount=0.9, peak=2
     ),
     "chain walk": _chain_walk,
-    "cliff walking": _cliff,
+    "cliff walking": textbook.cliff,
     "Puddle World": _puddle,
+    "frozen lake": textbook.frozen_lake,
+    "windy gridworld": textbook.windy_gridworld,
+    "Dyna maze": textbook.maze,
+    "taxi": textbook.taxi,
+    "blackjack": textbook.blackjack,
+    "car rental": textbook.car_rental,
+    "gambler": textbook.gambler,
 }
-FRESH = ("chain walk", "cliff walking", "Puddle World")
+FRESH = (
+    *("frozen lake", "windy gridworld", "Dyna maze", "taxi"),
+    *("blackjack", "car rental", "gambler"),
+)
