@@ -17,17 +17,23 @@ def _plain(batch, trace=None, theta=None):
     mean, w, z, u = theta.copy(), np.zeros(d), np.zeros(d), np.zeros(d)
     flat = apart = rises = held = due = 0.0
     L = N = Z = high = low = longest = ahead = before = last = 0.0
+    pace, path, check, past, level, square = 1.0, 0.0, 50, theta, 0.0, 0.0
     for t in range(batch.n):
         phi, g, rho, r = batch.phi[t], batch.discount[t], batch.rho[t], batch.reward[t]
         later = batch.next_phi[t] if g > 0.0 else np.zeros(d)
         grown = min(5.0, np.sqrt(1.0 + t / 3000.0))
         passed = (
-            (1.0 - 0.5 / grown) * min(grown, 2.0, last) if trace is None else trace * min(1.0, last)
+            (1.0 - 0.5 / grown) * min(3.0, last) if trace is None else trace * min(1.0, last)
         )
         decay = 0.0 if batch.start[t] else passed * before
         z, flat = decay * z + phi, decay * flat + phi @ u
         if t >= due:
             held, due = 0.0, t + 1 + min(t / 16.0, max(8.0, d / 8.0))
+            if t >= check:
+                if path > 0.0:
+                    far = np.sum((theta - past) ** 2)
+                    pace = min(1.0, max(1.0 / 128.0, pace * (far / (0.2 * path)) ** 0.2))
+                path, check, past = 0.0, 1.5 * t, theta
         last = rho
         high, low = max(high, r), min(low, r)
         ahead = 1.0 + (0.0 if batch.start[t] else before) * ahead
@@ -40,26 +46,31 @@ def _plain(batch, trace=None, theta=None):
             apart + (dphi @ dphi - apart) / (t + 1),
             rises + ((dphi @ u) ** 2 - rises) / (t + 1),
         )
-        K = min(2.0 * N, 0.03 * apart / rises) / np.sqrt(1.0 + t / 1000.0) if rises > 0.0 else 0.0
+        K = min(4.0 * N, 0.03 * apart / rises) / np.sqrt(1.0 + t / 1000.0) if rises > 0.0 else 0.0
+        level += 5.0 / (t + 5.0) * (phi @ theta - level)
+        square += 5.0 / (t + 5.0) * ((phi @ theta) ** 2 - square)
+        if 0.1 * level**2 < square - level**2:
+            K *= 0.1 * level**2 / (square - level**2)
         length = np.sqrt(z @ z + K * flat**2)
         size = rho * length * np.sqrt(dphi @ dphi + K * (dphi @ u) ** 2)
         L += (size**2 - L) / (t + 1)
         Z += (z @ z - Z) / (t + 1)
         if np.sqrt(L) + 2.0 * N > 0.0:
             both = phi @ phi + N
-            alpha = 3.5 / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
-            share = min(1.0, 1.5 * N / Z) / 2.0
+            alpha = 3.5 * pace / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
+            share = min(1.0, 1.5 * N / Z) / 4.0
             reach = rho * length * np.sqrt(phi @ phi + K * (phi @ u) ** 2)
             reach = size if bounded == later @ theta else max(size, reach)
             alpha = min(alpha, 1.0 / both, 2.0 / (reach + share * both))
             phi_w, z_w = phi @ w, z @ w
             held += alpha * rho * delta * K * flat
+            path += (alpha * rho * delta * length) ** 2
             theta = theta + alpha * rho * delta * (z + K * flat * u)
             theta = theta + alpha * share * (rho * z_w * dphi - phi_w * phi)
             if abs(1.0 - phi @ u) > 1e-3:
                 u = u + 2.0 * (1.0 - phi @ u) * phi / both
             w = w + alpha * (rho * delta * z - phi_w * phi - N * w)
-        mean = mean + (theta - held * u - mean) * min(1.0, 5.0 / (t + 5.0))
+        mean = mean + (theta - held * u - mean) * min(1.0, 4.0 / (t + 4.0))
     return mean
 
 
@@ -94,12 +105,12 @@ def test_its_mean_dynamics_are_the_average_of_its_steps():
     traces = np.empty_like(phi)
     for t in range(batch.n):
         traces[t] = z = z + phi[t]
-        z = 0.9 * batch.discount[t] * min(2.0, rho[t]) * z
+        z = 0.9 * batch.discount[t] * min(3.0, rho[t]) * z
     delta = batch.reward - dphi @ theta
     push, own = (rho * delta)[:, None] * traces, (phi @ w)[:, None] * phi
     turn = (rho * (traces @ w))[:, None] * dphi
     N, Z = np.mean(np.sum(phi**2, axis=1)), np.mean(np.sum(traces**2, axis=1))
-    share = min(1.0, 1.5 * N / Z) / 2.0
+    share = min(1.0, 1.5 * N / Z) / 4.0
     steps = np.hstack([push + share * (turn - own), push - own - N * w])
     expected = dynamics.b - dynamics.A @ np.concatenate([theta, w])
     blocks = steps.reshape(200, 1000, 2 * d).mean(axis=1)

@@ -154,7 +154,7 @@ def test_most_of_the_bias_of_dependent_rows_is_taken_off():
 def test_half_of_the_replicates_have_the_traces_of_the_end():
     batch = domains.collision(seed=21).sample(10_000, seed=3)
     grows = o2td.ARCTD(replicates=12).partial_fit(batch)
-    ends = o2td.ARCTD(trace=0.9, clip=2.0, replicates=8).partial_fit(batch)._arrays["mean"]
+    ends = o2td.ARCTD(trace=0.9, clip=3.0, replicates=8).partial_fit(batch)._arrays["mean"]
     lanes = grows._arrays["mean"]
     np.testing.assert_allclose(lanes[7:11], ends[1:5], rtol=1e-9)  # weighted
     np.testing.assert_allclose(lanes[11:], ends[[0, 8]], rtol=1e-9)  # whole and halved steps

@@ -1,12 +1,12 @@
 """ARCTD: averaged, regularised, clipped TD(lambda), with nothing to tune.
 
-    z     = (1 - 1 / 2g) gamma_t min(g, 2, rho_{t-1}) z + phi,    g = sqrt(1 + t / 3000), at most 5
+    z     = (1 - 1 / 2g) gamma_t min(3, rho_{t-1}) z + phi,    g = sqrt(1 + t / 3000), at most 5
     delta = r + gamma bounded(phi'.theta) - phi.theta
     theta += alpha (rho delta (z + K f u) + share (rho (z.w) dphi - (phi.w) phi))
     w     += alpha (rho delta z - (phi.w) phi - N w)
-    alpha = 3.5 / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 2
+    alpha = 3.5 pace / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 4
 
-and predictions use the average of theta over about the last fifth of all rows. `L` is the running
+and predictions use the average of theta over about the last quarter of all rows. `L` is the running
 mean of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots:
 alpha is at most `1 / (|phi|^2 + N)` and `2 / (rho |z| |dphi| + share (|phi|^2 + N))`, with |phi| in
 place of |dphi| if it is larger and the successor's value exceeds its bounds, because that value
@@ -15,25 +15,33 @@ is regularised in units of the features, so their scale does not matter. It fade
 long, because w could not follow them, and stays where they are cut, which is where TD may be
 unstable.
 
+`pace` is at most 1 and falls where theta only fluctuates: from one check to the next (rows 50, 75,
+112 ...) theta has moved by `D`, in steps whose squares `(alpha rho delta)^2 (|z|^2 + K f^2)` add up
+to `S`. Where there is a long way to go, `D^2` is larger than S; where theta returns again and again
+to the same place, it is far smaller, and smaller steps leave less noise:
+
+    pace = min(1, pace (D^2 / 0.2 S)^0.2),    at least 1 / 128
+
 `u` makes a constant of the features, as well as they can: `u += 2 (1 - phi.u) phi / (|phi|^2 + N)`.
 The level that all values share is what TD learns last if the discount is near 1, so steps along u
 are larger: `f` is the trace of phi.u, and
 
-    K = min(2 N, 0.03 mean |dphi|^2 / mean (dphi.u)^2) / sqrt(1 + t / 1000)
+    K = min(4 N, 0.03 mean |dphi|^2 / mean (dphi.u)^2) min(1, m^2 / 10 v) / sqrt(1 + t / 1000)
 
-which falls to zero, so the limit does not change. `|z|^2` and `|dphi|^2` in the step size then
+which falls to zero, so the limit does not change. `m` is the recent mean of the values phi.theta
+and `v` their variance: where values differ more than they share, there is no level to learn first.
+`|z|^2` and `|dphi|^2` in the step size then
 include `K f^2` and `K (dphi.u)^2`. Steps along u are summed up and added to theta at once every few
 rows, because they move all of theta; `delta` includes what has not been added yet.
 
-Traces start short, while noise dominates, and become longer and less clipped as bias begins to
-dominate: lambda goes from 1/2 to 0.9 and the largest ratio from 1 to 2. If `trace` is a number,
-they do not change. If `step_size` is given, K is 0.
+Traces start short, while noise dominates, and become longer as bias begins to dominate: lambda goes
+from 1/2 to 0.9. If `trace` is a number, it does not change. If `step_size` is given, K is 0.
 
 `bounded`: values are clipped to what the rewards so far allow, that is, the smallest and the
 largest reward (and 0) times the longest discounted horizon seen. Where TD is stable, this has no
 effect after the first rows; where it is not, predictions stay bounded.
 
-Where the mean dynamics are stable, the limit is that of TD(0.9) with trace ratios clipped at 2.
+Where the mean dynamics are stable, the limit is that of TD(0.9) with trace ratios clipped at 3.
 """
 
 from __future__ import annotations
@@ -58,30 +66,41 @@ from o2td.model import Model
 from o2td.transitions import Transitions
 
 FIRST, HORIZON = 3.5, 100.0
-SHARE, LONG = 0.5, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
+EARLY, LATER, STILL, ADAPT, SLOWEST = 50.0, 1.5, 0.2, 0.2, 1.0 / 128.0  # of the pace
+SHARE, LONG = 0.25, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
 GROWTH, MOST = 3000.0, 5.0  # of traces
-LARGEST = 2.0  # ratio in a trace
+LARGEST = 3.0  # ratio in a trace
 GROWING, GROWN = -1.0, -2.0  # in place of lambda
-BOOST, LASTS, EVEN = 2.0, 1000.0, 0.03  # of steps along u
+BOOST, LASTS, EVEN, RECENT, COMMON = 4.0, 1000.0, 0.03, 5.0, 0.1  # of steps along u
 FLAT = 1e-3  # how far phi.u may be from 1 without a change of u
 NEGLIGIBLE = 1e-20  # of a feature's usual size: entries of a sparse trace below this are dropped
 FAINT = 1e-100  # where the scale of w is written into w
 
 
 @njit(nogil=True, fastmath=FASTMATH, forceinline=True)
-def step(row, p, s, theta, w, u, z):  # type: ignore[no-untyped-def]
+def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
     """One row; w is stored as `s.scale` times a vector, so that shrinking it costs nothing."""
     if s.steps == 0.0:
-        s.scale = 1.0
+        s.scale, s.pace, s.check = 1.0, 1.0, EARLY
+        past[:] = theta
     if s.steps >= s.due:
         for j in range(len(theta)):
             theta[j] += s.shift * u[j]
         wait = min(s.steps / 16.0, max(8.0, len(theta) / 8.0))
         s.shift, s.due = 0.0, s.steps + 1.0 + wait
+        if s.steps >= s.check:
+            far = 0.0
+            for j in range(len(theta)):
+                far += (theta[j] - past[j]) ** 2
+                past[j] = theta[j]
+            if s.path > 0.0:
+                pace = s.pace * (far / (STILL * s.path)) ** ADAPT
+                s.pace = min(1.0, max(SLOWEST, pace))
+            s.path, s.check = 0.0, LATER * s.steps
     decay = row.decay
     if p.trace < 0.0:
         grown = MOST if p.trace == GROWN else min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
-        decay = (1.0 - 0.5 / grown) * row.before * min(grown, LARGEST, row.rho_before)
+        decay = (1.0 - 0.5 / grown) * row.before * min(LARGEST, row.rho_before)
     floor = NEGLIGIBLE * np.sqrt(s.squares)
     found = measured(row, theta, w, u, z, decay, floor)
     value, later, phi_w, z_w, level, next_level, zz, own, apart = found
@@ -99,9 +118,15 @@ def step(row, p, s, theta, w, u, z):  # type: ignore[no-untyped-def]
     s.flat = decay * s.flat + level
     s.apart += (apart - s.apart) / count
     s.rises += (rise * rise - s.rises) / count
-    boost = 0.0
+    recent = RECENT / (s.steps + RECENT)
+    s.level += recent * (value - s.level)
+    s.values += recent * (value * value - s.values)
+    boost, common = 0.0, COMMON * s.level * s.level
     if row.alpha < 0.0 and s.rises > 0.0:
         boost = min(BOOST * s.squares, EVEN * s.apart / s.rises) / np.sqrt(1.0 + s.steps / LASTS)
+        variance = s.values - s.level * s.level
+        if common < variance:
+            boost *= common / variance
     # The step size.
     reached = zz + boost * s.flat * s.flat
     size = row.rho * np.sqrt(reached * (apart + boost * rise * rise))
@@ -116,11 +141,12 @@ def step(row, p, s, theta, w, u, z):  # type: ignore[no-untyped-def]
         reach = size
         if bounded != later:
             reach = max(size, row.rho * np.sqrt(reached * (own + boost * level * level)))
-        alpha = FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
+        alpha = s.pace * FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
         alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (reach + share * both))
     # theta and w; a change of u does not change theta + shift u.
     push, turn = alpha * row.rho * delta, share * alpha * row.rho * z_w
     pull, bend = alpha * phi_w, 0.0
+    s.path += push * push * reached
     s.shift += push * boost * s.flat
     if row.alpha < 0.0 and abs(1.0 - level) > FLAT:
         bend = 2.0 * (1.0 - level) / both
@@ -159,11 +185,11 @@ class ARCTD(StepLearner):
     'ok'
     """
 
-    vectors = ("theta", "w", "u", "z")
+    vectors = ("theta", "w", "u", "past", "z")
     traces = ("z",)
     scalars = (
         *("scale", "high", "low", "ahead", "longest", "lengths", "squares", "traces"),
-        *("shift", "due", "flat", "apart", "rises"),
+        *("shift", "due", "flat", "apart", "rises", "level", "values", "pace", "path", "check"),
     )
     step = staticmethod(step)
     linear = False
@@ -179,7 +205,7 @@ class ARCTD(StepLearner):
         *,
         trace: Trace | str = "auto",
         clip: float | None = 1.0,
-        average: bool | float = 5.0,
+        average: bool | float = 4.0,
         replicates: int = 0,
         initial_theta: npt.ArrayLike | None = None,
     ) -> None:

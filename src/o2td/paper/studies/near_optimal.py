@@ -1,6 +1,6 @@
 """Near-optimal without tuning: learners and solvers on many problems, 300 to 100,000 rows.
 
-Problem k is number `k // 18` of family `k % 18`. The last three families were not used in the
+Problem k is number `k // 25` of family `k % 25`. The last seven families were not used in the
 design of our methods: they are reported separately. Every learner runs at its defaults (quantity
 "default") and at steps `2^-1 … 2^-14` over the mean of `|phi|^2` (quantity "step 2^-k"), solvers
 have no step (quantity "solver"). Values are RMSE over that of the best approximation, or over a
