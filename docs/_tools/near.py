@@ -15,6 +15,7 @@ from docs._tools.values import number
 
 NEAR = ROOT / "docs" / "data" / "near_optimal.json"
 INTERVALS = NEAR.with_name("learner_intervals.json")
+WALKS = ("random walk", "walk of 19 states")
 SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
 
 
@@ -58,10 +59,16 @@ def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
 
     def calm(name: str) -> float:
         rows = settled[name]["by_family"].items()
-        return _mean([e for family, row in rows if "walk" not in family for e in row])
+        return _mean([e for family, row in rows if family not in WALKS for e in row])
 
     worst = max(within, key=lambda family: within[family][0])
     least = max(within, key=lambda family: within[family][2])
+    apart = {
+        family: _mean(row[1:]) / _mean(part["everywhere"]["by_family"][family][1:])
+        for part in (settled, fresh)
+        for family, row in part["arctd"]["by_family"].items()
+    }
+    farthest = max(apart, key=lambda family: apart[family])
     return {
         "learner": over(settled, "arctd", "family"),
         "learner_fresh": over(fresh, "arctd", "family"),
@@ -70,6 +77,7 @@ def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
         "solver": over(settled, "lstd", "fixed"),
         "solver_fresh": over(fresh, "lstd", "fixed"),
         "solver_calm": _rounded(calm("lstd") / calm("fixed")),
+        "farthest": {"family": farthest, "ratio": _rounded(apart[farthest])},
         "worst": {"family": worst, "ratio": within[worst][0], "best": within[worst][1]},
         "worst_solver": {"family": least, "ratio": within[least][2]},
     }

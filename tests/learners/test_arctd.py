@@ -22,9 +22,7 @@ def _plain(batch, trace=None, theta=None):
         phi, g, rho, r = batch.phi[t], batch.discount[t], batch.rho[t], batch.reward[t]
         later = batch.next_phi[t] if g > 0.0 else np.zeros(d)
         grown = min(5.0, np.sqrt(1.0 + t / 3000.0))
-        passed = (
-            (1.0 - 0.5 / grown) * min(3.0, last) if trace is None else trace * min(1.0, last)
-        )
+        passed = (1.0 - 0.5 / grown) * min(3.0, last) if trace is None else trace * min(1.0, last)
         decay = 0.0 if batch.start[t] else passed * before
         z, flat = decay * z + phi, decay * flat + phi @ u
         if t >= due:
@@ -58,7 +56,7 @@ def _plain(batch, trace=None, theta=None):
         if np.sqrt(L) + 2.0 * N > 0.0:
             both = phi @ phi + N
             alpha = 3.5 * pace / ((np.sqrt(L) + 2.0 * N) * np.sqrt(1.0 + t / 100.0))
-            share = min(1.0, 1.5 * N / Z) / 4.0
+            share = min(1.0, 1.5 * N / Z) / 2.0
             reach = rho * length * np.sqrt(phi @ phi + K * (phi @ u) ** 2)
             reach = size if bounded == later @ theta else max(size, reach)
             alpha = min(alpha, 1.0 / both, 2.0 / (reach + share * both))
@@ -110,7 +108,7 @@ def test_its_mean_dynamics_are_the_average_of_its_steps():
     push, own = (rho * delta)[:, None] * traces, (phi @ w)[:, None] * phi
     turn = (rho * (traces @ w))[:, None] * dphi
     N, Z = np.mean(np.sum(phi**2, axis=1)), np.mean(np.sum(traces**2, axis=1))
-    share = min(1.0, 1.5 * N / Z) / 4.0
+    share = min(1.0, 1.5 * N / Z) / 2.0
     steps = np.hstack([push + share * (turn - own), push - own - N * w])
     expected = dynamics.b - dynamics.A @ np.concatenate([theta, w])
     blocks = steps.reshape(200, 1000, 2 * d).mean(axis=1)

@@ -4,7 +4,7 @@
     delta = r + gamma bounded(phi'.theta) - phi.theta
     theta += alpha (rho delta (z + K f u) + share (rho (z.w) dphi - (phi.w) phi))
     w     += alpha (rho delta z - (phi.w) phi - N w)
-    alpha = 3.5 pace / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 4
+    alpha = 3.5 pace / ((sqrt(L) + 2 N) sqrt(1 + t / 100)),    share = min(1, 1.5 N / Z) / 2
 
 and predictions use the average of theta over about the last quarter of all rows. `L` is the running
 mean of `(rho |z| |dphi|)^2`, `N` that of `|phi|^2`, `Z` that of `|z|^2`. No single row overshoots:
@@ -67,7 +67,7 @@ from o2td.transitions import Transitions
 
 FIRST, HORIZON = 3.5, 100.0
 EARLY, LATER, STILL, ADAPT, SLOWEST = 50.0, 1.5, 0.2, 0.2, 1.0 / 128.0  # of the pace
-SHARE, LONG = 0.25, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
+SHARE, LONG = 0.5, 1.5  # of TDC's correction, and the |z|^2 over |phi|^2 from which it fades
 GROWTH, MOST = 3000.0, 5.0  # of traces
 LARGEST = 3.0  # ratio in a trace
 GROWING, GROWN = -1.0, -2.0  # in place of lambda
