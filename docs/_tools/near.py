@@ -48,14 +48,14 @@ def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
         ratios[f"learner_foresight{name}"] = _rounded(
             _mean(part["arctd"]["error"][1:]) / _mean(chosen)
         )
+    seen = _lines(standings(table.with_columns(pl.col("value").clip(1.0)), True))
+    ratios["learner_seen_fresh"] = _over(seen, "arctd", "family")
+    ratios["learner_everywhere_seen_fresh"] = _over(seen, "arctd", "everywhere", 1)
     return {**found, "there": within, "ratios": ratios}
 
 
 def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
     """The ratios that the text quotes: geometric means over families and numbers of rows."""
-
-    def over(part: Any, ours: str, others: str, first: int = 0) -> float:
-        return _rounded(_mean(part[ours]["error"][first:]) / _mean(part[others]["error"][first:]))
 
     def calm(name: str) -> float:
         rows = settled[name]["by_family"].items()
@@ -63,24 +63,21 @@ def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
 
     worst = max(within, key=lambda family: within[family][0])
     least = max(within, key=lambda family: within[family][2])
-    apart = {
-        family: _mean(row[1:]) / _mean(part["everywhere"]["by_family"][family][1:])
-        for part in (settled, fresh)
-        for family, row in part["arctd"]["by_family"].items()
-    }
-    farthest = max(apart, key=lambda family: apart[family])
     return {
-        "learner": over(settled, "arctd", "family"),
-        "learner_fresh": over(fresh, "arctd", "family"),
-        "learner_everywhere": over(settled, "arctd", "everywhere", 1),
-        "learner_everywhere_fresh": over(fresh, "arctd", "everywhere", 1),
-        "solver": over(settled, "lstd", "fixed"),
-        "solver_fresh": over(fresh, "lstd", "fixed"),
+        "learner": _over(settled, "arctd", "family"),
+        "learner_fresh": _over(fresh, "arctd", "family"),
+        "learner_everywhere": _over(settled, "arctd", "everywhere", 1),
+        "learner_everywhere_fresh": _over(fresh, "arctd", "everywhere", 1),
+        "solver": _over(settled, "lstd", "fixed"),
+        "solver_fresh": _over(fresh, "lstd", "fixed"),
         "solver_calm": _rounded(calm("lstd") / calm("fixed")),
-        "farthest": {"family": farthest, "ratio": _rounded(apart[farthest])},
         "worst": {"family": worst, "ratio": within[worst][0], "best": within[worst][1]},
         "worst_solver": {"family": least, "ratio": within[least][2]},
     }
+
+
+def _over(part: Any, ours: str, others: str, first: int = 0) -> float:
+    return _rounded(_mean(part[ours]["error"][first:]) / _mean(part[others]["error"][first:]))
 
 
 def _lines(found: list[Any]) -> dict[str, Any]:

@@ -413,13 +413,9 @@ def test_what_is_recommended_where_nothing_is_tuned() -> None:
         assert solver < ours < others
     ratios = lines["ratios"]
     assert ratios["learner"] < 0.85  # of the best learner tuned for every family
-    assert ratios["learner_fresh"] < 1.0 < ratios["learner_everywhere_fresh"]
-    fresh = lines["fresh"]
-    apart = {
-        family: sum(row[1:]) / sum(fresh["everywhere"]["by_family"][family][1:])
-        for family, row in fresh["arctd"]["by_family"].items()
-    }
-    assert max(apart, key=lambda family: apart[family]) == "cliff walking"
+    assert ratios["learner_everywhere"] < 1.0 < ratios["learner_everywhere_fresh"]
+    assert ratios["learner_fresh"] > 1.0 > ratios["learner_seen_fresh"]
+    assert ratios["worst"]["family"] == "Dyna maze"  # without noise a constant step size is best
     assert lines["there"]["garnet, on-policy"][0] < 1.0
 
 
