@@ -7,7 +7,7 @@ or one per value of each of the state's coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import exp, factorial
 from typing import Any
 
@@ -21,7 +21,7 @@ SIDES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left: each is bet
 CORNERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def greedy(transition: Floats, reward: Floats, discount: float, terminal: Sequence[int]) -> Floats:
+def greedy(transition: Floats, reward: Floats, discount: float, terminal: Any) -> Floats:
     """The first action that is best by value iteration, as an (S, A) table."""
     gain, going = np.einsum("sat,sat->sa", transition, reward), np.ones(len(transition))
     going[list(terminal)] = 0.0
@@ -35,7 +35,7 @@ def greedy(transition: Floats, reward: Floats, discount: float, terminal: Sequen
 
 def soften(policy: Floats, epsilon: float) -> Floats:
     """The policy, with a random action with probability epsilon."""
-    return (1.0 - epsilon) * policy + epsilon / policy.shape[1]
+    return np.asarray((1.0 - epsilon) * policy + epsilon / policy.shape[1])
 
 
 def one_hot(*coordinates: Any) -> Floats:
@@ -228,10 +228,10 @@ def blackjack(k: int, seed: int) -> Problem:
                     to = n if then > 21 else state(then, card, left)
                     transition[s, 1, to] += cards[extra - 1]
     reward = np.broadcast_to(np.r_[np.zeros(n), -1.0, 0.0, 1.0], transition.shape)
-    total, card, ace = np.unravel_index(np.arange(n), (10, 10, 2))
-    late = np.eye(2)[np.r_[(total + 12 < (20, 17)[k // 2 % 2]) * 1, 0, 0, 0]]
+    sums, shown, aces = np.unravel_index(np.arange(n), (10, 10, 2))
+    late = np.eye(2)[np.r_[(sums + 12 < (20, 17)[k // 2 % 2]) * 1, 0, 0, 0]]
     target, behavior = ((0.0, 1.0), (0.1, 0.6))[k // 4 % 2]
-    table = np.eye(n) if k % 2 == 0 else one_hot(total, card, ace)
+    table = np.eye(n) if k % 2 == 0 else one_hot(sums, shown, aces)
     return Problem(
         transition, reward, 1.0, soften(late, behavior), soften(late, target),
         np.vstack([table, np.zeros((3, table.shape[1]))]), start=start, terminal=[n, n + 1, n + 2],
@@ -244,7 +244,7 @@ def car_rental(k: int, seed: int) -> Problem:
     A car rented gives 10, a car moved costs 2; Poisson requests (3 and 4 a day) and returns (3 and
     2); at most 20 cars each, discount 0.9.
     """
-    most, cars = 20, np.arange(21)
+    most = 20
 
     def chances(mean: float) -> Floats:
         found = [exp(-mean) * mean**i / factorial(i) for i in range(most)]
@@ -254,11 +254,11 @@ def car_rental(k: int, seed: int) -> Problem:
         """From cars in the morning to cars in the evening, and the expected number of rentals."""
         evening, rented = np.zeros((21, 21)), np.zeros(21)
         asked, back = chances(requests), chances(returns)
-        for first in cars:
-            for wish in cars:
+        for first in range(21):
+            for wish in range(21):
                 out = min(first, wish)
                 rented[first] += asked[wish] * out
-                for more in cars:
+                for more in range(21):
                     evening[first, min(first - out + more, most)] += asked[wish] * back[more]
         return evening, rented
 
