@@ -30,9 +30,9 @@ are larger: `f` is the trace of phi.u, and
 
 which falls to zero, so the limit does not change. `m` is the recent mean of the values phi.theta
 and `v` their variance: where values differ more than they share, there is no level to learn first.
-`|z|^2` and `|dphi|^2` in the step size then
-include `K f^2` and `K (dphi.u)^2`. Steps along u are summed up and added to theta at once every few
-rows, because they move all of theta; `delta` includes what has not been added yet.
+`|z|^2` and `|dphi|^2` in the step size then include `K f^2` and `K (dphi.u)^2`. Steps along u are
+summed up and added to theta at once every few rows, because they move all of theta; `delta` includes
+what has not been added yet.
 
 Traces start short, while noise dominates, and become longer as bias begins to dominate: lambda goes
 from 1/2 to 0.9. If `trace` is a number, it does not change. If `step_size` is given, K is 0.
@@ -82,7 +82,8 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
     """One row; w is stored as `s.scale` times a vector, so that shrinking it costs nothing."""
     if s.steps == 0.0:
         s.scale, s.pace, s.check = 1.0, 1.0, EARLY
-        past[:] = theta
+        for j in range(len(theta)):  # a slice would take two seconds to compile
+            past[j] = theta[j]
     if s.steps >= s.due:
         for j in range(len(theta)):
             theta[j] += s.shift * u[j]
