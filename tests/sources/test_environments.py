@@ -173,9 +173,78 @@ def test_writing_that_fails_leaves_nothing(frame, tmp_path):
         sources.write_logs([], tmp_path / "log.csv")
 
 
+def careful(x):
+    """Blackjack: draw another card below 17, mostly."""
+    draw = np.where(x[:, 0] < 17, 0.9, 0.1)
+    return np.stack([1 - draw, draw], axis=1)
+
+
+def test_tuple_observations_are_columns_side_by_side(joined):
+    got = joined(sources.rollouts("Blackjack-v1", careful, discount=1.0, episodes=20, seed=3))
+    env, rng = gym.make("Blackjack-v1"), np.random.default_rng([3, 1])
+    t = 0
+    for e in range(20):
+        x, _ = env.reset(seed=3) if e == 0 else env.reset()
+        over = False
+        while not over:
+            np.testing.assert_array_equal(got["observation"][t], np.array(x, dtype=np.float64))
+            chance = careful(np.array([x], dtype=np.float64))[0]
+            x, reward, over, _, _ = env.step(int(rng.random() >= chance[0]))
+            assert (got["reward"][t], got["terminated"][t]) == (reward, over)
+            t += 1
+    assert len(got["reward"]) == t
+
+
+def test_tuple_observations_of_vector_environments(joined):
+    vector = gym.make_vec("Blackjack-v1", num_envs=2, vectorization_mode="sync")
+    got = joined(sources.rollouts(vector, careful, discount=1.0, episodes=8, seed=4))
+    want = [
+        joined(sources.rollouts("Blackjack-v1", careful, discount=1.0, episodes=4, seed=seed))
+        for seed in (4, 5)
+    ]
+
+    def rows(*logs):
+        listed = [np.column_stack([log["observation"], log["reward"]]) for log in logs]
+        return sorted(map(tuple, np.concatenate(listed).tolist()))
+
+    assert rows(got) == rows(*want)
+
+
+class Named(gym.Env):
+    """Observations by name, one of them in a tuple."""
+
+    observation_space = gym.spaces.Dict(
+        {
+            "speed": gym.spaces.Box(-1.0, 1.0, (2,)),
+            "gear": gym.spaces.Tuple([gym.spaces.Discrete(5, start=1)]),
+        }
+    )
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self._seen(1), {}
+
+    def step(self, action):
+        return self._seen(4), 1.0, True, False, {}
+
+    def _seen(self, gear):
+        return {"speed": np.array([0.25, -0.5], dtype=np.float32), "gear": (gear,)}
+
+
+def test_dict_observations_are_columns_in_the_order_of_the_space(joined):
+    got = joined(sources.rollouts(Named(), even, discount=0.9, episodes=2))
+    order = list(Named.observation_space.spaces)
+    one = {"speed": [0.25, -0.5], "gear": [1.0]}
+    want = np.concatenate([one[name] for name in order])
+    np.testing.assert_array_equal(got["observation"], np.tile(want, (2, 1)))
+
+
 def test_environments_that_cannot_be():
-    with pytest.raises(InputError, match="FlattenObservation"):
-        sources.rollouts("Blackjack-v1", even, discount=0.9, episodes=1)
+    worded = Named()
+    worded.observation_space = gym.spaces.Tuple([gym.spaces.Text(5)])
+    with pytest.raises(InputError, match="observations are Text; wrap the environment"):
+        sources.rollouts(worded, even, discount=0.9, episodes=1)
     with pytest.raises(InputError, match="episodes or steps"):
         sources.rollouts("CartPole-v1", even, discount=0.9)
     three = lambda x: np.full((len(x), 3), 1 / 3)  # noqa: E731

@@ -173,7 +173,8 @@ def rollouts(
     Parameters
     ----------
     env
-        A Gymnasium environment, a vector environment, or an id such as "CartPole-v1".
+        A Gymnasium environment, a vector environment, or an id such as "CartPole-v1". Observations
+        that are tuples or dicts of numbers become one row each, their parts side by side.
     policy
         The behaviour, a callable from a batch of observations (or states) to (n, A) probabilities,
         or an (S, A) array. With continuous actions: a callable `policy(observations, rng)` that

@@ -82,26 +82,48 @@ class EpisodeFormat(Format):
 
 
 class Encoder:
-    """Observations of a Gymnasium space as states or rows of float64."""
+    """Observations of a Gymnasium space as states or rows of float64.
+
+    The parts of a Tuple or Dict stand side by side, in the order of its space.
+    """
 
     def __init__(self, space: Any, name: str) -> None:
-        kind = type(space).__name__
-        self.discrete = kind == "Discrete"
-        if kind not in ("Discrete", "Box", "MultiDiscrete", "MultiBinary"):
-            raise InputError(
-                f"{name}: observations are {kind}; wrap the environment in"
-                " gymnasium.wrappers.FlattenObservation"
-            )
+        self.discrete = type(space).__name__ == "Discrete"
         self.first = int(space.start) if self.discrete else 0
-        self.width = 1 if self.discrete else int(np.prod(space.shape))
+        self._parts = list(_parts(space, (), name))
+        self.width = sum(width for _, width in self._parts)
 
-    def __call__(self, batch: Any) -> npt.NDArray[Any]:
-        """A batch of observations, always copied: environments may reuse their buffers."""
+    def __call__(self, given: Any) -> npt.NDArray[Any]:
+        """An observation or a batch of them, always copied: environments may reuse their buffers."""
         if self.discrete:
-            return np.array(batch, dtype=np.int64).reshape(-1) - self.first
-        return np.array(batch, dtype=np.float64).reshape(-1, self.width)
+            return np.array(given, dtype=np.int64).reshape(-1) - self.first
+        return np.concatenate(
+            [_part(given, path).reshape(-1, width) for path, width in self._parts], axis=1
+        )
 
     def columns(self, inputs: npt.NDArray[Any], after: npt.NDArray[Any]) -> Episode:
         """The inputs and the next inputs, by column name."""
         name = "state" if self.discrete else "obs"
         return {name: inputs, f"next_{name}": after}
+
+
+def _parts(space: Any, path: tuple[Any, ...], name: str) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Where each array of numbers lies in an observation, and how many numbers it has."""
+    kind = type(space).__name__
+    if kind in ("Tuple", "Dict"):
+        inner = space.spaces
+        for key in inner if kind == "Dict" else range(len(inner)):
+            yield from _parts(inner[key], (*path, key), name)
+    elif kind in ("Discrete", "Box", "MultiDiscrete", "MultiBinary"):
+        yield path, int(np.prod(space.shape))
+    else:
+        raise InputError(
+            f"{name}: observations are {kind}; wrap the environment in"
+            " gymnasium.wrappers.TransformObservation, with an array of numbers as the result"
+        )
+
+
+def _part(given: Any, path: tuple[Any, ...]) -> npt.NDArray[Any]:
+    for key in path:
+        given = given[key]
+    return np.asarray(given, dtype=np.float64)

@@ -115,10 +115,10 @@ class Gymnasium(EpisodeFormat):
         observation, _ = self._env.reset(seed=self._seed)
         book = _Book(self._amount, self._by_steps, self)
         while book.left > 0:
-            inputs = self.encode([observation])
+            inputs = self.encode(observation)
             action, chances = self._act(inputs, [True], rngs)
             observation, reward, terminated, truncated, _ = self._env.step(self._sent(action)[0])
-            row = (inputs[0], self.encode([observation])[0], action[0], float(reward))
+            row = (inputs[0], self.encode(observation)[0], action[0], float(reward))
             episode = book.add(row, bool(terminated), bool(truncated), chances[0])
             if episode is not None:
                 yield episode
@@ -143,7 +143,7 @@ class Gymnasium(EpisodeFormat):
             after = self.encode(observation)
             if mode == "SAME_STEP" and ended.any():
                 for i in np.flatnonzero(ended):
-                    after[i] = self.encode([info["final_obs"][i]])[0]
+                    after[i] = self.encode(info["final_obs"][i])[0]
             for i in np.flatnonzero(live):
                 row = (inputs[i], after[i], action[i], float(reward[i]))
                 episode = books[i].add(row, bool(terminated[i]), bool(truncated[i]), chances[i])
