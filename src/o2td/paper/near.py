@@ -1,18 +1,20 @@
 """Near-optimal without tuning: the results of that study, row by row.
 
 Errors are means of logarithms over a family's problems, then over families: each family counts once.
+An error below a thousandth of the error of predicting 0 counts as that thousandth, whoever makes it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from o2td.arrays import Floats
 from o2td.experiments.loading import Results
-from o2td.paper.studies.families import FRESH
+from o2td.paper.studies.families import FRESH, SETTLED, TEXTBOOK
 from o2td.paper.studies.near_optimal import RECORDS
 from o2td.report.drawing import Folder
 from o2td.report.page import Section, Table, Text
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 OURS, CHOSEN = "ARCTD", "LSTD auto"
 FIXED = ("LSTD 0.0", "LSTD 0.5", "LSTD 0.9")
-WORST = 1e6  # a lane that diverged
+LEAST, WORST = 1.0, 1e6  # what errors count at least, and those of a lane that diverged
 
 
 class ErrorLine(NamedTuple):
@@ -35,12 +37,14 @@ class ErrorLine(NamedTuple):
     by_family: dict[str, Floats]
 
 
-def standings(table: pl.DataFrame, fresh: bool = False) -> list[ErrorLine]:
-    """Ours untuned, then the field by degree of hindsight.
+def standings(
+    table: pl.DataFrame, some: Collection[str] = SETTLED, least: float = LEAST
+) -> list[ErrorLine]:
+    """Ours untuned, then the field by degree of hindsight, on these families.
 
-    On the families on which something of ours was settled (on other problems of theirs), or the others.
+    Errors count as at least `least`; with 0, as they are.
     """
-    errors = {key: logs for key, logs in _errors(table).items() if (key[0] in FRESH) == fresh}
+    errors = {key: logs for key, logs in _errors(table, least).items() if key[0] in some}
     families = list(dict.fromkeys(key[0] for key in errors))
     tuned = {(m, q) for _, m, q in errors if q.startswith("step")}
     methods = sorted({method for method, _ in tuned})
@@ -59,16 +63,16 @@ def standings(table: pl.DataFrame, fresh: bool = False) -> list[ErrorLine]:
             for f in families
         }
 
-    def least(pick: dict[str, Floats]) -> float:
+    def overall(pick: dict[str, Floats]) -> float:
         return float(np.mean(list(pick.values())))
 
-    default = min(methods, key=lambda m: least(fixed(m, "default")))
-    one = min(((m, q) for m in methods for q in sizes), key=lambda key: least(fixed(*key)))
-    each = min(methods, key=lambda m: least(by_family(m)))
+    default = min(methods, key=lambda m: overall(fixed(m, "default")))
+    one = min(((m, q) for m in methods for q in sizes), key=lambda key: overall(fixed(*key)))
+    each = min(methods, key=lambda m: overall(by_family(m)))
     everywhere = {
         f: np.min([errors[f, m, q] for m in methods for q in sizes], axis=0) for f in families
     }
-    solver = min(FIXED, key=lambda m: least(fixed(m, "solver")))
+    solver = min(FIXED, key=lambda m: overall(fixed(m, "solver")))
     return [
         over(fixed(OURS, "default"), "ARCTD(), untuned"),
         over(fixed(default, "default"), f"best of the others untuned: {default}"),
@@ -141,10 +145,10 @@ class There(NamedTuple):
     solver: float
 
 
-def there(table: pl.DataFrame) -> dict[str, There]:
+def there(table: pl.DataFrame, least: float = LEAST) -> dict[str, There]:
     """By family: ARCTD over the best method and step size, LSTD that chooses over the best fixed one."""
     found: dict[str, dict[tuple[str, str], float]] = {}
-    for (family, method, quantity), logs in _errors(table).items():
+    for (family, method, quantity), logs in _errors(table, least).items():
         found.setdefault(family, {})[method, quantity] = float(logs.mean())
     made = {}
     for family, means in found.items():
@@ -157,15 +161,15 @@ def there(table: pl.DataFrame) -> dict[str, There]:
     return made
 
 
-def foresight(table: pl.DataFrame, fresh: bool = False) -> Floats:
+def foresight(table: pl.DataFrame, some: Collection[str] = SETTLED) -> Floats:
     """The best method and step size for each n, chosen on a family's other problems: its errors.
 
     Hindsight takes the least of some four hundred noisy errors, and so part of it is luck; what is
     chosen on other problems is what somebody could have chosen.
     """
     by_family: dict[str, list[Floats]] = {}
-    for (family, _, quantity), logs in _logs(table).items():
-        if quantity.startswith("step") and (family in FRESH) == fresh:
+    for (family, _, quantity), logs in _logs(table, LEAST).items():
+        if quantity.startswith("step") and family in some:
             by_family.setdefault(family, []).append(logs)
     found = []
     for lanes in map(np.array, by_family.values()):  # (lanes, problems, numbers of rows)
@@ -175,19 +179,19 @@ def foresight(table: pl.DataFrame, fresh: bool = False) -> Floats:
     return np.asarray(np.exp(np.mean(found, axis=0)))
 
 
-def _logs(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
+def _logs(table: pl.DataFrame, least: float) -> dict[tuple[str, str, str], Floats]:
     """Logarithms of errors, (problems, numbers of rows)."""
     found: dict[tuple[str, str, str], dict[float, list[float]]] = {}
     columns = (table[name].to_list() for name in ("domain", "method", "quantity", "x", "value"))
     for family, method, quantity, n, value in zip(*columns, strict=True):
         at = found.setdefault((str(family), str(method), str(quantity)), {})
-        at.setdefault(float(n), []).append(np.log(min(value, WORST)))
+        at.setdefault(float(n), []).append(np.log(min(max(value, least), WORST)))
     return {key: np.array([at[n] for n in RECORDS]).T for key, at in found.items()}
 
 
-def _errors(table: pl.DataFrame) -> dict[tuple[str, str, str], Floats]:
+def _errors(table: pl.DataFrame, least: float) -> dict[tuple[str, str, str], Floats]:
     """Mean logarithm over a family's problems at each number of rows."""
-    return {key: logs.mean(axis=0) for key, logs in _logs(table).items()}
+    return {key: logs.mean(axis=0) for key, logs in _logs(table, least).items()}
 
 
 def near_optimal(results: Results, folder: Folder) -> Section:
@@ -196,9 +200,13 @@ def near_optimal(results: Results, folder: Folder) -> Section:
     folder.table(table, "near-optimal")
     lines = standings(table)
     columns = ["", *(f"{n:,}" for n in RECORDS)]
-    rows = [[said(line.what), *(number(float(e)) for e in line.error)] for line in lines]
-    others = standings(table, fresh=True)
-    elsewhere = [[said(line.what), *(number(float(e)) for e in line.error)] for line in others]
+    known, textbook, fresh = (
+        [
+            [said(line.what), *(number(float(e)) for e in line.error)]
+            for line in standings(table, some)
+        ]
+        for some in (SETTLED, TEXTBOOK, FRESH)
+    )
     ours, field = lines[0], lines[3]
     families = [
         [
@@ -215,12 +223,15 @@ def near_optimal(results: Results, folder: Folder) -> Section:
         Text(
             "RMSE over that of the best approximation after so many rows, geometric mean over"
             f" {len(ours.by_family)} families of {problems} problem{'s' * (problems > 1)} each. 1 is"
-            " the best that the features allow; where they can express every value, errors are divided"
-            " by a thousandth of the error of predicting 0 instead."
+            " the best that the features allow. Errors below a thousandth of the error of predicting 0"
+            " count as that thousandth, which takes the place of the best error where the features"
+            " can express every value."
         ),
-        Table(columns, rows, "", columns[1:]),
-        Text(f"On families that played no part in the design: {', '.join(FRESH)}."),
-        Table(columns, elsewhere, "", columns[1:]),
+        Table(columns, known, "", columns[1:]),
+        Text(f"On families from textbooks, reported before: {', '.join(TEXTBOOK)}."),
+        Table(columns, textbook, "", columns[1:]),
+        Text(f"On families of which nothing was known before: {', '.join(FRESH)}."),
+        Table(columns, fresh, "", columns[1:]),
         Text(
             f"ARCTD's error over that of {_named(field)} with the step size that suits the family best"
             " in hindsight. Below 1, ARCTD is ahead."

@@ -18,6 +18,6 @@ STUDIES: dict[str, StudyPlan] = {
     "nearness": StudyPlan(nearness, 200, 200, 20, 13),
     "stability": StudyPlan(stability, 200, 1000, 50, 14),
     "published": StudyPlan(published, 200, 1000, 50, 16),
-    "near_optimal": StudyPlan(near_optimal, 25, 150, 1, 71_933),
+    "near_optimal": StudyPlan(near_optimal, 32, 192, 1, 902_611),
     "cost": StudyPlan(cost, 1, 1, 1, 15, alone=True),
 }
