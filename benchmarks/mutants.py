@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,14 +20,20 @@ COMPARED = {
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
 BOUNDS = ("HUGE", "HUGEST")  # whether exactly this size counts as overflow makes no difference
+PRIVATE = re.compile("_[A-Z][A-Z_]*")  # a limit of a module: nobody is told on which side it lies
 HINTS = ("rolled",)  # compiles to nothing
 ABSTRACT = ("NotImplementedError",)  # of a base class: never reached
 IDLE = ("strict",)  # arguments that only check what holds anyway
+IDLE += ("no_wrap", "pad_edge", "markup", "highlight")  # and those that only lay out text
 REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 
 
 def named(node: Any, names: tuple[str, ...]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
+
+
+def limit(node: Any) -> bool:
+    return named(node, BOUNDS) or (isinstance(node, ast.Name) and bool(PRIVATE.fullmatch(node.id)))
 
 
 def shift(node: ast.AST) -> bool:
@@ -136,7 +143,7 @@ class Mutator(ast.NodeTransformer):
         return self.inside(node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        bounded = any(named(one, BOUNDS) for one in node.comparators)
+        bounded = any(limit(one) for one in (node.left, *node.comparators))
         for table in (REVERSED,) if bounded else (COMPARED, REVERSED):
             other = table.get(type(node.ops[0]))
             if other and self.place(node, f"{type(node.ops[0]).__name__} to {other.__name__}"):
@@ -219,6 +226,17 @@ def forms(path: Path) -> frozenset[str]:
         if users and users <= found:
             found.add(helper)
     return frozenset(found)
+
+
+@cache
+def loops(path: Path) -> frozenset[str]:
+    """Functions that are compiled: a change of them is seen only where compilation is off."""
+    return frozenset(
+        name
+        for name, node in functions(parsed(path))
+        for one in node.decorator_list
+        if named(getattr(one, "func", one), ("njit", "jitable"))
+    )
 
 
 def end(node: ast.AST) -> int:

@@ -30,7 +30,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.mutants import Place, changed, forms, places
+from benchmarks.mutants import Place, changed, forms, loops, places
 from benchmarks.mutation_record import Outcome, write
 from benchmarks.mutation_tests import Tests, interpreted
 from o2td import __version__
@@ -53,18 +53,7 @@ STEPPING = [
 ]  # others take too long without compilation
 
 
-LOOPS = tuple(f"evaluation/{name}.py" for name in ("basis", "bootstrap", "histories", "systems"))
-
-
 OWN = ("against_reference", "arctd", "field", "golden", "mean_dynamics", "small_parts", "tidbd")
-STEPS = tuple(
-    f"learners/{name}.py"
-    for name in (
-        "arctd", "atd", "differential_td", "gem_etd", "per_etd", "proximal_gtd2mp", "step_sizes/tidbd",
-        "true_online_gtd", "true_online_htd", "true_online_td", "truncated_etd", "variance_td",
-        "wis_gtd", "wis_td",
-    )
-)  # fmt: skip
 
 
 TOO_SLOW = (
@@ -80,19 +69,20 @@ class Group(NamedTuple):
     files: list[str]
     tests: list[str]
     plain: tuple[str, ...] = ()
-    besides: tuple[str, ...] = ()  # files of another group
     forms: bool = False  # whether the Python forms of compiled functions are meant, or all others
+    loops: bool | None = None  # whether compiled functions are meant, or all others
     part_of: str = ""  # the group in which it is drawn and counted
 
 
 GROUPS = {
     "steps of learners": Group(
-        [*STEPS],
+        ["learners/**/*.py"],
         [
             *STEPPING,
             *(f"tests/learners/test_{name}.py" for name in OWN),
         ],
         ("o2td.kernels", "o2td.learners"),
+        loops=True,
         part_of="learners",
     ),
     "learners": Group(
@@ -104,19 +94,22 @@ GROUPS = {
             "src/o2td/learners",
             "src/o2td/emphasis.py",
         ],
-        besides=STEPS,
+        loops=False,
     ),
     "solvers": Group(
         ["solvers/*.py", "linear_algebra/*.py"],
-        ["tests/solvers", "tests/linear_algebra"],
-        ("o2td.solvers", "o2td.linear_algebra"),
+        ["tests/solvers", "tests/linear_algebra", "src/o2td/solvers", "src/o2td/linear_algebra"],
+        loops=False,
+    ),
+    "loops of solvers": Group(
+        ["solvers/*.py"], ["tests/solvers"], ("o2td.solvers",), loops=True, part_of="solvers"
     ),
     "exact": Group(
         ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
     ),
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
     "kernels": Group(
-        ["kernels/[!mv]*.py"],
+        ["kernels/[!lv]*.py", "kernels/lane*.py"],
         [
             *STEPPING,
             *(f"tests/learners/test_{name}.py" for name in ("step_learner", "replicates", *OWN)),
@@ -145,26 +138,31 @@ GROUPS = {
             *("tests/evaluation", "src/o2td/evaluation"),
             *("tests/cli/test_evaluate.py", "tests/cli/test_evaluate_compare.py"),
         ],
-        besides=LOOPS,
+        loops=False,
     ),
     "evaluation's loops": Group(
-        [*LOOPS],
+        ["evaluation/**/*.py"],
         [
             *(f"tests/evaluation/test_{name}.py" for name in ("bootstrap", "fitting", "systems")),
             *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),
             *(f"tests/evaluation/test_{name}.py" for name in ("evaluate", "histories", "moments")),
         ],
-        ("o2td.evaluation",),
+        ("o2td.evaluation", "o2td.kernels.resampling"),
+        loops=True,
         part_of="evaluation",
     ),
     "sources": Group(
         ["sources/**/*.py"],
         [
-            *("tests/sources", "tests/cli/test_evaluate_malformed.py", "src/o2td/sources"),
+            *("tests/sources", "src/o2td/sources", "tests/reliability/test_corruption.py"),
+            *(f"tests/cli/test_{name}.py" for name in ("evaluate_malformed", "evaluate_compare")),
+            *("tests/cli/test_logs_columns.py", "tests/cli/test_evaluate.py"),
             *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),
+            *(f"tests/evaluation/test_{name}.py" for name in ("by_name", "compare")),
         ],
     ),
 }
+WHOLE = dict.fromkeys(about.part_of or group for group, about in GROUPS.items())
 CONTROL = 10  # after every so many mutants the same tests run without a change
 
 
@@ -204,9 +202,9 @@ def everything() -> list[Mutant]:
         for group, about in GROUPS.items()
         for pattern in about.files
         for path in sorted(SOURCE.glob(pattern))
-        if path.relative_to(SOURCE).as_posix() not in about.besides
         for k, place in enumerate(places(path))
         if place.first and (place.function in forms(path)) == about.forms
+        if about.loops is None or (place.function in loops(path)) == about.loops
     ]
 
 
@@ -246,7 +244,7 @@ class Study:
             self.keep(one, one.at.what, fate)
             say(f"{one}: {fate} ({len(ran)} tests, {sum(os.times()[2:4]) - began:.0f} s)")
             if number % CONTROL == 0:
-                self.keep(one, "control", tests.run(ran, (one.file, one.at.line), None)[0])
+                self.keep(one, "control", tests.run(ran, None)[0])
         return True
 
     def keep(self, one: Mutant, what: str, fate: str) -> None:
@@ -260,9 +258,8 @@ def say(line: str) -> None:
 
 
 def study(group: str, drawn: list[Mutant], results: Path) -> None:
-    """Runs in a process of its own, since every group leaves other modules uncompiled."""
-    pid = os.fork()
-    if pid == 0:
+    """Start a process of its own for a group, since every group leaves other modules uncompiled."""
+    if os.fork() == 0:
         import pytest
 
         interpreted(GROUPS[group].plain)
@@ -271,7 +268,6 @@ def study(group: str, drawn: list[Mutant], results: Path) -> None:
             flags += ["-W", "ignore::RuntimeWarning", "-k", f"not ({' or '.join(TOO_SLOW)})"]
         pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(group, drawn, results)])
         os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def fates(results: Path) -> dict[tuple[str, int, str], str]:
@@ -298,7 +294,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mutants", type=int, default=25, help="how many of each group")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=sorted(GROUPS), help="one group or part of one")
+    parser.add_argument("--only", choices=sorted(WHOLE), action="append", help="this group")
+    parser.add_argument("--workers", type=int, default=1, help="groups at a time")
     options = parser.parse_args()
     os.chdir(ROOT)
     work = ROOT / "build" / "mutation" / f"seed-{options.seed}"
@@ -310,12 +307,20 @@ def main() -> int:
     possible = everything()
     drawn = sample(possible, options.mutants, options.seed)
     say(f"{len(possible)} mutants are possible, {len(drawn)} are drawn with seed {options.seed}")
-    for group in [options.only] if options.only else GROUPS:
-        done = fates(results)
+    drawn = [one for one in drawn if one.whole in (options.only or WHOLE)]
+    done, working = fates(results), 0
+    for group in GROUPS:
         left = [one for one in drawn if one.group == group]
         left = [one for one in left if (one.file, one.index, one.at.what) not in done]
         if left:
+            if working == options.workers:
+                os.wait()
+                working -= 1
             study(group, left, results)
+            working += 1
+    while working:
+        os.wait()
+        working -= 1
     controls = [fate for (_, _, what), fate in fates(results).items() if what == "control"]
     git = ["git", "rev-parse", "--short=7", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()

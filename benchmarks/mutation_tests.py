@@ -23,14 +23,12 @@ from typing import Any
 from benchmarks.mutants import Place, mark, put
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
-SLOW = 2.0  # seconds; a test that takes longer kills no mutant
-PATIENCE = 4.0  # seconds after which a test counts as failed
-BUDGET = 10.0  # seconds of tests that reach a mutant's line, at most
-MOST = 80  # such tests, at most
-TOTAL = 16.0  # seconds of all tests of a mutant, at most
-LIMIT = 40  # seconds after which a child is ended
-WAIT = 100.0  # wall time limit of a child, in multiples of its processor time limit
-TIMES = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
+SLOW = 6.0  # seconds; a test that takes longer kills no mutant
+BUDGET = 20.0  # seconds of tests that reach a mutant's line, at most
+LIMIT = 60  # seconds after which a child is ended
+AT_ONCE = 300  # tests that a child of the first pass runs, at most
+IDLE = 30.0  # seconds without work after which a child is ended: it waits for a dead thread
+TIMES = (signal.SIGXCPU, signal.SIGKILL)
 LIBRARIES = (
     "o2td",
     "numpy",
@@ -102,12 +100,14 @@ def interpreted(plain: tuple[str, ...]) -> None:
 
 def passes(item: Any) -> bool:
     from _pytest.runner import runtestprotocol
+    from _pytest.warnings import catch_warnings_for_item
 
     if hasattr(item, "dtest"):  # a doctest, whose names are gone once it has run
         item.names = getattr(item, "names", None) or dict(item.dtest.globs)
         item.dtest.globs = dict(item.names)
     try:
-        reports = runtestprotocol(item, log=False, nextitem=None)
+        with catch_warnings_for_item(item.config, item.ihook, "runtest", item):
+            reports = runtestprotocol(item, log=False, nextitem=None)
     except Exception:  # it failed in a way that pytest cannot report
         return False
     return not any(report.failed for report in reports)
@@ -144,17 +144,13 @@ def watch(lines: dict[str, dict[int, int]]) -> set[tuple[str, int]]:
 
 
 def in_fork(work: Callable[[], int], seconds: float) -> str:
-    """The exit code of `work()` in a child, "crash", or "timeout" after this much processor time.
-
-    A child that only waits for a dead thread uses none, so a wall time limit ends it.
-    """
+    """The exit code of `work()` in a child, "crash", or "timeout" after this much processor time."""
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         code = 70
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
-            signal.alarm(int(WAIT * seconds))
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             code = work()
@@ -162,76 +158,104 @@ def in_fork(work: Callable[[], int], seconds: float) -> str:
             traceback.print_exc()
         finally:
             os._exit(code)
-    status = os.waitpid(pid, 0)[1]
+    status = waited(pid)
     if os.WIFSIGNALED(status):
         return "timeout" if os.WTERMSIG(status) in TIMES else "crash"
     return str(os.WEXITSTATUS(status))
 
 
+def waited(pid: int) -> int:
+    """The status with which a child ended; one that does nothing for long is killed."""
+    worked, since = -1, time.monotonic()
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(0.01)
+        if time.monotonic() - since > IDLE:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            now, since = sum(map(int, fields[11:15])), time.monotonic()  # children that ended count
+            if now == worked:
+                os.kill(pid, signal.SIGKILL)
+            worked = now
+
+
 class Tests:
-    """What mutants have shown so far: which lines tests reach, and which pass without a change."""
+    """Which lines the tests of a group reach, how long they take, and which pass without a change."""
 
     def __init__(self, items: list[Any], lines: dict[str, dict[int, int]]) -> None:
-        self.items, self.seen = by_turns(items), watch(lines)
+        self.items, self.seen = list(items), watch(lines)
         self.lines: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = {}
         self.trusted: dict[str, bool] = {}
+        self.survey()
 
-    def promising(self, file: str, at: Place) -> list[Any]:
-        """Tests that may reach a line, those first that do or that are called after its file."""
-        span = {(file, line) for line in range(at.first, at.last + 1)}
+    def survey(self) -> None:
+        """Run every test once without a change; those that fail or are slow are not asked again."""
+        left = self.items
+        while left:
+            _, told = self.run(left[:AT_ONCE], None, all_of_them=True)
+            for one in told:
+                self.lines[one["test"]] = {(file, number) for file, number in one["lines"]}
+                self.seconds[one["test"]] = one["seconds"]
+                if not one.get("good"):
+                    self.trusted[one["test"]] = False
+            left = left[max(1, len(told)) :]
+        refused = [test for test, good in self.trusted.items() if not good]
+        print(f"{len(self.items)} tests in {sum(self.seconds.values()):.0f} s", flush=True)
+        for test in refused:
+            print(f"not asked: {test} ({self.seconds[test]:.1f} s)", flush=True)
 
-        def rank(item: Any) -> int:
-            known = self.lines.get(item.nodeid)
-            if known is None:
-                return 1
-            return 0 if (file, at.line) in known else 2 if span & known else 3
+    def reaching(self, file: str, at: Place) -> list[Any]:
+        """Tests that reach a line: one case of each, quick ones first, then each test's second.
 
-        def key(item: Any) -> tuple[int, bool, bool, float]:
-            compares = "golden" in item.nodeid or "reference" in item.nodeid
-            took = self.seconds.get(item.nodeid, 0.0)
-            return rank(item), not mentions(item, file), not compares, took
-
-        left = [item for item in self.items if self.trusted.get(item.nodeid, True)]
-        return sorted((item for item in left if rank(item) < 3), key=key)
+        Those that are called after the file come a turn earlier.
+        """
+        turns: Counter[str] = Counter()
+        found = []
+        for item in self.items:
+            if (file, at.line) in self.lines[item.nodeid] and self.trusted.get(item.nodeid, True):
+                name = item.nodeid.partition("[")[0]
+                turn = turns[name] + (not mentions(item, file))
+                found.append((turn, self.seconds[item.nodeid], item))
+                turns[name] += 1
+        return [item for *_, item in sorted(found, key=lambda one: one[:2])]
 
     def meet(self, file: str, at: Place, code: CodeType) -> tuple[str, list[Any]]:
         """The fate of a mutant, and the tests that ran on it.
 
-        A test that fails kills it if it passes without the change; if not, it is no longer asked.
+        A test that fails kills it if it passes by itself without the change; if not, it is no longer
+        asked.
         """
-        items, told = self.promising(file, at), list[dict[str, Any]]()
+        items, ran, spent = self.reaching(file, at), list[Any](), 0.0
+        if not items:
+            return "no test", []
         while True:
-            fate, new = self.run(items, (file, at.line), code, told)
-            told += new
-            if fate == "survived" and not any([file, at.line] in one["lines"] for one in told):
-                fate = "no test"
-            if fate in ("survived", "no test", "error") or self.trust(new[-1]["test"]):
-                ran = {one["test"] for one in told}
-                return fate, [one for one in self.items if one.nodeid in ran]
-            told.pop()
-            items = items[len(new) :]
+            fate, told = self.run(items, code, spent=spent)
+            ran += items[: len(told)]
+            if fate in ("survived", "error") or self.trust(ran[-1]):
+                return fate, ran
+            ran.pop()
+            items, spent = items[len(told) :], spent + sum(one["seconds"] for one in told)
+            if not items:
+                return "survived", ran
 
-    def trust(self, test: str) -> bool:
-        """Whether a test passes without a change, and is quick enough for a time limit to mean that."""
+    def trust(self, item: Any) -> bool:
+        """Whether a test passes without a change, by itself."""
+        test = item.nodeid
         if test not in self.trusted:
-            (item,) = (one for one in self.items if one.nodeid == test)
-            fate, told = self.run([item], ("", 0), None)
-            self.trusted[test] = fate == "survived" and told[0]["seconds"] < SLOW
+            fate, told = self.run([item], None)
+            self.trusted[test] = fate == "survived"
             if not self.trusted[test]:
                 print(f"not asked again: {test} ({fate}, {told[0]['seconds']:.1f} s)", flush=True)
         return self.trusted[test]
 
     def run(
-        self,
-        items: list[Any],
-        line: tuple[str, int],
-        code: CodeType | None,
-        before: list[dict[str, Any]] = [],  # noqa: B006
+        self, items: list[Any], code: CodeType | None, all_of_them: bool = False, spent: float = 0.0
     ) -> tuple[str, list[dict[str, Any]]]:
-        """Run tests in a fork until one fails or enough have reached the line, and note what they do.
+        """Run tests in a fork until one fails or their time is up, and note what they do.
 
-        Those that ran before, in another fork, count.
+        `all_of_them` goes on after a failure. A test may take three times what it took before.
         """
         with tempfile.NamedTemporaryFile("w+") as notes:
 
@@ -242,21 +266,16 @@ class Tests:
             def work() -> int:
                 if code is not None:
                     put(code)
-                reached = [one["seconds"] for one in before if list(line) in one["lines"]]
-                near, reaching = sum(reached), len(reached)
-                total = sum(one["seconds"] for one in before)
-                good = True
+                total, good = spent, True
                 for item in items:
                     note(test=item.nodeid, lines=[], seconds=0.0)
                     self.seen.clear()
                     began = time.process_time()
-                    good = within(PATIENCE, item)
-                    spent = time.process_time() - began
-                    note(test=item.nodeid, lines=sorted(self.seen), seconds=spent, good=good)
-                    total += spent
-                    near += spent if line in self.seen else 0.0
-                    reaching += line in self.seen
-                    if not good or near > BUDGET or total > TOTAL or reaching >= MOST:
+                    good = within(max(SLOW, 3.0 * self.seconds.get(item.nodeid, 0.0)), item)
+                    took = time.process_time() - began
+                    note(test=item.nodeid, lines=sorted(self.seen), seconds=took, good=good)
+                    total += took
+                    if total > BUDGET or not (good or all_of_them):
                         break
                 note(modules=list(sys.modules))
                 return 0 if good else 1
@@ -268,10 +287,6 @@ class Tests:
                 with contextlib.suppress(Exception):  # so that no other fork has to import it
                     importlib.import_module(name)
         tests = {one["test"]: one for one in told if "test" in one}
-        for test, one in tests.items():
-            if one.get("good"):
-                self.lines[test] = {(file, number) for file, number in one["lines"]}
-                self.seconds[test] = one["seconds"]
         fate = {"0": "survived", "1": "killed", "70": "error"}.get(outcome, outcome)
         return fate, list(tests.values())
 
@@ -281,14 +296,3 @@ def mentions(item: Any, file: str) -> bool:
     stem, name = Path(file).stem.replace("_", ""), item.nodeid.casefold()
     long = len(stem) > 4 and stem in name.replace("_", "")
     return long or stem in re.split("[^a-z0-9]+", name)
-
-
-def by_turns(items: list[Any]) -> list[Any]:
-    """One case of each test first, then each test's second: many cases crowd out none."""
-    turns: Counter[str] = Counter()
-    found = []
-    for item in items:
-        name = item.nodeid.partition("[")[0]
-        found.append((turns[name], item))
-        turns[name] += 1
-    return [item for _, item in sorted(found, key=lambda pair: pair[0])]

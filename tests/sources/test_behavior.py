@@ -8,7 +8,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.behavior import mix
+from o2td.sources.behavior import _basis, _width, mix
 
 
 def _observed(episodes=600, length=10, seed=0):
@@ -205,3 +205,31 @@ def test_states_with_few_rows_are_predicted_by_models_that_never_saw_them():
     (chunk,) = source.chunks()
     assert len(source.behavior_model.models) == 5
     assert abs(chunk.rho.mean() - 1.0) < 0.1
+
+
+def test_settings_of_a_model_are_checked_before_anything_is_read():
+    class Unread:
+        """Nothing but a name: reading it would fail."""
+
+        def unweighted_chunks(self):
+            raise AssertionError
+
+    for given, said in (
+        ({"ridge": 0.0}, "ridge"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"folds": 0}, "folds"),
+        ({"max_rows": 0}, "max_rows"),
+    ):
+        with pytest.raises(InputError, match=said):
+            sources.fit_behavior_model(Unread(), **given)
+
+
+@pytest.mark.parametrize("k", [1, 2, 12, 13])
+def test_features_of_a_model_are_squares_and_of_few_variables_products(k):
+    z = np.random.default_rng(0).normal(size=(5, k)) * 6.0
+    found = _basis(z)
+    assert found.shape == (5, _width(k))
+    z = np.clip(z, -10.0, 10.0)
+    pairs = [z[:, i] * z[:, j] for i in range(k) for j in range(i + 1, k)] if k <= 12 else []
+    wanted = np.column_stack([np.ones(5), z, z**2, *pairs])
+    np.testing.assert_array_equal(found, wanted)

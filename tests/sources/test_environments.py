@@ -250,3 +250,29 @@ def test_environments_that_cannot_be():
     three = lambda x: np.full((len(x), 3), 1 / 3)  # noqa: E731
     with pytest.raises(InputError, match="policy: 3 probabilities, the environment has 2 actions"):
         sources.rollouts("CartPole-v1", three, discount=0.9, episodes=1).scan()
+
+
+class Edge:
+    """A generator that draws the largest number below one."""
+
+    def random(self):
+        return 1.0 - 2.0**-53
+
+
+@pytest.mark.parametrize(
+    ("chance", "action"),
+    [
+        ([0.5, 0.5, 0.0, 0.0], 1),
+        ([0.25] * 4, 3),
+        ([0.1, 0.2, 0.7, 0.0], 2),
+        ([1.0, 0.0, 0.0, 0.0], 0),
+    ],
+)
+def test_the_largest_draw_is_the_last_action_that_may_be_taken(chance, action):
+    policy = np.tile(chance, (16, 1))
+    source = sources.rollouts("FrozenLake-v1", policy, discount=0.9, steps=5, target=policy)
+    form = source._parts[0].format
+    found, (given,) = form._act(np.array([3]), [True], [Edge()])
+    assert (found.tolist(), given.tolist()) == ([action], [chance[action]])
+    found, _ = form._act(np.array([3]), [False], [Edge()])
+    assert found.tolist() == [0]  # an episode that has ended acts 0

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td.errors import InputError
+from o2td.sources import open_logs
 from o2td.sources.several import chunks_of_all, open_policies
 from tests.evaluation.test_compare import GAMMA, made_log
 
@@ -21,3 +27,91 @@ def test_the_files_are_read_once_for_all_policies(tmp_path):
             assert (one.rho != two.rho).any()
     assert len(read) == 1
     assert {"A", "B"} <= set(read[0])
+
+
+LOG = {
+    "episode": [0, 1, 2, 3],
+    "state": 0,
+    "reward": 1.0,
+    "terminated": True,
+    "behavior_prob": 0.5,
+}
+
+
+def frame(**columns):
+    return pd.DataFrame({**LOG, "action": ["buy", "sell", "buy", "sell"], **columns})
+
+
+def ratios(source):
+    return [rho for chunk in source.chunks() for rho in chunk.rho.tolist()]
+
+
+@pytest.mark.parametrize("text", ["A", "A_*", "probs:A"])
+def test_columns_with_one_beginning_are_the_probabilities_of_the_actions(text):
+    """`A_` alone, or a name that only contains the beginning, is not among them."""
+    log = frame(A_buy=0.2, A_sell=0.8, A_=9.0, other_A_hold=7.0)
+    (source,) = open_policies(log, {"new": text}, discount=1.0)
+    assert ratios(source) == pytest.approx([0.4, 1.6, 0.4, 1.6])
+
+
+def test_two_policies_may_list_the_actions_in_one_order_only():
+    log = frame(A_buy=0.2, A_sell=0.8, B_sell=0.5, B_buy=0.5)
+    with pytest.raises(
+        InputError, match=r"B has the actions in another order than A \(sell, buy\)"
+    ):
+        open_policies(log, {"A": "A", "B": "B"}, discount=1.0)
+    both = {"A": "A", "B": "B"}
+    order = frame(A_buy=0.2, A_sell=0.8, B_buy=0.6, B_sell=0.4)
+    one, two = open_policies(order, both, discount=1.0)
+    assert ratios(one) == pytest.approx([0.4, 1.6, 0.4, 1.6])
+    assert ratios(two) == pytest.approx([1.2, 0.8, 1.2, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("C", r"C"),
+        ("rho:C", r"C"),
+        ("A_b", r"A_b"),  # one column is no list
+    ],
+)
+def test_a_policy_without_columns_is_refused_by_name(text, said):
+    log = frame(A_buy=0.2, A_sell=0.8)
+    with pytest.raises(InputError, match=rf"new.*{said}"):
+        open_policies(log, {"new": text}, discount=1.0)
+
+
+def test_a_column_says_what_it_holds():
+    log = frame(r=[0.5, 1.5, 0.5, 1.5], l=np.log([0.25, 0.75, 0.25, 0.75]), p=[0.1, 0.9, 0.1, 0.9])
+    named = {"r": "rho:r", "l": "logprob:l", "p": "prob: p", "same": "behavior"}
+    found = [ratios(one) for one in open_policies(log, named, discount=1.0)]
+    assert found[0] == pytest.approx([0.5, 1.5, 0.5, 1.5])
+    assert found[1] == pytest.approx([0.5, 1.5, 0.5, 1.5])
+    assert found[2] == pytest.approx([0.2, 1.8, 0.2, 1.8])
+    assert found[3] == [1.0] * 4
+
+
+def test_an_open_source_takes_other_policies():
+    log = frame(A=[0.1, 0.9, 0.1, 0.9], B=[0.25, 0.75, 0.25, 0.75])
+    source = open_logs(log, discount=1.0, target="behavior")
+    one, two = open_policies(source, {"A": "A", "B": "prob:B"}, discount=1.0)
+    assert ratios(one) == pytest.approx([0.2, 1.8, 0.2, 1.8])
+    assert ratios(two) == pytest.approx([0.5, 1.5, 0.5, 1.5])
+
+
+def test_each_policy_has_its_own_value_model_or_none():
+    log = frame(A=0.5, B=0.5)
+    with pytest.raises(InputError, match=r"value_model: 'C' is not a policy; there are A, B"):
+        open_policies(log, {"A": "A", "B": "B"}, discount=1.0, value_model={"C": "q"})
+
+
+def test_words_among_the_observations_are_coded_once_for_all_policies():
+    colour = ["red", "blue", "blue", "green"]
+    log = frame(A=0.5, B=0.25).drop(columns="state").assign(obs_0=colour, next_obs_0=colour)
+    alone = open_logs(log.assign(target_prob=0.5), discount=1.0)
+    one, two = open_policies(log, {"A": "A", "B": "B"}, discount=1.0)
+    (wanted,), (first,), (second,) = (list(source.chunks()) for source in (alone, one, two))
+    np.testing.assert_array_equal(first.input, wanted.input)
+    np.testing.assert_array_equal(second.input, wanted.input)
+    assert first.input.shape == (4, 2)  # one column less than words
+    assert second.rho.tolist() == [0.5] * 4

@@ -148,7 +148,7 @@ class CellSystem:
 
     def _check(self) -> None:
         """Drop the lanes if they would not fit in memory."""
-        size = (self.sums.size + self.flow.size) * 8
+        size = self.sums.nbytes + self.flow.nbytes
         if self.sums.shape[2] > FOLDS and size > _LANES_BYTES:
             self.sums, self.flow = self.sums[:, :, :FOLDS].copy(), self.flow[:, :FOLDS].copy()
 

@@ -122,7 +122,7 @@ class Nested:
             if names == [name]:
                 found[name] = column
                 continue
-            lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+            lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
             offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), type=pa.int64())
             for one, values in zip(names, pc.list_flatten(column).flatten(), strict=True):
                 found[one] = pa.LargeListArray.from_arrays(offsets, values)

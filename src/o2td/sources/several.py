@@ -66,7 +66,6 @@ def open_policies(
     chosen = Columns.make(columns)
     models = _models(value_model, policies)
     parts = parts_of(logs, chosen)
-    parts[0].schema()
     made = []
     for name, policy in policies.items():
         given, only, order = chosen, None, actions

@@ -127,7 +127,7 @@ class Stream:
 
     def _keep_starts(self, columns: Decoded, which: Ints, keep: Bools, place: Place) -> None:
         """Keep the start states of episodes whose only row is dropped."""
-        room = max(0, _WAITING - sum(len(lone) for lone in self._lone))
+        room = _WAITING - sum(len(lone) for lone in self._lone)
         if len(which) > room:
             self.tally.notes[UNHELD] += len(which) - room
             which = which[:room]

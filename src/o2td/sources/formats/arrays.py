@@ -189,7 +189,7 @@ class _Member:
         if len(raw) < count * self.dtype.itemsize:
             raise EOFError(f"{self._name} ends early")
         if high == len(self) and self._columns == 1:
-            stream.read(1)  # the checksum is compared at the end
+            stream.read()  # the checksum is compared at the end
         return np.frombuffer(raw, dtype=self.dtype)
 
 

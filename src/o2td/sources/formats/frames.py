@@ -40,7 +40,7 @@ class PolarsFrame(_Frame):
 
     def schema(self) -> Any:
         """The schema as Arrow types."""
-        return self.place.lazy().head(0).collect().to_arrow().schema
+        return self.place.lazy().clear().collect().to_arrow().schema
 
     def batches(self, columns: Mapping[str, str], rows: int) -> Iterator[Any]:
         """Slices of the frame, or batches as polars makes them."""

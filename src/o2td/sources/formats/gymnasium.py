@@ -81,11 +81,8 @@ class Gymnasium(EpisodeFormat):
                 [rng.random() if on else 0.0 for rng, on in zip(rngs, live, strict=True)]
             )
             edges = np.cumsum(chance, axis=1)
+            # Draws are at most 1 - 2**-53, so none rounds onto the last edge.
             action = (draws[:, None] * edges[:, -1:] >= edges).sum(axis=1)
-            # A draw that rounds onto the last edge gives the last possible action.
-            action = np.minimum(
-                action, chance.shape[1] - 1 - np.argmax(chance[:, ::-1] > 0, axis=1)
-            )
             return action, chance[np.arange(len(action)), action][:, None]
         shape = self._space.shape
         action = np.zeros((len(inputs), *shape))

@@ -1,0 +1,32 @@
+"""Cells of Arrow columns as numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from o2td.sources import arrow_cells
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, None, 3], pa.int32()),
+        pa.array([True, None, False]),
+        pa.array([1.5, None, 2.5], pa.float32()),
+        pa.array([1.5, None, 2.5]),
+    ],
+)
+def test_numbers_of_every_kind_are_floats_and_what_is_missing_is_no_number(column):
+    found = arrow_cells.as_floats(column)
+    assert found.dtype == np.float64
+    wanted = [np.nan if one is None else float(one) for one in column.to_pylist()]
+    np.testing.assert_array_equal(found, wanted)
+    assert arrow_cells.nulls(column).tolist() == [False, True, False]
+
+
+def test_flags_are_booleans_without_gaps():
+    assert arrow_cells.pa_bool(pa.array([True, False]))
+    assert not arrow_cells.pa_bool(pa.array([True, None]))
+    assert not arrow_cells.pa_bool(pa.array([1, 0]))

@@ -1,0 +1,26 @@
+"""Chunks of rows."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from o2td import sources
+
+
+def test_rows_whose_successor_is_not_the_next_row():
+    log = pd.DataFrame(
+        {
+            "episode": [0, 0, 0, 1, 1],
+            "rho": 1.0,
+            "reward": 0.0,
+            "state": [0, 1, 2, 3, 4],
+            "next_state": [1, 9, 5, 4, 6],
+            "terminated": [False, False, False, False, True],
+            "truncated": [False, False, True, False, False],
+        }
+    )
+    (chunk,) = sources.open_logs(log, discount=0.9).chunks()
+    assert chunk.elsewhere().tolist() == [1, 2]  # not row 4, which ends
+    seen = log.rename(columns={"state": "obs_0", "next_state": "next_obs_0"})
+    (chunk,) = sources.open_logs(seen.assign(obs_1=0.0, next_obs_1=0.0), discount=0.9).chunks()
+    assert chunk.elsewhere().tolist() == [1, 2]
