@@ -135,6 +135,8 @@ class Mutator(ast.NodeTransformer):
         return node if node.arg in IDLE else self.inside(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "default_rng":
+            return node  # where random starts begin: any seed is as good
         if isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
             node.func = self.visit(node.func)
             node.args = [one if negative(one) else self.visit(one) for one in node.args]

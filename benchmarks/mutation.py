@@ -90,7 +90,7 @@ GROUPS = {
         [
             *LEARNING,
             "tests/test_emphasis.py",
-            "tests/reliability/test_divergence.py",
+            *(f"tests/reliability/test_{name}.py" for name in ("divergence", "bad_input")),
             "src/o2td/learners",
             "src/o2td/emphasis.py",
         ],
@@ -98,14 +98,27 @@ GROUPS = {
     ),
     "solvers": Group(
         ["solvers/*.py", "linear_algebra/*.py"],
-        ["tests/solvers", "tests/linear_algebra", "src/o2td/solvers", "src/o2td/linear_algebra"],
+        [
+            *(
+                "tests/solvers",
+                "tests/linear_algebra",
+                "src/o2td/solvers",
+                "src/o2td/linear_algebra",
+            ),
+            *(f"tests/reliability/test_{name}.py" for name in ("systems", "bad_input", "hostile")),
+            "tests/exact",
+        ],
         loops=False,
     ),
     "loops of solvers": Group(
         ["solvers/*.py"], ["tests/solvers"], ("o2td.solvers",), loops=True, part_of="solvers"
     ),
     "exact": Group(
-        ["exact/*.py"], ["tests/exact", "tests/reliability/test_bad_problems.py", "src/o2td/exact"]
+        ["exact/*.py"],
+        [
+            *("tests/exact", "src/o2td/exact"),
+            *(f"tests/reliability/test_{name}.py" for name in ("bad_problems", "bad_input")),
+        ],
     ),
     "metrics": Group(["metrics.py"], ["tests/test_metrics.py"], ("o2td.metrics",)),
     "kernels": Group(
@@ -137,6 +150,7 @@ GROUPS = {
         [
             *("tests/evaluation", "src/o2td/evaluation"),
             *("tests/cli/test_evaluate.py", "tests/cli/test_evaluate_compare.py"),
+            "tests/reliability/test_bad_input.py",
         ],
         loops=False,
     ),
@@ -154,7 +168,8 @@ GROUPS = {
     "sources": Group(
         ["sources/**/*.py"],
         [
-            *("tests/sources", "src/o2td/sources", "tests/reliability/test_corruption.py"),
+            *("tests/sources", "src/o2td/sources"),
+            *(f"tests/reliability/test_{name}.py" for name in ("corruption", "bad_input")),
             *(f"tests/cli/test_{name}.py" for name in ("evaluate_malformed", "evaluate_compare")),
             *("tests/cli/test_logs_columns.py", "tests/cli/test_evaluate.py"),
             *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),

@@ -22,6 +22,7 @@ from o2td.linear_algebra.pivoted import pivoted
 from o2td.linear_algebra.rank import equilibrate, exponent, rounding, svd, top
 
 POOR = 1e-12  # a reciprocal condition below this leaves four digits or fewer
+_NOTHING = -2000  # a power of two below which numbers vanish
 _DOUBT = 10.0  # multiple of rounding: below this the singular values decide, not LU
 
 MESSAGES = {
@@ -171,11 +172,11 @@ def backward_error(A: Any, theta: Floats, b: Floats) -> float:
     else:
         scaled = A.copy()
         scaled.data = np.ldexp(A.data, -a)
-    product = np.ldexp(scaled @ np.ldexp(theta, -t), max(a + t - level, -2000))
-    target = np.ldexp(np.ldexp(b, -c), max(c - level, -2000))
+    product = np.ldexp(scaled @ np.ldexp(theta, -t), max(a + t - level, _NOTHING))
+    target = np.ldexp(np.ldexp(b, -c), max(c - level, _NOTHING))
     norm = float(np.max(np.asarray(abs(scaled).sum(axis=1)))) if data.size else 0.0
     scale = norm * float(np.abs(np.ldexp(theta, -t)).max(initial=0.0))
-    scale = float(np.ldexp(scale, max(a + t - level, -2000))) + float(
+    scale = float(np.ldexp(scale, max(a + t - level, _NOTHING))) + float(
         np.abs(target).max(initial=0.0)
     )
     return float(np.abs(target - product).max(initial=0.0)) / scale if scale > 0.0 else 0.0

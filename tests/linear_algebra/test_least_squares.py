@@ -1,0 +1,40 @@
+"""Compressed least-squares problems against NumPy's own answer to the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from o2td.linear_algebra.least_squares import compress, orthonormalizer
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("units", [False, True])
+def test_what_is_left_is_the_sum_of_squares_of_the_whole(dependent, weighted, units):
+    rng = np.random.default_rng(0)
+    rows, value = rng.normal(size=(30, 4)), rng.normal(size=30)
+    if dependent:
+        rows[:, 3] = rows[:, 0] - rows[:, 1]
+    scale = np.array([1.0, 2.0, 4.0, 8.0]) if units else None
+    weight = rng.random(30) if weighted else None
+    root = np.sqrt(np.ones(30) if weight is None else weight)
+    center, *_ = np.linalg.lstsq(root[:, None] * rows, root * value, rcond=1e-10)
+    found = compress(rows, value, weight, scale)
+    np.testing.assert_allclose(found.center, center, atol=1e-12)
+    left = float(np.sum((root * (value - rows @ center)) ** 2))
+    assert found.constant == pytest.approx(left, rel=1e-10)
+    for theta in rng.normal(size=(3, 4)):
+        own = float(np.sum((found.R @ (theta - found.center)) ** 2)) + found.constant
+        whole = float(np.sum((root * (value - rows @ theta)) ** 2))
+        assert own == pytest.approx(whole, rel=1e-10)
+
+
+def test_columns_become_orthonormal_in_the_weighted_norm():
+    rng = np.random.default_rng(1)
+    rows, weight = rng.normal(size=(20, 3)) * [1.0, 1e-6, 1e6], rng.random(20)
+    rows = np.column_stack([rows, rows[:, 0] + rows[:, 1]])
+    B = orthonormalizer(rows, weight)
+    assert B.shape == (4, 3)
+    basis = rows @ B
+    np.testing.assert_allclose(basis.T @ (weight[:, None] * basis), np.eye(3), atol=1e-9)
