@@ -83,18 +83,17 @@ class CellSystem:
         rows, unit = block.rows, block.unit()
         rho = rows.rho if self.uses_ratios else np.ones(len(rows))
         live = (rows.discount > 0.0) & (rho > 0.0)
-        joint = np.column_stack([at[live], to[live]])
+        key, where = np.unique(at[live] * self.d + to[live], return_inverse=True)
+        joined = self._joined(key)
         weights = self._weights(fold, counts, block.count)
         zero = np.zeros(len(rows))
         first = zero.copy()
         first[block.first[:-1]] = block.opens
         for k, value in enumerate((rho, rho * rows.reward, first)):
             self.sums[:, k] += _grouped(at, unit, value, self.d, block.count) @ weights
-        pair, where = np.unique(joint, axis=0, return_inverse=True)
         flow = (rho * rows.discount)[live]
-        found = _grouped(where.ravel(), unit[live], flow, len(pair), block.count) @ weights
-        self._merge(self.cell[pair], found)
-        self._check()
+        found = _grouped(where, unit[live], flow, len(key), block.count) @ weights
+        self._merge(joined, key, found)
 
     def add_starts(self, lone: LoneStarts, fold: Any, counts: Floats | None) -> None:
         """Add starts of episodes without rows."""
@@ -115,9 +114,11 @@ class CellSystem:
             for one in (self, other):
                 one.sums, one.flow = one.sums[:, :, :width], one.flow[:, :width]
             self._grow(other.cell)
-            self.sums[self._place(other.cell)] += other.sums
-            self._merge(other.pair, other.flow)
-            self._check()
+            key = other._keys(self)
+            joined = self._joined(key)
+            width = self.sums.shape[2]
+            self.sums[self._place(other.cell)] += other.sums[:, :, :width]
+            self._merge(joined, key, other.flow[:, :width])
 
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
         """`V(s_0)` of starts without rows; `theta` may have columns."""
@@ -133,22 +134,31 @@ class CellSystem:
     def _grow(self, seen: Ints) -> None:
         cell = np.union1d(self.cell, seen)
         if len(cell) > len(self.cell):
+            self._check(len(cell), len(self.pair))
             sums = np.zeros((len(cell), 3, self.sums.shape[2]))
             sums[np.searchsorted(cell, self.cell)] = self.sums
             self.cell, self.sums = cell, sums
 
-    def _merge(self, pair: Ints, flow: Floats) -> None:
-        both = np.concatenate([self.pair, pair])
-        joined, where = np.unique(both, axis=0, return_inverse=True)
-        total = np.zeros((len(joined), flow.shape[1]))
-        where = where.ravel()
-        total[where[: len(self.pair)]] = self.flow
-        total[where[len(self.pair) :]] += flow
-        self.pair, self.flow = joined, total
+    def _keys(self, among: CellSystem) -> Ints:
+        """One number per pair: its two places among the cells of another, in the order of pairs."""
+        return among._place(self.pair[:, 0]) * among.d + among._place(self.pair[:, 1])
 
-    def _check(self) -> None:
-        """Drop the lanes if they would not fit in memory."""
-        size = self.sums.nbytes + self.flow.nbytes
+    def _joined(self, key: Ints) -> Ints:
+        """The keys of the pairs held and of these."""
+        joined = np.union1d(self._keys(self), key)
+        self._check(self.d, len(joined))
+        return joined
+
+    def _merge(self, joined: Ints, key: Ints, flow: Floats) -> None:
+        total = np.zeros((len(joined), flow.shape[1]))
+        total[np.searchsorted(joined, self._keys(self))] = self.flow
+        total[np.searchsorted(joined, key)] += flow
+        self.pair = self.cell[np.column_stack(np.divmod(joined, self.d))]
+        self.flow = total
+
+    def _check(self, cells: int, pairs: int) -> None:
+        """Drop the lanes if those of so many cells and pairs would not fit in memory."""
+        size = (3 * cells + pairs) * self.sums.shape[2] * self.sums.itemsize
         if self.sums.shape[2] > FOLDS and size > _LANES_BYTES:
             self.sums, self.flow = self.sums[:, :, :FOLDS].copy(), self.flow[:, :FOLDS].copy()
 
