@@ -137,7 +137,7 @@ class ModelSystem(CellSystem):
             (weight * self._gammas(block, ahead))[live][:, None] * each[live],
         )
         found = np.column_stack([self.cell[code[:, 0]], code[:, 1], self.cell[code[:, 2]]])
-        self._merge(found, flow)
+        self._add_flow(found, flow)
 
     def _learn_policy(self, block: Episodes, at: Ints) -> None:
         probs = block.rows.target_probs
@@ -180,7 +180,14 @@ class ModelSystem(CellSystem):
         self.opening[at] += other.opening
         seen = other.policy.any(axis=1)
         self.policy[at[seen]] = other.policy[seen]
-        self._merge(other.pair, other.flow)
+        self._add_flow(other.pair, other.flow)
+
+    def _add_flow(self, triple: Ints, flow: Floats) -> None:
+        joined, where = np.unique(np.concatenate([self.pair, triple]), axis=0, return_inverse=True)
+        total, where = np.zeros((len(joined), flow.shape[1])), where.ravel()
+        total[where[: len(self.pair)]] = self.flow
+        total[where[len(self.pair) :]] += flow
+        self.pair, self.flow = joined, total
 
     def light(self) -> ModelSystem:
         """The same without sums, for computing with rows."""
