@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import o2td
 from o2td import Transitions, domains, exact
+from o2td.paper.studies import textbook
 
 
 def _plain(batch, trace=None, theta=None):
@@ -30,7 +31,10 @@ def _plain(batch, trace=None, theta=None):
             if t >= check:
                 if path > 0.0:
                     far = np.sum((theta - past) ** 2)
-                    pace = min(1.0, max(1.0 / 128.0, pace * (far / (0.2 * path)) ** 0.2))
+                    slower = pace * (far / (0.2 * path)) ** 0.2
+                    faster = pace * (far / (0.5 * path)) ** 0.2
+                    pace = max(1.0 / 128.0, min(1.0, slower), min(slower, faster))
+                    pace = min(pace, np.sqrt(1.0 + t / 100.0))
                 path, check, past = 0.0, 1.5 * t, theta
         last = rho
         high, low = max(high, r), min(low, r)
@@ -199,3 +203,15 @@ def test_problems_on_which_td_diverges_stay_bounded():
         learner = o2td.ARCTD().partial_fit(problem.sample(20_000, seed=seed))
         assert learner.status.kind == "ok"
         assert np.abs(learner.predict(problem.features)).max() < 1e4
+
+
+def test_steps_stay_large_where_nothing_is_random():
+    """Neither maze nor target is random, and every state has its feature: only the average lags."""
+    problem = textbook.maze(1, 0)
+    zero = exact.rmse(problem, np.zeros(problem.d))
+    learner, errors = o2td.ARCTD(), []
+    for part in problem.sample(40_000, seed=0).chunks(10_000):
+        errors.append(exact.rmse(problem, learner.partial_fit(part).theta) / zero)
+    assert errors[0] < 3e-3  # steps that shrink leave 1e-2
+    assert errors[3] < 2.0 * errors[0] / 4.0**4
+    assert exact.rmse(problem, learner.last_theta) < 1e-9 * zero
