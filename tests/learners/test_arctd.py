@@ -91,9 +91,12 @@ def test_it_is_what_its_page_says(problem, layout):
             rho=batch.rho,
             start=batch.start,
         )
-    np.testing.assert_allclose(o2td.ARCTD().partial_fit(batch).theta, expected, rtol=1e-9)
+    near = 1e-5 if layout == "csr" else 1e-9  # sparse traces drop entries below a millionth
+    least = near * np.abs(expected).max()
+    found = o2td.ARCTD().partial_fit(batch).theta
+    np.testing.assert_allclose(found, expected, rtol=near, atol=least)
     fixed = o2td.ARCTD(trace=0.5).partial_fit(batch).theta
-    np.testing.assert_allclose(fixed, _plain(plain, trace=0.5), rtol=1e-9)
+    np.testing.assert_allclose(fixed, _plain(plain, trace=0.5), rtol=near, atol=least)
 
 
 def test_its_mean_dynamics_are_the_average_of_its_steps():

@@ -1,7 +1,4 @@
-"""Several sums or additions of a step, fused into one pass over dense rows.
-
-On CSR rows each costs only the entries of the row or trace, so fusing gains nothing there.
-"""
+"""Several sums or additions of a step, fused into one pass over each row or trace."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from o2td.arrays import Floats
 from o2td.compiled import overload
 from o2td.kernels.access import (
     OPTIONS,
+    VANISHED,
     DenseFeatures,
     SparseTrace,
     _entries,
@@ -47,14 +45,12 @@ def measured(
     """`z = factor z + phi`, and then products with theta, w and u, and squares.
 
     These are `phi.theta, next_phi.theta, phi.w, z.w, phi.u, next_phi.u`, and `|z|^2, |phi|^2` and
-    `|phi - discount next_phi|^2`. On CSR rows, entries below `floor` are dropped from the trace:
-    those far below the rounding of their neighbours need not be visited again.
+    `|phi - discount next_phi|^2`. On CSR rows, entries of the old trace that fall below `floor` are
+    dropped, and need not be visited again.
     """
-    follow(z, factor, 1.0, row.phi)
     if isinstance(z, SparseTrace):
-        z.values[np.abs(z.values) < floor] = 0.0
-        where = np.flatnonzero(z.values)
-        z.indices[: len(where)], z.sizes[z.place] = where, len(where)
+        z.values[np.abs(factor * z.values) <= max(floor, VANISHED)] = 0.0
+    follow(z, factor, 1.0, row.phi)
     g, phi, later = row.discount, row.phi, row.next_phi
     square_of = square(phi) + g * g * square(later) - 2.0 * g * _across(phi, later)
     products = dot(phi, theta), dot(later, theta), dot(phi, w), dot(z, w)
@@ -90,30 +86,39 @@ def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-de
     if not _is(row.types[row.fields.index("phi")], DenseFeatures):
 
         def sparse(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
-            follow(z, factor, 1.0, row.phi)
-            kept = 0
+            g, phi, later, kept = row.discount, row.phi, row.next_phi, 0
+            a = b = c = e = f = h = zz = own = ahead = 0.0
             for k in range(z.sizes[z.place]):
                 j = z.indices[k]
-                if abs(z.values[j]) < floor:
+                entry = factor * z.values[j]
+                if abs(entry) <= max(floor, VANISHED):
                     z.values[j] = 0.0
                 else:
+                    z.values[j] = entry
                     z.indices[kept] = j
                     kept += 1
+                    e += entry * w[j]
+                    zz += entry * entry
+            for k in range(count(phi)):
+                j, x = index(phi, k), value(phi, k)
+                entry = z.values[j]
+                if entry == 0.0:
+                    z.indices[kept] = j
+                    kept += 1
+                z.values[j] = entry + x
+                zz += x * (2.0 * entry + x)
+                a += x * theta[j]
+                c += x * w[j]
+                f += x * u[j]
+                own += x * x
             z.sizes[z.place] = kept
-            g, phi, later = row.discount, row.phi, row.next_phi
-            own = square(phi)
-            apart = own + g * g * square(later) - 2.0 * g * _across(phi, later)
-            return (
-                dot(phi, theta),
-                dot(later, theta),
-                dot(phi, w),
-                dot(z, w),
-                dot(phi, u),
-                dot(later, u),
-                square(z),
-                own,
-                max(apart, 0.0),
-            )
+            for k in range(count(later)):
+                j, x = index(later, k), value(later, k)
+                b += x * theta[j]
+                h += x * u[j]
+                ahead += x * x
+            apart = own + g * g * ahead - 2.0 * g * _across(phi, later)
+            return a, b, c, c + e, f, h, max(zz, 0.0), own, max(apart, 0.0)
 
         return sparse
 
@@ -155,12 +160,17 @@ def _move(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
     if not _is(row.types[row.fields.index("phi")], DenseFeatures):
 
         def sparse(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
-            add(theta, first[0], z)
-            add(theta, first[1], row.phi)
+            for k in range(count(z)):
+                j = z.indices[k]
+                entry = z.values[j]
+                theta[j] += first[0] * entry
+                w[j] += second[0] * entry
+            for k in range(count(row.phi)):
+                j, x = index(row.phi, k), value(row.phi, k)
+                theta[j] += first[1] * x
+                w[j] += second[1] * x
             if first[2] != 0.0:
                 add(theta, first[2], row.next_phi)
-            add(w, second[0], z)
-            add(w, second[1], row.phi)
 
         return sparse
 

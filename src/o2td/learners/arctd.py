@@ -78,7 +78,7 @@ LARGEST = 3.0  # ratio in a trace
 GROWING, GROWN = -1.0, -2.0  # in place of lambda
 BOOST, LASTS, EVEN, RECENT, COMMON = 4.0, 1000.0, 0.03, 5.0, 0.1  # of steps along u
 FLAT = 1e-3  # how far phi.u may be from 1 without a change of u
-NEGLIGIBLE = 1e-20  # of a feature's usual size: entries of a sparse trace below this are dropped
+NEGLIGIBLE = 1e-6  # of the root of N: entries of a sparse trace below this are dropped
 FAINT = 1e-100  # where the scale of w is written into w
 
 
