@@ -319,7 +319,9 @@ def _common(view: View, answers: dict[str, Evaluation]) -> str:
         faults = max(max(c.faults, float(c.contradicted and not c.faults)) for c in found)
         one = found[0]
         finite = all(np.isfinite(case.value) for case in found)
-        return not finite, words, faults, one.weighs_histories, one.beside, _doubt(view, method)
+        width = one.handicap(_doubt(view, method))
+        kind = (one.weighs_histories, one.estimator.mends)
+        return not finite, words, faults, *kind, width
 
     return min(able, key=rank)
 

@@ -281,8 +281,7 @@ class Study:
         case = Case(estimator, outcome, self._interval(outcome))
         if not outcome.trouble:
             case.unlogged = estimator.unlogged(self)
-        alone = isinstance(estimator, REFERENCE) or not self.choice.average
-        case.beside = estimator.mends or not alone
+        case.beside = self.choice.average and not isinstance(estimator, REFERENCE)
         keep_in_range(case, *self.survey.bounds(self.settings.horizon))
         return case
 

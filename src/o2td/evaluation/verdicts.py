@@ -20,6 +20,7 @@ FLAT = 1e-6  # of a value: a smaller standard error is rounding
 WIDTH = "width"  # subject of doubts that depend on the interval's width
 _VETO = 3.0  # standard errors, where the estimates differ by the size of the value
 _ALIKE = 0.2  # of a standard error: smaller differences do not matter to the reader
+_CLEARLY = 0.9  # of LSTD's stated error: another fit on chosen features must state less than this
 _CONFIRMS = 3.0  # half-widths of a fit: a wider history cannot tell whether it is right
 
 
@@ -91,6 +92,10 @@ class Case:
     def doubt(self) -> float:
         """Half the interval plus the approximation error."""
         return self.half_width + (self.approximation or 0.0)
+
+    def handicap(self, doubt: float) -> float:
+        """A doubt as it counts against others: the reference keeps its place among equals."""
+        return doubt / _CLEARLY if self.beside else doubt
 
 
 @dataclass(frozen=True)
@@ -345,11 +350,11 @@ def preferred(cases: list[Case], doubt: Callable[[Case], float]) -> Case:
 
     def rank(case: Case) -> tuple[int, float, bool, bool, bool, float]:
         # Where weights are doubtful, so is the interval of a history's estimate: fits go first.
-        width = doubt(case)
+        width = case.handicap(doubt(case))
         width = width if np.isfinite(width) else np.inf
         fault = max(case.faults, float(case.contradicted and not case.faults))
-        whole = case.estimator.whole
-        return order[case.verdict], fault, case.weighs_histories, whole, case.beside, width
+        whole, mends = case.estimator.whole, case.estimator.mends
+        return order[case.verdict], fault, case.weighs_histories, whole, mends, width
 
     return min(pool, key=rank)
 
