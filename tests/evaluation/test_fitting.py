@@ -42,3 +42,12 @@ def test_an_odd_fit_among_few_and_fits_without_a_value_are_not_used():
     assert usable([*many, fit(float("nan"), 0.8)]) == many
     nothing = [fit(float("nan"), 0.0)]
     assert usable(nothing) == nothing
+
+
+def test_eight_fits_leave_out_odd_ones_by_themselves():
+    eight = [fit(value, 0.0) for value in (1.0, 1.1, 0.9, 1.0, 1.05, 0.95, 1.0, 60.0)]
+    assert usable(eight) == eight
+    assert usable(eight[1:]) == eight[1:-1]
+    lost = fit(float("nan"), 0.0)
+    assert usable([*eight[1:], lost]) == eight[1:-1]
+    assert usable([lost, lost]) == [lost, lost]

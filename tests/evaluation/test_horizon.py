@@ -21,6 +21,11 @@ from benchmarks.honesty.tables import (
 from o2td import domains, evaluation
 from o2td.cli import main
 from o2td.errors import InputError
+from o2td.evaluation.horizon import FOLDS, Cells, ModelSystem, ended
+from o2td.features import Tabular
+
+from .episodes import block_of
+from .lanes import counts_of, fold_of
 
 
 def by_hand(log: pd.DataFrame, steps: int, discount: float, size: int) -> float:
@@ -162,3 +167,60 @@ def test_the_command_takes_a_horizon(tmp_path: Path, capsys: pytest.CaptureFixtu
     answer = json.loads(capsys.readouterr().out)
     assert answer["estimates"][0]["method"] == "tstep"
     assert {"clock", "memory"} <= {test["name"] for test in answer["tests"]}
+
+
+def _model(blocks, lanes: int = 12) -> ModelSystem:
+    system = ModelSystem(Cells(Tabular(3).fit()), 2, 20, 0.98, lanes)
+    for one in blocks:
+        system.add(one, fold_of(one.key, FOLDS), counts_of(one.key, lanes))
+    return system
+
+
+def _won(episodes: int = 40) -> pd.DataFrame:
+    return marked(model_win().sample(episodes, np.random.default_rng(3)), "terminated")
+
+
+def test_lanes_are_the_model_of_resampled_episodes_and_folds_of_the_rest() -> None:
+    log = _won()
+    block = block_of(log, 0.98)
+    system, counts = _model([block]), counts_of(block.key, 12)
+    found = system.lane_values()
+    for lane in (0, 1, 7, 11):
+        picked = np.repeat(np.arange(block.count), counts[:, lane].astype(int))
+        parts = [log[log.episode == log.episode.unique()[e]] for e in picked]
+        again = pd.concat([p.assign(episode=k) for k, p in enumerate(parts)], ignore_index=True)
+        assert found[lane] == pytest.approx(by_hand(again, 20, 0.98, 3), rel=1e-9), lane
+    kept = fold_of(block.key, FOLDS) != 2
+    rest = log[log.episode.isin(log.episode.unique()[kept])].reset_index(drop=True)
+    members = np.arange(FOLDS) != 2
+    value = float(system.start(members) @ system.solve(members).theta)
+    assert value == pytest.approx(by_hand(rest, 20, 0.98, 3), rel=1e-9)
+
+
+def test_parts_of_a_log_merge_to_the_model_of_the_whole() -> None:
+    block = block_of(_won(), 0.98)
+    half = np.arange(block.count) < 13
+    whole, added = _model([block]), _model([block.pick(half), block.pick(~half)])
+    merged, other = _model([block.pick(half)]), _model([block.pick(~half)])
+    merged.merge(other)
+    for one in (added, merged):
+        np.testing.assert_array_equal(one.cell, whole.cell)
+        np.testing.assert_array_equal(one.pair, whole.pair)
+        np.testing.assert_allclose(one.lane_values(), whole.lane_values(), rtol=1e-12)
+        np.testing.assert_allclose(one.solve().theta, whole.solve().theta, rtol=1e-12)
+        np.testing.assert_allclose(one.policy, whole.policy)
+        assert one.endless() == pytest.approx(whole.endless(), rel=1e-12)
+
+
+def test_shortened_episodes_end_at_their_last_step_only() -> None:
+    log = _won(5)
+    block = block_of(log.assign(terminated=False, truncated=log.step == 19), 0.98)
+    short = ended(block, 7)
+    assert np.diff(short.first).tolist() == [7] * 5
+    last = np.arange(35) % 7 == 6
+    assert short.rows.terminated.tolist() == last.tolist()
+    assert not short.rows.truncated.any()
+    np.testing.assert_array_equal(short.rows.discount, np.where(last, 0.0, 0.98))
+    same = ended(block, 20)
+    assert same.rows.terminated.sum() == 5
+    assert not same.rows.truncated.any()

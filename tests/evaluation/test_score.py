@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from scipy.stats import chi2, norm, poisson
 
-from o2td.evaluation.log_tests.score import poisson_chance, strongest
+from o2td.evaluation.log_tests.score import (
+    chi_square_chance,
+    clustered,
+    means,
+    poisson_chance,
+    rising,
+    strongest,
+)
 
 
 def test_what_single_rows_carry_is_no_evidence() -> None:
@@ -17,3 +26,69 @@ def test_what_single_rows_carry_is_no_evidence() -> None:
 def test_many_expected_copies_are_no_alarm() -> None:
     assert poisson_chance(60, 55.0) > 0.2
     assert poisson_chance(120, 55.0) < 1e-6
+
+
+def test_scores_are_sums_of_products_over_their_deviation_by_permutation() -> None:
+    rng = np.random.default_rng(2)
+    x, y, stratum = rng.normal(size=(400, 2)), rng.normal(size=(400, 3)), rng.integers(4, size=400)
+    total, spread, own = np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3))
+    for one in range(4):
+        a, b = (part[stratum == one] - part[stratum == one].mean(axis=0) for part in (x, y))
+        total += a.T @ b
+        spread += np.outer((a**2).sum(axis=0), (b**2).sum(axis=0)) / (len(a) - 1)
+        own += (a**2).T @ b**2
+    z = total / np.sqrt(np.maximum(spread, own))
+    i, j = np.unravel_index(np.abs(z).argmax(), z.shape)
+    found = strongest(x, y, stratum)
+    assert (found.x, found.y) == (i, j)
+    assert found.z == pytest.approx(z[i, j], rel=1e-10)
+    assert found.chance == pytest.approx(min(1.0, 6 * 2.0 * norm.sf(abs(z[i, j]))), rel=1e-10)
+
+
+def test_fewer_than_ten_rows_say_nothing() -> None:
+    x = np.arange(10.0)[:, None]
+    assert strongest(x[:9], x[:9]).chance == 1.0
+
+
+def test_episodes_are_their_own_clusters() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(200, 2)), rng.normal(size=(200, 1)) + 0.3
+    a, b = x - x.mean(axis=0), y - y.mean(axis=0)
+    z = ((a * b).sum(axis=0) / np.sqrt((a**2 * b**2).sum(axis=0)))[:, None]
+    found = clustered(x, y)
+    assert found.z == pytest.approx(z.ravel()[np.abs(z).argmax()], rel=1e-10)
+    assert found.chance == pytest.approx(min(1.0, 2 * 2.0 * norm.sf(np.abs(z).max())), rel=1e-10)
+
+
+def test_parts_that_rise_are_judged_on_one_side() -> None:
+    each = np.random.default_rng(4).normal(size=300) + 0.1
+    z = each.sum() / np.sqrt((each**2).sum())
+    up, down = rising(each, 1, 2), rising(-each, 1, 2)
+    assert (up.x, up.y) == (1, 2)
+    assert up.z == pytest.approx(z)
+    assert up.chance == pytest.approx(norm.sf(z))
+    assert down.chance == 1.0
+    alone = np.zeros(300)
+    alone[:5] = 1.0
+    assert rising(alone, 0, 0).chance == 1.0
+    assert rising(np.zeros(300), 0, 0).chance == 1.0
+
+
+def test_means_are_shrunk_by_two_rows_towards_what_is_drawn() -> None:
+    y = np.array([[1.0], [3.0], [8.0], [0.0], [0.0]])
+    code, fit = np.array([0, 0, 1, 0, 1]), np.array([True, True, True, False, False])
+    found = means(y, code, fit, np.array([[10.0], [20.0]]))
+    np.testing.assert_allclose(found.ravel(), [(1 + 3 + 2 * 10) / 4, (8 + 2 * 20) / 3])
+
+
+@pytest.mark.parametrize("freedom", [1.0, 4.0, 30.0])
+def test_chances_of_chi_square_and_poisson_are_scipys(freedom) -> None:
+    for value in (0.5 * freedom, freedom, 2.0 * freedom):
+        assert chi_square_chance(value, freedom) == pytest.approx(chi2.sf(value, freedom), abs=1e-2)
+    assert chi_square_chance(1.0, 0.0) == 1.0
+    for mean in (freedom, 49.0, 51.0, 80.0):
+        for count in (int(mean), int(mean + 2.0 * np.sqrt(mean)) + 1):
+            wanted = poisson.sf(count - 1, mean)
+            near = 1e-12 if mean <= 50.0 else 1e-2
+            assert poisson_chance(count, mean) == pytest.approx(wanted, abs=near)
+    assert poisson_chance(0, 3.0) == 1.0

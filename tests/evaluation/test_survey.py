@@ -48,3 +48,28 @@ def test_support_falls_with_every_step_that_the_log_cannot_follow():
     assert surveyed(lost).support() < 0.7
     none = half.assign(rho=0.0)
     assert surveyed(none).support() == 0.0
+
+
+@pytest.mark.parametrize("rewards", [(2.0, 3.0), (-1.0, 3.0), (-3.0, -1.0)])
+def test_values_lie_between_the_sums_of_the_extreme_rewards(rewards):
+    """A sum of positive rewards is at least one of them, and of negative ones at most one."""
+    log = line_log(30, 1).assign(rho=1.0)
+    low, high = rewards
+    log["reward"] = np.linspace(low, high, len(log))
+    found, longest = surveyed(log, 0.9), int(log.groupby("episode").size().max())
+
+    def bounds(most):
+        return low * (most if low < 0.0 else 1.0), high * (most if high > 0.0 else 1.0)
+
+    assert found.bounds() == pytest.approx(bounds(10.0))
+    assert found.bounds(1) == pytest.approx((low, high))
+    assert found.bounds(4) == pytest.approx(bounds(1.0 + 0.9 + 0.81 + 0.729))
+    plain = surveyed(log, 1.0)
+    assert plain.bounds() == pytest.approx(bounds(longest))
+    assert plain.bounds(3) == pytest.approx(bounds(3.0))
+
+
+def test_visits_ahead_are_those_of_a_chain_that_ends_as_often_as_the_log():
+    log = line_log(30, 1).assign(rho=1.0)
+    ends = log.terminated.mean()
+    assert surveyed(log, 0.9).ahead() == pytest.approx(1.0 / (1.0 - 0.9 * (1.0 - ends)))
