@@ -178,8 +178,10 @@ class CellSystem:
     # -- answers -----------------------------------------------------------------------------------
 
     def _column(self, folds: Bools | None) -> tuple[Floats, Floats]:
-        which = np.flatnonzero(np.ones(FOLDS) if folds is None else folds)
-        return self.sums[:, :, which].sum(axis=2), self.flow[:, which].sum(axis=1)
+        which = True if folds is None else np.asarray(folds)
+        both = (self.sums[:, :, :FOLDS], self.flow[:, :FOLDS])
+        sums, flow = (one.sum(axis=-1, where=which) for one in both)  # without a copy
+        return sums, flow
 
     def _matrix(self, rho: Floats, flow: Floats) -> Any:
         """`diag(sum rho) - flow` (as a sparse matrix beyond some states), rows scaled to one."""
@@ -193,7 +195,7 @@ class CellSystem:
         from scipy.sparse import coo_array, eye_array
 
         A = eye_array(self.d) - coo_array((value, (at, to)), shape=(self.d, self.d))
-        return A.tocsc(), scale
+        return A.tocsr(), scale
 
     def _values(self, sums: Floats, flow: Floats) -> Floats:
         A, scale = self._matrix(sums[:, 0], flow)
