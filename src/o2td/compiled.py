@@ -9,6 +9,7 @@ earlier version has kept, and this one cannot read because a type has moved, is 
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import warnings
 from collections.abc import Callable
@@ -33,6 +34,9 @@ class NotKeptWarning(RuntimeWarning):
 def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
     """`numba.njit`, without its cache where there is no place for one.
 
+    A function that makes no arrays says so by `allocates=False`: it need not count references to
+    those that it is given, and compiles in less time. It must return numbers only.
+
     >>> @njit(nogil=True)
     ... def double(x):
     ...     return 2 * x
@@ -40,18 +44,19 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
     42
     """
     kept = options.pop("cache", False)
-    options |= LEAN
+    options |= LEAN if options.pop("allocates", True) else {**LEAN, "_nrt": False}
 
     def decorate(function: Any) -> Any:
         if kept and (_has_home() or _beside(function)):
             try:
-                return _forgiving(numba.njit(*signatures, cache=True, **options)(function))
+                kept_one = numba.njit(*signatures, cache=True, **options)(function)
+                return _undisturbed(_forgiving(kept_one))
             except RuntimeError as error:
                 if "no locator available" not in str(error):
                     raise
         if kept and Path(function.__code__.co_filename).is_file():  # none is kept of a console's
             _say()
-        return numba.njit(*signatures, **options)(function)
+        return _undisturbed(numba.njit(*signatures, **options)(function))
 
     return decorate
 
@@ -108,6 +113,25 @@ def _forgiving(dispatcher: Any) -> Any:
             return None
 
     cache.load_overload = load_overload
+    return dispatcher
+
+
+def _undisturbed(dispatcher: Any) -> Any:
+    """Compile with the cyclic garbage collector off: it would visit all of Numba's objects often."""
+    given = getattr(dispatcher, "compile", None)
+    if given is None:  # compilation is off
+        return dispatcher
+
+    def compile_(signature: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return given(signature)
+        finally:
+            if collects:
+                gc.enable()
+
+    dispatcher.compile = compile_
     return dispatcher
 
 

@@ -78,7 +78,7 @@ def alias_tables(ptr: Ints, probability: Floats) -> AliasTables:
     return AliasTables(ptr, threshold, alias)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _build(ptr: Any, probability: Any, threshold: Any, alias: Any, small: Any, large: Any) -> None:
     """Fill `threshold` and `alias`; `small` and `large` are room for the entries of one table."""
     for k in range(len(ptr) - 1):
@@ -183,7 +183,7 @@ def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
     return context.get_dummy_value()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _walk(
     tables: Any, restart: Any, terminal: Any, n_actions: int, raw: Any, again: Any, s: int, out: Any
 ) -> Any:
@@ -217,7 +217,7 @@ def _walk(
     return s, restarts
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _steps(tables: Any, n_states: int, n_actions: int, raw: Any, out: Any) -> None:
     action_threshold, action_alias, ptr, width, threshold, packed, shift, following = tables
     state, row, pair, next_state, _ = out
@@ -229,7 +229,7 @@ def _steps(tables: Any, n_states: int, n_actions: int, raw: Any, out: Any) -> No
         next_state[t] = k - low if size == n_states else following[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _draw_many(tables: Any, raw: Any, out: Any) -> None:
     ptr, threshold, alias = tables
     for t in range(len(out)):

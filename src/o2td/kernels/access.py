@@ -152,17 +152,16 @@ def _value(x, k):  # type: ignore[no-untyped-def]
 # -- vectors -------------------------------------------------------------------------------------------
 
 
-def array_of(v: Any) -> Floats:
-    """The d numbers of a vector or of a trace."""
-    found: Floats = _array(v)
-    return found
+def array_of(v: Any) -> tuple[Floats]:
+    """The d numbers of a vector or of a trace; in a tuple, because compiled code returns no array."""
+    return (_array(v),)
 
 
 @overload(array_of, jit_options=OPTIONS)
 def _array_of(v):  # type: ignore[no-untyped-def]
     if hasattr(v, "instance_class"):
-        return lambda v: v.values
-    return lambda v: v
+        return lambda v: (v.values,)
+    return lambda v: (v,)
 
 
 def dot(x: Any, v: Any) -> float:
@@ -174,7 +173,7 @@ def dot(x: Any, v: Any) -> float:
 @overload(dot, jit_options=OPTIONS)
 def _dot(x, v):  # type: ignore[no-untyped-def]
     def compiled(x, v):  # type: ignore[no-untyped-def]
-        numbers = array_of(v)
+        numbers = array_of(v)[0]
         total = 0.0
         for k in range(count(x)):
             total += value(x, k) * get_theta(numbers, index(x, k))

@@ -37,7 +37,7 @@ def _sizes(here, i, there, k, gamma, weight, decay, traced, z):  # type: ignore[
     return length, square, across, norm
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def measure_dense(
     rows: Any,
     following: Any,
@@ -61,7 +61,7 @@ def measure_dense(
         out[2, t] = found[3]
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def measure_sparse(
     rows: Any,
     following: Any,

@@ -8,14 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import populate_array
 
 from o2td.arrays import Floats
 from o2td.compiled import overload
+from o2td.kernels.access import DenseTrace, SparseTrace
 from o2td.kernels.load_store import peek
 from o2td.kernels.weighted import FASTMATH, HUGE
 
-__all__ = ["CARRIED", "Kept", "calm", "keep", "keep_lists"]
+__all__ = ["CARRIED", "Kept", "calm", "keep", "keep_lists", "traces_of", "vectors_of"]
 
+NUMBERS = types.Array(types.float64, 1, "C")
+TRACE = types.NamedUniTuple(NUMBERS, 1, DenseTrace)
+_NUMBER = 8  # bytes
 CARRIED = ("steps", "before", "rho_before")  # scalars that the driver carries from row to row
 
 
@@ -54,6 +62,91 @@ def numbers_at(place: Any, lane: int) -> Floats:
     address, width = map(int, place)
     kind = ctypes.c_double * width
     return np.ctypeslib.as_array(kind.from_address(address + ctypes.sizeof(kind) * lane))
+
+
+def vectors_of(stacked: Any, places: Any, first: int, lane: int) -> Any:
+    """The vectors of one lane, as many as are stacked, from the first place on."""
+    return tuple(numbers_at(place, lane) for place in places[first : first + len(stacked)])
+
+
+def dense_traces(stacked: Any, places: Any, first: int, lane: int) -> Any:
+    """The same as traces."""
+    return tuple(DenseTrace(z) for z in vectors_of(stacked, places, first, lane))
+
+
+@type_callable(vectors_of)
+def _typed_vectors(_: Any) -> Any:
+    return lambda stacked, places, first, lane: types.Tuple([NUMBERS] * len(stacked))
+
+
+@type_callable(dense_traces)
+def _typed_traces(_: Any) -> Any:
+    return lambda stacked, places, first, lane: types.Tuple([TRACE] * len(stacked))
+
+
+@lower_builtin(vectors_of, types.BaseTuple, types.Array, types.Integer, types.Integer)
+@lower_builtin(dense_traces, types.BaseTuple, types.Array, types.Integer, types.Integer)
+def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    """Arrays made of addresses and widths, all at once: functions for them take longer to compile."""
+    _, places, first, lane = given
+    table = context.make_array(signature.args[1])(context, builder, places).data
+    word, found = first.type, []
+    for k, kind in enumerate(signature.return_type):
+        at = builder.mul(builder.add(first, word(k)), word(2))
+        address, width = (
+            builder.load(builder.gep(table, [builder.add(at, word(n))])) for n in range(2)
+        )
+        pointer = builder.inttoptr(address, ir.DoubleType().as_pointer())
+        array = context.make_array(NUMBERS)(context, builder)
+        populate_array(
+            array,
+            data=builder.gep(pointer, [builder.mul(lane, width)]),
+            shape=[width],
+            strides=[word(_NUMBER)],
+            itemsize=word(_NUMBER),
+            meminfo=None,
+        )
+        value = array._getvalue()
+        found.append(context.make_tuple(builder, kind, [value]) if kind == TRACE else value)
+    return context.make_tuple(builder, signature.return_type, found)
+
+
+def traces_of(lanes: Any, places: Any, lane: int) -> Any:
+    """The traces of one lane, whose places follow those of vectors; with index lists on CSR rows."""
+    if not lanes.active:
+        return dense_traces(lanes.traces, places, len(lanes.vectors), lane)
+    arrays = vectors_of(lanes.traces, places, len(lanes.vectors), lane)
+    return listed_traces(arrays, lanes.active, lanes.size[lane], lane, 0)
+
+
+def listed_traces(arrays: Any, active: Any, sizes: Any, lane: int, place: int) -> Any:
+    """Traces with their index lists."""
+    pairs = enumerate(zip(arrays, active, strict=False), place)
+    return tuple(SparseTrace(z, own[lane], sizes, k) for k, (z, own) in pairs)
+
+
+@overload(traces_of)
+def _traces_of(lanes, places, lane):  # type: ignore[no-untyped-def]
+    if len(lanes.types[lanes.fields.index("active")]) == 0:
+        return lambda lanes, places, lane: dense_traces(
+            lanes.traces, places, len(lanes.vectors), lane
+        )
+
+    def listed(lanes, places, lane):  # type: ignore[no-untyped-def]
+        arrays = vectors_of(lanes.traces, places, len(lanes.vectors), lane)
+        return listed_traces(arrays, lanes.active, lanes.size[lane], lane, 0)
+
+    return listed
+
+
+@overload(listed_traces)
+def _listed_traces(arrays, active, sizes, lane, place):  # type: ignore[no-untyped-def]
+    if len(arrays) == 0:
+        return lambda arrays, active, sizes, lane, place: ()
+    return lambda arrays, active, sizes, lane, place: (
+        SparseTrace(arrays[0], active[0][lane], sizes, place),
+        *listed_traces(arrays[1:], active[1:], sizes, lane, place + 1),
+    )
 
 
 def keep(kept: Kept, lane: int) -> None:

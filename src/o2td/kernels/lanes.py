@@ -37,7 +37,7 @@ def block_end(lo: int, n: int, first: int, every: int) -> int:
     return min(n, lo + min(CACHED_ROWS, every - (first + lo) % every)) if every > 0 else n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def drive(
     rows: Any,
     following: Any,

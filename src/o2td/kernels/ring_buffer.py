@@ -32,7 +32,7 @@ class RingBuffer(NamedTuple):
         return cls(theta, np.zeros(records, np.bool_), np.zeros(1, np.int64), stride)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def append(thetas: Any, turned: bool, ring: Any) -> None:
     """Append all thetas, (lanes, d) or, transposed, (groups, 16 d), unless the ring has no room."""
     if len(ring.turned) > 0:

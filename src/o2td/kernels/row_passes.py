@@ -38,21 +38,21 @@ def _norm_of(rows, t):  # type: ignore[no-untyped-def]
     return sparse
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def row_norms(rows: Any, out: Any) -> None:
     """`out[t] = |phi_t|^2`."""
     for t in range(len(out)):
         out[t] = norm_of(rows, t)
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def omegas(rows: Any, following: Any, discount: Any, out: Any) -> None:
     """`out[t] *= dphi . phi / |dphi|^2` of each row (0 where dphi = 0)."""
     for t in range(len(out)):
         out[t] *= quotient(dphi_moments(rows, following, t, discount[t]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def follow_on(
     rho: Any,
     discount: Any,
@@ -76,7 +76,7 @@ def follow_on(
     memory[0], memory[1] = carried, gamma
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def omega_by_state(
     rows: Any,
     following: Any,
@@ -105,7 +105,7 @@ def omega_by_state(
         out[t] = count[s] * along / square if square > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def moments_by_state(
     rows: Any,
     following: Any,
@@ -125,7 +125,7 @@ def moments_by_state(
         out[t] = along[s] / square[s] if square[s] > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def moments_by_regression(
     rows: Any,
     following: Any,
@@ -231,7 +231,7 @@ def _dphi_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
     return sparse
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def moments_of_rows(rows: Any, following: Any, discount: Any, along: Any, square: Any) -> None:
     """`dphi . phi` and `|dphi|^2` of each row."""
     for t in range(len(along)):

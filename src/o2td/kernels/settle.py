@@ -282,7 +282,7 @@ def _some(active, count, theta, old, u, factor, moving):  # type: ignore[no-unty
         _remember_list(active, count, theta, old)
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def drive_settled(
     rows: Any,
     following: Any,

@@ -20,9 +20,10 @@ from numba.core.registry import CPUDispatcher
 
 from o2td.arrays import Floats
 from o2td.compiled import njit, overload
-from o2td.kernels import access, fused, kept, settle
-from o2td.kernels.access import DenseFeatures, DenseTrace, SparseFeatures, SparseTrace
-from o2td.kernels.kept import Kept, calm, keep, keep_lists
+from o2td.kernels import access, fused, kept, load_store, settle
+from o2td.kernels.access import DenseFeatures, SparseFeatures
+from o2td.kernels.kept import Kept, calm, keep, keep_lists, traces_of, vectors_of
+from o2td.kernels.load_store import peek
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import (
     After,
@@ -38,9 +39,12 @@ from o2td.kernels.settle import (
 )
 from o2td.kernels.weighted import FASTMATH
 
-__all__ = ["Row", "StepLanes", "driver_of", "run_steps"]
+__all__ = ["COLUMNS", "STREAMED", "Row", "StepLanes", "driver_of", "run_steps"]
 
 LARGE = 1e100  # after a larger ratio, a lane is checked at once
+STREAMED = ("reward", "discount", "rho", "interest", "target_prob", "behavior_prob")
+COLUMNS = (*STREAMED, "alpha", "alpha_w", "decay", "emphasis")
+REWARD, DISCOUNT, RHO, INTEREST, TARGET, BEHAVIOR, ALPHA, ALPHA_W, DECAY, EMPHASIS = range(10)
 Drive = Callable[..., Any]
 
 
@@ -74,45 +78,46 @@ class Row(NamedTuple):
 
 
 class StepLanes(NamedTuple):
-    """Lanes of one step: columns are (streams, n), row arrays (lanes, n), parameters are records."""
+    """Lanes of one step; parameters and scalars are records, one a lane.
+
+    Every array that compiled code takes out of a tuple costs a hundredth of a second at the first
+    use, so the numbers of rows are given by their addresses, and vectors and traces by `Kept.places`.
+    """
 
     source: npt.NDArray[np.int64]
-    reward: Floats
-    discount: Floats
-    rho: Floats
     start: npt.NDArray[np.bool_]
-    interest: Floats
-    target_prob: Floats
-    behavior_prob: Floats
-    alpha: Floats
-    alpha_w: Floats
-    decay: Floats
-    emphasis: Floats
+    """(streams, n)"""
+    columns: npt.NDArray[np.int64]
+    """(lanes, 10): where the numbers `COLUMNS` of a lane's rows begin."""
+    held: Any
+    """The arrays that they are in, which must not be freed."""
     parameters: Any
     scalars: Any
-    vectors: tuple[Floats, ...]
-    traces: tuple[Floats, ...]
+    theta: Floats
+    vectors: tuple[Any, ...]
+    """Arrays (lanes, width), of which the driver sees only the number."""
+    traces: tuple[Any, ...]
+    """The same."""
     active: tuple[npt.NDArray[np.int32], ...]
     """The index lists of traces; none on dense rows."""
     size: npt.NDArray[np.int64]
 
-    @property
-    def theta(self) -> Floats:
-        """The first vector."""
-        return self.vectors[0]
+    def counted(self) -> StepLanes:
+        """What the driver sees."""
+        vectors, traces = (None,) * len(self.vectors), (None,) * len(self.traces)
+        return self._replace(held=None, vectors=vectors, traces=traces)
 
 
-def values_of(rows: Any) -> Floats:
-    """The numbers of all rows, flattened."""
-    found: Floats = rows.matrix.reshape(-1) if hasattr(rows, "matrix") else rows.data
-    return found
+def values_of(rows: Any) -> tuple[Floats]:
+    """The numbers of all rows, flattened; in a tuple, because compiled code returns no bare array."""
+    return (rows.matrix.reshape(-1) if hasattr(rows, "matrix") else rows.data,)
 
 
 @overload(values_of)
 def _values_of(rows):  # type: ignore[no-untyped-def]
     if "matrix" in rows.fields:
-        return lambda rows: rows.matrix  # `get_row` counts through all of its rows
-    return lambda rows: rows.data
+        return lambda rows: (rows.matrix,)  # `get_row` counts through all of its rows
+    return lambda rows: (rows.data,)
 
 
 def features_at(rows: Any, values: Floats, t: int, present: bool) -> Any:
@@ -140,42 +145,6 @@ def _features_at(rows, values, t, present):  # type: ignore[no-untyped-def]
         return SparseFeatures(values, rows.indices, low, high - low if present else 0)
 
     return sparse
-
-
-def vectors_of(stacked: Any, lane: int) -> Any:
-    """The vectors of one lane."""
-    return tuple(array[lane] for array in stacked)
-
-
-@overload(vectors_of)
-def _vectors_of(stacked, lane):  # type: ignore[no-untyped-def]
-    if len(stacked) == 1:
-        return lambda stacked, lane: (stacked[0][lane],)
-    half = len(stacked) // 2  # halving keeps the recursion shallow if there are many vectors
-    return lambda stacked, lane: vectors_of(stacked[:half], lane) + vectors_of(stacked[half:], lane)
-
-
-def traces_of(rows: Any, stacked: Any, active: Any, sizes: Any, lane: int, place: int) -> Any:
-    """The traces of one lane, with their index lists if rows are CSR."""
-    if hasattr(rows, "matrix"):
-        return tuple(DenseTrace(array[lane]) for array in stacked)
-    pairs = zip(stacked, active, strict=False)
-    return tuple(SparseTrace(z[lane], a[lane], sizes, k) for k, (z, a) in enumerate(pairs))
-
-
-@overload(traces_of)
-def _traces_of(rows, stacked, active, sizes, lane, place):  # type: ignore[no-untyped-def]
-    if len(stacked) == 0:
-        return lambda rows, stacked, active, sizes, lane, place: ()
-    if "matrix" in rows.fields:
-        return lambda rows, stacked, active, sizes, lane, place: (
-            DenseTrace(stacked[0][lane]),
-            *traces_of(rows, stacked[1:], active[1:], sizes, lane, place + 1),
-        )
-    return lambda rows, stacked, active, sizes, lane, place: (
-        SparseTrace(stacked[0][lane], active[0][lane], sizes, place),
-        *traces_of(rows, stacked[1:], active[1:], sizes, lane, place + 1),
-    )
 
 
 def moves_all(s: Any) -> bool:
@@ -217,7 +186,7 @@ def drive_steps(
     first of them; `kept` then is the lane's state at that row. Else the lane is -1. It begins with
     lane `begin` at row `low`.
     """
-    lo, here, there = low, values_of(rows), values_of(following)
+    lo, here, there = low, values_of(rows)[0], values_of(following)[0]
     while lo < high:
         hi = min(high, lo + every - (first + lo) % every) if every > 0 else high
         for lane in range(begin, len(diverged)):
@@ -225,37 +194,36 @@ def drive_steps(
                 continue
             keep(kept, lane)
             keep_lists(lanes.active, lanes.size, lane, kept)
-            k = lanes.source[lane]
-            reward, discount, rho = lanes.reward[k], lanes.discount[k], lanes.rho[k]
-            start, interest = lanes.start[k], lanes.interest[k]
-            target_prob, behavior_prob = lanes.target_prob[k], lanes.behavior_prob[k]
-            alpha, alpha_w = lanes.alpha[lane], lanes.alpha_w[lane]
-            decay, emphasis = lanes.decay[lane], lanes.emphasis[lane]
-            vectors = vectors_of(lanes.vectors, lane)
-            traces = traces_of(rows, lanes.traces, lanes.active, lanes.size[lane], lane, 0)
+            k, places = lanes.source[lane], lanes.columns[lane]
+            reward, discount, rho = places[REWARD], places[DISCOUNT], places[RHO]
+            interest, target, behavior = places[INTEREST], places[TARGET], places[BEHAVIOR]
+            alpha, alpha_w = places[ALPHA], places[ALPHA_W]
+            decay, emphasis = places[DECAY], places[EMPHASIS]
+            vectors = vectors_of(lanes.vectors, kept.places, 0, lane)
+            traces = traces_of(lanes, kept.places, lane)
             p, s, theta = lanes.parameters[lane], lanes.scalars[lane], vectors[0]
             if settle is not None:
                 mean, weight = settle.mean[lane], settle.average[lane]
             if lazy is not None:
                 open_lane(theta, mean, lazy)
             for t in range(lo, hi):
-                gamma = discount[t]
+                gamma, ratio = peek(discount, t), peek(rho, t)
                 row = Row(
                     features_at(rows, here, t, True),
                     features_at(following, there, t, gamma != 0.0),
-                    reward[t],
+                    peek(reward, t),
                     gamma,
-                    rho[t],
-                    start[t],
-                    alpha[t],
-                    alpha_w[t],
-                    decay[t],
-                    0.0 if start[t] else s.before,
+                    ratio,
+                    lanes.start[k, t],
+                    peek(alpha, t),
+                    peek(alpha_w, t),
+                    peek(decay, t),
+                    0.0 if lanes.start[k, t] else s.before,
                     s.rho_before,
-                    emphasis[t],
-                    interest[t],
-                    target_prob[t],
-                    behavior_prob[t],
+                    peek(emphasis, t),
+                    peek(interest, t),
+                    peek(target, t),
+                    peek(behavior, t),
                 )
                 if lazy is not None:
                     whole = moves_all(s)
@@ -266,8 +234,8 @@ def drive_steps(
                 step(row, p, s, *vectors, *traces)
                 s.steps += 1.0
                 s.before = gamma
-                s.rho_before = rho[t]
-                if rho[t] > LARGE and not calm(kept.places, lane):
+                s.rho_before = ratio
+                if ratio > LARGE and not calm(kept.places, lane):
                     theta[0] = np.nan  # or a trace that the next row resets would hide it
                 if settle is not None:
                     if ball is not None:
@@ -286,7 +254,7 @@ def drive_steps(
             if not calm(kept.places, lane):
                 return lane, lo
         if every > 0 and (first + hi) % every == 0:
-            append(lanes.vectors[0] if settle is None else settle.mean, False, ring)
+            append(lanes.theta if settle is None else settle.mean, False, ring)
         lo, begin = hi, 0
     return -1, lo
 
@@ -308,7 +276,7 @@ def run_steps(
     mean = () if after.settle is None else (after.settle.mean,)
     state = (*lanes.vectors, *lanes.traces, *mean, numbers)
     kept = Kept.room(state, lanes)
-    given = (rows, following, lanes, *after, kept)
+    given = (rows, following, lanes.counted(), *after, kept)
     lane, lo = drive(*given, diverged, 0, n, 0, first, every, ring)
     while lane >= 0:
         only = np.zeros_like(diverged)
@@ -353,9 +321,9 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
 
     The driver's name contains a digest of the files that Numba does not check.
     """
-    digest = hashlib.sha256(",".join(names).encode())
-    for file in (__file__, access.__file__, fused.__file__, kept.__file__, settle.__file__):
-        digest.update(Path(file).read_bytes())
+    digest = hashlib.sha256(",".join(names).encode() + Path(__file__).read_bytes())
+    for module in (access, fused, kept, load_store, settle):
+        digest.update(Path(str(module.__file__)).read_bytes())
     function = own.py_func
     code = drive_steps.__code__.replace(
         co_filename=function.__code__.co_filename,
@@ -363,9 +331,10 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
         co_name=f"drive_{function.__name__}_{digest.hexdigest()[:12]}",
     )
     options = {**own.targetoptions, "forceinline": True, "no_cpython_wrapper": True}
+    allocates = options.pop("_nrt", True)
     options.pop("nopython", None)
-    inlined = njit(**options)(function)
+    inlined = njit(allocates=allocates, **options)(function)
     filled = _filled(inlined, code)
     filled.__qualname__ = code.co_name  # the cache's key
-    made: Drive = njit(cache=True, nogil=True, fastmath=FASTMATH)(filled)
+    made: Drive = njit(cache=True, nogil=True, fastmath=FASTMATH, allocates=allocates)(filled)
     return made

@@ -82,7 +82,7 @@ NEGLIGIBLE = 1e-6  # of the root of N: entries of a sparse trace below this are 
 FAINT = 1e-100  # where the scale of w is written into w
 
 
-@njit(nogil=True, fastmath=FASTMATH, forceinline=True)
+@njit(nogil=True, fastmath=FASTMATH, forceinline=True, allocates=False)
 def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
     """One row; w is stored as `s.scale` times a vector, so that shrinking it costs nothing."""
     if s.steps == 0.0:

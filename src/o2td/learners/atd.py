@@ -19,15 +19,16 @@ import numpy as np
 
 from o2td.arguments import whole
 from o2td.compiled import jitable, njit
-from o2td.kernels.load_store import get_z, rolled
+from o2td.kernels.load_store import get_theta, get_w, get_z, put_theta, put_w, put_z, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE
-from o2td.learners.step_learner import StepLearner, add
+from o2td.learners.step_learner import StepLearner, add, count, index, value
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import TraceAxes
 
 __all__ = ["ATD"]
 
 MOST = 8  # the largest rank
+ROOM = MOST + 4 * (2 * MOST) ** 2  # the sizes of the k rows, and four matrices to compute with
 LEAST = 1e-9  # singular values below this fraction of the largest count as zero
 ROUNDING = 1e-15  # of a sum of products
 SWEEPS = 30  # far more than it takes
@@ -43,138 +44,155 @@ def sum_of_products(x, i, y, k, d):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def orthogonal(rows, triangle):  # type: ignore[no-untyped-def]
-    """Replace rows X (m, d) by orthonormal ones Q, with X = triangle Q; dependent ones become 0."""
-    m, d = rows.shape
+def orthogonal(rows, m, d, triangle, at):  # type: ignore[no-untyped-def]
+    """Replace m rows X by orthonormal ones Q, with X = triangle Q; dependent ones become 0.
+
+    All are flat; the triangle begins at `at`. One loop takes norms and products alike, because each
+    loop that is compiled for long rows takes a tenth of a second at the first use.
+    """
     for i in range(m):
-        before = np.sqrt(sum_of_products(rows, i * d, rows, i * d, d))
+        before = 0.0
         for k in range(m):
             rolled()
-            triangle[i, k] = 0.0
-        for n in range(2 * i):  # all of them twice: once leaves rounding along the first ones
-            k = n % i
-            along = sum_of_products(rows, i * d, rows, k * d, d)
-            triangle[i, k] += along
+            triangle[at + i * m + k] = 0.0
+        for n in range(2 * i + 2):  # each k < i twice: once leaves rounding along the first ones
+            own = n == 0 or n > 2 * i
+            k = i if own else (n - 1) % i
+            along, scale = sum_of_products(rows, i * d, rows, k * d, d), 1.0
+            if n == 0:
+                before = np.sqrt(along)
+                continue
+            if own:
+                size = np.sqrt(along)
+                along, scale = 0.0, (1.0 / size if size > ROUNDING * before else 0.0)
+                triangle[at + i * m + i] = size if scale > 0.0 else 0.0
+            else:
+                triangle[at + i * m + k] += along
             for j in range(d):
-                rows[i, j] -= along * rows[k, j]
-        size = np.sqrt(sum_of_products(rows, i * d, rows, i * d, d))
-        triangle[i, i] = size if size > ROUNDING * before else 0.0
-        scale = 1.0 / size if triangle[i, i] > 0.0 else 0.0
-        for j in range(d):
-            rows[i, j] *= scale
+                x = scale * get_z(rows, i * d + j) - along * get_z(rows, k * d + j)
+                put_z(rows, i * d + j, x)
 
 
 @jitable
-def rotated(left, right):  # type: ignore[no-untyped-def]
+def rotated(m, room, left, right):  # type: ignore[no-untyped-def]
     """One-sided Jacobi: turn rows of `left` (m, m) until they are orthogonal, `right` with them.
 
-    Rows of `left` then are singular values times left vectors, rows of `right` right vectors.
+    Rows of `left` then are singular values times left vectors, rows of `right` right vectors; both
+    are flat in `room`, from `left` and `right` on.
     """
-    m = len(left)
     for _ in range(SWEEPS):
-        worst = 0.0
-        for i in range(m):
-            for k in range(i):
-                a = sum_of_products(left, i * m, left, i * m, m)
-                b = sum_of_products(left, k * m, left, k * m, m)
-                c = sum_of_products(left, i * m, left, k * m, m)
+        turned = False
+        for i in range(left + m, left + m * m, m):
+            for k in range(left, i, m):
+                a = b = c = 0.0
+                for j in range(m):
+                    rolled()
+                    x, y = get_w(room, i + j), get_w(room, k + j)
+                    a, b, c = a + x * x, b + y * y, c + x * y
                 if not abs(c) > ROUNDING * np.sqrt(a) * np.sqrt(b):
                     continue
-                worst = max(worst, abs(c))
+                turned = True
                 slope = (b - a) / (2.0 * c)
                 t = 1.0 / (abs(slope) + np.sqrt(1.0 + slope * slope))
                 t = t if slope >= 0.0 else -t
                 cosine = 1.0 / np.sqrt(1.0 + t * t)
-                for j in range(m):
+                for both in range(2 * m):
                     rolled()
-                    x, y = left[i, j], left[k, j]
-                    left[i, j], left[k, j] = cosine * (x - t * y), cosine * (t * x + y)
-                    x, y = right[i, j], right[k, j]
-                    right[i, j], right[k, j] = cosine * (x - t * y), cosine * (t * x + y)
-        if worst == 0.0:
+                    j = both if both < m else both - m + right - left
+                    x, y = get_w(room, i + j), get_w(room, k + j)
+                    put_w(room, i + j, cosine * (x - t * y))
+                    put_w(room, k + j, cosine * (t * x + y))
+        if not turned:
             break
 
 
 @jitable
-def cut(one, two, rank, left, right):  # type: ignore[no-untyped-def]
-    """Truncate `one^T two`, (2 k, d) each, to rank k: `left^T right`, stored flat, left = S U^T."""
-    m, d = one.shape
-    room = np.empty((4, m, m))
-    first, second, inner, turned = room[0], room[1], room[2], room[3]
-    orthogonal(one, first)
-    orthogonal(two, second)
+def cut(lefts, rights, rank, d, room):  # type: ignore[no-untyped-def]
+    """Truncate `lefts^T rights`, 2 k rows each, to rank k: the first k rows, and their sizes."""
+    m = 2 * rank
+    first, second, inner, turned = MOST, MOST + m * m, MOST + 2 * m * m, MOST + 3 * m * m
+    for side in range(2):
+        orthogonal(rights if side else lefts, m, d, room, second if side else first)
     top = 0.0
     for i in range(m):
         for k in range(m):
-            turned[i, k] = 1.0 if i == k else 0.0
-            inner[i, k] = 0.0
+            total = 0.0
             for j in range(m):
                 rolled()
-                inner[i, k] += second[j, i] * first[j, k]
-            top = max(top, abs(inner[i, k]))
-    for i in range(m):
-        for k in range(m):
-            rolled()
-            inner[i, k] = inner[i, k] / top if top > 0.0 else 0.0  # or squares may overflow
-    rotated(inner, turned)
+                total += get_w(room, second + j * m + i) * get_w(room, first + j * m + k)
+            room[inner + i * m + k], room[turned + i * m + k] = total, 1.0 if i == k else 0.0
+            top = abs(total) if abs(total) > top else top
+    for n in range(m * m):
+        rolled()
+        room[inner + n] = room[inner + n] / top if top > 0.0 else 0.0  # or squares may overflow
+    rotated(m, room, inner, turned)
     largest = 0.0
     for i in range(m):
-        first[0, i] = sum_of_products(inner, i * m, inner, i * m, m)
-        largest = max(largest, first[0, i])
+        total = 0.0
+        for j in range(m):
+            rolled()
+            total += room[inner + i * m + j] * room[inner + i * m + j]
+        room[first + i] = total
+        largest = total if total > largest else largest
     for k in range(rank):
         i = 0
         for j in range(m):
             rolled()
-            if first[0, j] > first[0, i]:
+            if room[first + j] > room[first + i]:
                 i = j
-        scale = top if first[0, i] > LEAST * LEAST * largest else 0.0
-        first[0, i] = -1.0  # taken
-        for j in range(d):
-            x = y = 0.0
+        kept = room[first + i] > LEAST * LEAST * largest
+        room[k] = top * np.sqrt(room[first + i]) if kept else 0.0
+        room[second + k], room[first + i] = float(i), -1.0  # taken
+    for j in range(d):
+        for k in range(rank):
+            x, y, i = 0.0, 0.0, int(room[second + k]) * m
             for n in range(m):
                 rolled()
-                x += inner[i, n] * one[n, j]
-                y += turned[i, n] * two[n, j]
-            left[k * d + j], right[k * d + j] = scale * x, y
+                x += get_w(room, inner + i + n) * get_z(lefts, n * d + j)
+                y += get_w(room, turned + i + n) * get_z(rights, n * d + j)
+            put_w(room, first + k, top * x if get_w(room, k) > 0.0 else 0.0)
+            put_w(room, first + rank + k, y)
+        for k in range(rank):
+            rolled()
+            put_z(lefts, k * d + j, get_w(room, first + k))
+            put_z(rights, k * d + j, get_w(room, first + rank + k))
 
 
-@njit(cache=True)
-def step(row, p, s, theta, z, left, right, gains, changes):  # type: ignore[no-untyped-def]
-    """One row; L, V and the rows since the last truncation are (rank, d), stored flat."""
+@njit(cache=True, allocates=False)
+def step(row, p, s, theta, z, lefts, rights, room):  # type: ignore[no-untyped-def]
+    """One row: k rows of the estimate, then those since the last truncation, are stored flat."""
     rank, d = int(p.rank), len(theta)
     place = int(s.steps) % rank
-    here = place * d
-    change = changes[here : here + d]
+    here = (rank + place) * d
     for j in range(d):
         z[j] *= row.decay
-        change[j] = 0.0
+        put_z(rights, here + j, 0.0)
     add(z, row.emphasis, row.phi)
-    add(change, 1.0, row.phi)
-    add(change, -row.discount, row.next_phi)
-    delta = row.reward - sum_of_products(changes, here, theta, 0, d)
+    for k in range(count(row.phi)):
+        rights[here + index(row.phi, k)] += value(row.phi, k)
+    for k in range(count(row.next_phi)):
+        rights[here + index(row.next_phi, k)] -= row.discount * value(row.next_phi, k)
+    delta = row.reward - sum_of_products(rights, here, theta, 0, d)
     for j in range(d):
-        gains[here + j] = row.rho * z[j]
-        theta[j] += delta * row.alpha * gains[here + j]
+        gain = row.rho * get_z(z, j)
+        put_z(lefts, here + j, gain)
+        put_theta(theta, j, get_theta(theta, j) + delta * row.alpha * gain)
     for k in range(rank):
-        size = np.sqrt(sum_of_products(left, k * d, left, k * d, d))
-        if size > 0.0 and row.alpha > 0.0:
-            share = delta * sum_of_products(left, k * d, gains, here, d)
-            share /= size * (size + 1.0 / row.alpha)
+        if room[k] > 0.0 and row.alpha > 0.0:
+            share = delta * sum_of_products(lefts, k * d, lefts, here, d)
+            share /= room[k] * (room[k] + 1.0 / row.alpha)
             for j in range(d):
-                theta[j] += share * right[k * d + j]
+                put_theta(theta, j, get_theta(theta, j) + share * get_z(rights, k * d + j))
     if place < rank - 1:
         return
-    one, two, total = np.empty((2 * rank, d)), np.empty((2 * rank, d)), 0.0
-    for k in range(rank):
-        for j in range(d):
-            rolled()
-            one[k, j], one[rank + k, j] = left[k * d + j], gains[k * d + j]
-            two[k, j], two[rank + k, j] = right[k * d + j], changes[k * d + j]
-            total += abs(one[k, j]) + abs(one[rank + k, j]) + abs(two[k, j]) + abs(two[rank + k, j])
-    if not total < HUGE:
+    total = 0.0
+    for j in range(2 * rank * d):
+        rolled()
+        total += abs(lefts[j]) + abs(rights[j])
+    if total < HUGE:
+        cut(lefts, rights, rank, d, room)
+    else:
         theta[0] = np.nan  # the products would overflow: diverged, at the row that was too large
-        return
-    cut(one, two, rank, left, right)
 
 
 class ATD(StepLearner):
@@ -194,7 +212,7 @@ class ATD(StepLearner):
     'ok'
     """
 
-    vectors: ClassVar[tuple[str, ...]] = ("theta", "z", "left", "right", "gains", "changes")
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "z", "lefts", "rights", "room")
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "replicates")
     moves_all: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
@@ -209,5 +227,5 @@ class ATD(StepLearner):
 
     def _allocate(self, d: int) -> None:
         super()._allocate(d)
-        for name in self.vectors[2:]:
-            self._arrays[name] = np.zeros((self._width, MOST * d))
+        for name, width in zip(self.vectors[2:], (2 * MOST * d, 2 * MOST * d, ROOM), strict=True):
+            self._arrays[name] = np.zeros((self._width, width))

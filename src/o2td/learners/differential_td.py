@@ -31,7 +31,7 @@ __all__ = ["DifferentialTD"]
 Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, z):  # type: ignore[no-untyped-def]
     """One row."""
     delta = td_error(row, theta) - s.mean

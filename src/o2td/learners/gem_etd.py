@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 HORIZON = 1000.0  # steps after which step sizes begin to fall
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def bounded(fall, squares, size):  # type: ignore[no-untyped-def]
     """`fall` over the root of a mean of squares, bounded so that no row overshoots."""
     if not squares > 0.0:
@@ -42,7 +42,7 @@ def bounded(fall, squares, size):  # type: ignore[no-untyped-def]
     return min(found, 1.0 / size) if size > 0.0 else found
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, k, u, past):  # type: ignore[no-untyped-def]
     """One row; `past` holds the features of the previous row."""
     back = row.before * row.rho_before

@@ -39,13 +39,13 @@ from o2td.model import Model
 __all__ = ["ProximalGTD2MP"]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def shrunk(x, bound):  # type: ignore[no-untyped-def]
     """`sign(x) max(0, |x| - bound)`."""
     return max(0.0, x - bound) + min(0.0, x + bound)
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, w, mid, z):  # type: ignore[no-untyped-def]
     """One row; `mid`, zero between rows, holds the change of theta by the first step."""
     follow(z, row.rho * row.before * p.trace, row.rho * row.emphasis, row.phi)

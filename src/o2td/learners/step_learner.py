@@ -21,6 +21,7 @@ Python: slowly, but with all features.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -32,7 +33,7 @@ from o2td.arrays import Floats
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
 from o2td.kernels.kept import CARRIED
 from o2td.kernels.settle import After
-from o2td.kernels.steps import Row, StepLanes, driver_of, run_steps
+from o2td.kernels.steps import COLUMNS, STREAMED, Row, StepLanes, driver_of, run_steps
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
 from o2td.learners.step_sizes import Gauge, Measured, StepSize, rule_of
 from o2td.learners.traced import TraceLearner, TwoStepLearner
@@ -89,18 +90,21 @@ class StepFamily(Family):
         given = ("reward", "discount", "rho", "start")
         there = [name for name in OPTIONAL if getattr(parts.seen[0], name) is not None]
         source, found = streams(parts.seen, (*given, *there))
-        columns: dict[str, Any] = dict(found)
+        shape = len(found["reward"]), n
+        held = {name: _placed(array) for name, array in (found | parts.rows).items()}
         for name, missing in OPTIONAL.items():
-            if name not in columns:
-                columns[name] = _same(len(columns["reward"]), n, missing)
+            if name not in held:
+                held[name] = _same(*shape, missing)
         vectors = tuple(state[name] for name in kind.vectors if name not in kind.traces)
         traces = tuple(state[name] for name in kind.traces)
         return StepLanes(
             source=source,
-            **columns,
-            **dict[str, Any](parts.rows),
+            start=found["start"],
+            columns=_columns(held, source),
+            held=held,
             **dict[str, Any](parts.settings),
             scalars=records(state["scalars"], (*CARRIED, *kind.scalars)),
+            theta=state["theta"],
             vectors=vectors,
             traces=traces,
             active=tuple(state[name] for name, _ in kind._lists()) if parts.block.sparse else (),
@@ -215,11 +219,29 @@ class StepLearner(TwoStepLearner):
 
 
 @lru_cache(maxsize=16)
-def _same(streams: int, n: int, number: float) -> Floats:
-    """A constant column, cached because blocks have the same length."""
+def _same(streams: int, n: int, number: float) -> tuple[Floats, int]:
+    """A constant column and its address, cached because blocks have the same length."""
     column = np.full((streams, n), number)
     column.flags.writeable = False
-    return column
+    return _placed(column)
+
+
+def _placed(array: Any) -> tuple[Any, int]:
+    """The array, its numbers side by side, and where they begin."""
+    array = np.ascontiguousarray(array)
+    if array.flags.writeable:  # `array.ctypes.data` takes five times as long
+        return array, ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return array, int(array.__array_interface__["data"][0])
+
+
+def _columns(held: dict[str, tuple[Any, int]], source: Any) -> Any:
+    """Where each lane's `COLUMNS` begin: in its stream's arrays, or in its own."""
+    first = np.array([[held[name][1] for name in COLUMNS]])
+    if len(source) == 1:
+        return first
+    which = np.repeat(np.arange(len(source))[:, None], len(COLUMNS), axis=1)
+    which[:, : len(STREAMED)] = source[:, None]
+    return first + which * [held[name][0].strides[0] for name in COLUMNS]
 
 
 class Fields(np.record):  # type: ignore[misc]

@@ -25,7 +25,7 @@ from o2td.model import Model
 __all__ = ["TrueOnlineGTD"]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, w, e, z, ew):  # type: ignore[no-untyped-def]
     """One row; `s.value` is `theta_{t-1}.phi_t`."""
     v, next_v = dot(row.phi, theta), dot(row.next_phi, theta)

@@ -23,7 +23,7 @@ from o2td.model import Model
 __all__ = ["TrueOnlineHTD"]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, w, e, z, zb, ew):  # type: ignore[no-untyped-def]
     """One row; `s.value` is `theta_{t-1}.phi_t`."""
     v, next_v = dot(row.phi, theta), dot(row.next_phi, theta)

@@ -22,7 +22,7 @@ from o2td.model import Model
 __all__ = ["TrueOnlineTD"]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, e):  # type: ignore[no-untyped-def]
     """One row; `s.value` is `theta_{t-1}.phi_t`."""
     v, next_v = dot(row.phi, theta), dot(row.next_phi, theta)

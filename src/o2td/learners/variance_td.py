@@ -33,7 +33,7 @@ __all__ = ["VarianceTD"]
 Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, w, z, zw):  # type: ignore[no-untyped-def]
     """One row."""
     next_v = dot(row.next_phi, theta)

@@ -27,7 +27,7 @@ from o2td.transitions import Transitions
 __all__ = ["WISGTD"]
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, w, u, e, v):  # type: ignore[no-untyped-def]
     """One row."""
     delta = td_error(row, theta)

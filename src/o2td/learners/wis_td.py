@@ -37,7 +37,7 @@ __all__ = ["WISTD"]
 LEAST = 1e-12  # usage below this stands for never used
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
     """The usage u and its trace v after this row; u is stored without its initial value."""
     for k in range(count(row.phi)):
@@ -52,7 +52,7 @@ def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
         v.values[j] = rest - p.recency * x * x * rest + row.rho * x * x
 
 
-@njit(cache=True)
+@njit(cache=True, allocates=False)
 def step(row: Row, p, s, theta, u, e, v):  # type: ignore[no-untyped-def]
     """One row; `s.value` is `theta_{t-1}.phi_t`."""
     here, next_v = dot(row.phi, theta), dot(row.next_phi, theta)
