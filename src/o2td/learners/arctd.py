@@ -97,7 +97,8 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
         if s.steps >= s.check:
             far = 0.0
             for j in range(len(theta)):
-                far += (theta[j] - past[j]) ** 2
+                moved = theta[j] - past[j]
+                far += moved * moved
                 past[j] = theta[j]
             if s.path > 0.0:
                 pace = s.pace * (far / (STILL * s.path)) ** ADAPT
