@@ -121,14 +121,14 @@ def cart_pole(episodes: int, seed: Any, logged: float = 0.3, wanted: float = 0.0
 
 
 def cart_pole_value(
-    runs: int, wanted: float, discount: float, seed: int = 1
+    runs: int, wanted: float, discount: float, seed: int = 1, steps: int = 2000
 ) -> tuple[float, float]:
-    """Mean discounted return of the controller, and its standard error."""
-    out = np.empty((2000 * 500, 12))
+    """Mean discounted return of the controller over some steps, and its standard error."""
+    out = np.empty((steps * 500, 12))
     total = []
     rng = np.random.default_rng(seed)
     while len(total) < runs:
-        n = _play(rng, 500, 2000, GAIN, wanted, out)
+        n = _play(rng, 500, steps, GAIN, wanted, out)
         length = np.bincount(out[:n, 0].astype(int))
         total += list((1 - discount**length) / (1 - discount))
     return float(np.mean(total)), float(np.std(total) / np.sqrt(len(total)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"
 CLOCKED = "continuous, clock marked terminated"
+ASKED = "continuous, value over the clock's steps"
 GYMNASIUM = {  # by what the log shows: episodes, horizon, whether part of the state is hidden, mark
     "Gymnasium, state complete": (200, None, False, "truncated"),
     "Gymnasium, part of the state hidden": (400, 60, True, "truncated"),
@@ -50,6 +52,9 @@ class Cell:
     make: Callable[[np.random.Generator], Made]
     group: str = ""
     settles: bool = True  # whether thresholds may look at it
+    horizon: Callable[[pd.DataFrame], int] | None = (
+        None  # `horizon=` for a log, if one is asked for
+    )
 
     def log(self, purpose: str, number: int) -> Made:
         """Log, discount and truth for one seed of one purpose."""
@@ -182,6 +187,27 @@ def _continuous(name: str) -> Cell:
     return Cell(name, CONTINUOUS, lambda rng: continuous.make(name, rng))
 
 
+def _longest(log: pd.DataFrame) -> int:
+    return int(log.step.max()) + 1
+
+
+def _limited() -> list[Cell]:
+    """Continuous tasks that a clock ends, without and with the question of their horizon."""
+    made = continuous.clocked_system
+    found = [Cell("linear system", CLOCKED, made, settles=False)]
+    found.append(Cell("linear system, horizon asked", ASKED, made, "", False, _longest))
+    for name, steps in continuous.LIMITS:
+        label, task = f"{name}, {steps} steps", partial(continuous.limited, name, steps)
+        found.append(Cell(label, CLOCKED, task, settles=False))
+        asked = partial(_always, steps)
+        found.append(Cell(f"{label}, horizon asked", ASKED, task, "", False, asked))
+    return found
+
+
+def _always(steps: int, log: pd.DataFrame) -> int:
+    return steps
+
+
 def _defect(name: str) -> Cell:
     return Cell(f"defect: {name}", f"defect: {name}", defects.DEFECTS[name])
 
@@ -196,6 +222,6 @@ CELLS: dict[str, Cell] = {
         Cell("random table", RANDOM, _sound),
         *(_defect(name) for name in defects.DEFECTS),
         *(_continuous(name) for name in continuous.NAMES),
-        Cell("linear system", CLOCKED, continuous.clocked_system, settles=False),
+        *_limited(),
     ]
 }

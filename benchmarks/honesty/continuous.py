@@ -2,7 +2,8 @@
 
 Cart-pole and mountain car are those of the coverage studies. Pendulum has three torques (-2, 0, 2) and
 Gymnasium's cost; its policies swing up by energy and then balance. The noisy mountain car shows its
-position only. A linear system, drawn for each log, is ended by a clock that is marked as termination.
+position only. A linear system, drawn for each log, is ended by a clock that is marked as termination,
+as are the first three with Gymnasium's time limits and with shorter ones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pandas as pd
 
 from benchmarks.coverage_common import cart_pole, cart_pole_value, mountain_car, mountain_car_value
 from benchmarks.coverage_words import Linear, softmax
+from o2td import domains
 
 TORQUES = np.array([-2.0, 0.0, 2.0])
 RUNS = 20_000
@@ -91,12 +93,12 @@ def _frame(parts: list[Any], episodes: int, length: Any, clock: str) -> pd.DataF
 
 
 @cache
-def pendulum_value(wanted: float, discount: float) -> float:
-    """Mean discounted return over 600 steps of many runs."""
+def pendulum_value(wanted: float, discount: float, steps: int = 600) -> float:
+    """Mean discounted return over some steps of many runs."""
     rng = np.random.default_rng(77)
     angle, speed = rng.uniform(-np.pi, np.pi, RUNS), rng.uniform(-1.0, 1.0, RUNS)
     total, factor = np.zeros(RUNS), 1.0
-    for _ in range(600):
+    for _ in range(steps):
         action = _pick(rng, mixed(_swing(angle, speed), wanted, 3))
         angle, speed, reward = _pendulum_step(angle, speed, action)
         total += factor * reward
@@ -176,6 +178,47 @@ def clocked_system(rng: np.random.Generator) -> tuple[pd.DataFrame, float, float
         state, reward = system.step(rng, state, _pick(rng, softmax(state @ wanted)))
         truth += discount**step * (float(reward.mean()) + level)
     return _frame(parts, 200, np.full(200, steps), "terminated"), discount, truth
+
+
+# -- control with a time limit ---------------------------------------------------------------------
+
+LIMITS = (
+    *(("cart-pole", 500), ("mountain car", 200), ("pendulum", 200)),
+    *(("cart-pole", 100), ("mountain car", 100), ("pendulum", 50)),
+)
+
+
+def limited(name: str, steps: int, rng: np.random.Generator) -> tuple[pd.DataFrame, float, float]:
+    """A log whose episodes end after so many steps, marked as terminated; the value over them."""
+    seed = int(rng.integers(2**31))
+    if name == "cart-pole":
+        log, discount = cart_pole(150, seed), 0.99
+    elif name == "mountain car":
+        log, discount = mountain_car(100, seed), 0.99
+    else:
+        log, discount = pendulum(60, rng), 0.95
+    log["step"] = log.groupby("episode").cumcount()
+    log = log[log.step < steps].reset_index(drop=True)
+    log["terminated"] |= log.step == steps - 1
+    log["truncated"] = False
+    return log, discount, _limited_value(name, steps, discount)
+
+
+@cache
+def _limited_value(name: str, steps: int, discount: float) -> float:
+    if name == "cart-pole":
+        return cart_pole_value(20_000, 0.05, discount, steps=steps)[0]
+    if name == "pendulum":
+        return pendulum_value(0.2, discount, steps)
+    lengths = np.minimum(_car_lengths(), steps)
+    return float(-np.mean((1.0 - discount**lengths) / (1.0 - discount)))
+
+
+@cache
+def _car_lengths() -> Any:
+    """Steps to the goal of the target itself, in many runs."""
+    log = domains.mountain_car(0.1, 0.1, discount=0.99, horizon=None).rollout(3_000_000, seed=79)
+    return np.bincount(log.episode)[:-1]
 
 
 # -- all of them -----------------------------------------------------------------------------------

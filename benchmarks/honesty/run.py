@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.honesty.cells import CELLS, CONTINUOUS, PURPOSES, Cell
+from benchmarks.honesty.cells import CELLS, PURPOSES, Cell
 from o2td import evaluation
 
 
@@ -47,7 +47,7 @@ def arguments() -> argparse.Namespace:
 
 def wanted(cell: Cell, given: argparse.Namespace) -> bool:
     """Whether this cell belongs to the run."""
-    if cell.kind == CONTINUOUS and not given.continuous:
+    if "continuous" in cell.kind and "linear" not in cell.name and not given.continuous:
         return False
     return cell.settles or given.purpose != "settle"
 
@@ -63,7 +63,8 @@ def answer(cell: Cell, given: argparse.Namespace, number: int) -> dict[str, Any]
     """Evaluate one log: verdicts, values and interval ends beside the truth."""
     log, discount, truth = cell.log(given.purpose, number)
     begun = time.process_time()
-    found = evaluation.evaluate(log, discount=discount, methods=given.methods, seed=number)
+    asked = {} if cell.horizon is None else {"horizon": cell.horizon(log)}
+    found = evaluation.evaluate(log, discount=discount, methods=given.methods, seed=number, **asked)
     seconds = time.process_time() - begun
     best = found.recommended
     return {

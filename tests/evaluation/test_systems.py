@@ -4,10 +4,11 @@ import time
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from o2td import LSETD, LSTD, LSTDQ, Transitions
-from o2td.evaluation.systems import FOLDS, Actions, FeatureSystem, States
+from o2td import LSETD, LSTD, LSTDQ, Transitions, evaluation
+from o2td.evaluation.systems import FOLDS, Actions, FeatureSystem, States, own_fit
 from o2td.features import Fourier
 
 from .episodes import block_of
@@ -143,3 +144,28 @@ def test_two_hundred_lanes_cost_at_most_twenty_estimates():
         system.lane_values()
 
     assert seconds(lanes) <= 20.0 * seconds(lambda: LSTD().fit(batch).theta)
+
+
+def test_means_of_few_rows_are_corrected_for_their_own_fit() -> None:
+    """The standard error is that of residuals enlarged by sqrt(n / (n - 1)) in each state."""
+    state = np.repeat([0, 1, 2], [2, 5, 30])
+    reward = np.random.default_rng(0).normal(size=len(state))
+    log = pd.DataFrame({"episode": range(len(state)), "state": state, "reward": reward})
+    log = log.assign(terminated=True, rho=1.0)
+    found = evaluation.evaluate(log, discount=0.9, methods=["lstd"], lanes=0)["lstd"]
+    mean, count = (log.groupby("state").reward.transform(kind) for kind in ("mean", "size"))
+    enlarged = (reward - mean) * np.sqrt(count / (count - 1))
+    each = mean - reward.mean() + enlarged
+    error = np.sqrt(np.square(each).sum() / (len(log) - 1) / len(log))
+    assert found.value == pytest.approx(reward.mean())
+    assert found.standard_error == pytest.approx(error, rel=1e-9)
+
+
+def test_ratios_leave_fewer_rows_to_a_mean() -> None:
+    weight = np.array([[1.0, 1.0, 0.0], [3.0, 1.0, 0.0]]).T
+    sums, squares = weight.sum(axis=0), np.square(weight).sum(axis=0)
+    effective = sums**2 / squares
+    assert own_fit(sums, squares) == pytest.approx(
+        np.sqrt(np.minimum(effective / (effective - 1), 2))
+    )
+    assert own_fit(np.zeros(1), np.zeros(1)) == pytest.approx(np.sqrt(2.0))

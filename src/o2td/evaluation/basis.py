@@ -99,6 +99,11 @@ class States:
         self.features = features
 
     @property
+    def tabular(self) -> bool:
+        """Whether each row has one feature, which is 1."""
+        return hasattr(self.features, "state_of")
+
+    @property
     def name(self) -> str:
         """The features in words."""
         return describe(self.features)
@@ -146,6 +151,11 @@ class Actions:
         self.states, self.n_actions = states, n_actions
 
     @property
+    def tabular(self) -> bool:
+        """Whether each row has one feature, which is 1."""
+        return self.states.tabular
+
+    @property
     def name(self) -> str:
         """The features in words."""
         return f"{self.states.name} for each of {self.n_actions} actions"
@@ -184,7 +194,7 @@ def _weighted(chance: Floats, phi: Floats) -> Floats:
 class Own:
     """The values of a model of the user's, as one feature whose weight is 1."""
 
-    uses_ratios = True
+    uses_ratios, tabular = True, False
     name = "a value model of the user's"
     features: Any = None
 

@@ -17,7 +17,7 @@ from o2td.chain.sparse import iterated
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.coverage import NEARLY, unlogged
 from o2td.evaluation.episodes import Episodes
-from o2td.evaluation.systems import FOLDS
+from o2td.evaluation.systems import FOLDS, own_fit
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.log_rows import LoneStarts
 
@@ -39,6 +39,7 @@ class CellSystem:
         self.pair: Ints = np.zeros((0, 2), dtype=np.int64)
         # For each cell: sums of rho, of rho r, and the number of starts there.
         self.sums = np.zeros((0, 3, FOLDS))
+        self.square = np.zeros(0)  # sum of rho^2 by cell
         self.flow = np.zeros((0, FOLDS))
         self._iterates: bool | None = None  # whether large systems are solved by iteration
 
@@ -91,6 +92,7 @@ class CellSystem:
         first[block.first[:-1]] = block.opens
         for k, value in enumerate((rho, rho * rows.reward, first)):
             self.sums[:, k] += _grouped(at, unit, value, self.d, block.count) @ weights
+        self.square += np.bincount(at, np.square(rho), minlength=self.d)
         flow = (rho * rows.discount)[live]
         found = _grouped(where, unit[live], flow, len(key), block.count) @ weights
         self._merge(joined, key, found)
@@ -118,6 +120,7 @@ class CellSystem:
             joined = self._joined(key)
             width = self.sums.shape[2]
             self.sums[self._place(other.cell)] += other.sums[:, :, :width]
+            self.square[self._place(other.cell)] += other.square
             self._merge(joined, key, other.flow[:, :width])
 
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
@@ -136,8 +139,10 @@ class CellSystem:
         if len(cell) > len(self.cell):
             self._check(len(cell), len(self.pair))
             sums = np.zeros((len(cell), 3, self.sums.shape[2]))
-            sums[np.searchsorted(cell, self.cell)] = self.sums
-            self.cell, self.sums = cell, sums
+            square = np.zeros(len(cell))
+            where = np.searchsorted(cell, self.cell)
+            sums[where], square[where] = self.sums, self.square
+            self.cell, self.sums, self.square = cell, sums, square
 
     def _keys(self, among: CellSystem) -> Ints:
         """One number per pair: its two places among the cells of another, in the order of pairs."""
@@ -227,10 +232,15 @@ class CellSystem:
         return conclude(theta, "ok", self.d, 1.0, residual)
 
     def adjoint(self) -> Floats:
-        """`u = A^-T phi_0`, for rows weighted by `rho` as they are."""
+        """`u = A^-T phi_0`, for rows weighted by `rho` as they are.
+
+        It is enlarged by what fitting takes from residuals (`own_fit`).
+        """
         sums, flow = self._column(None)
         A, scale = self._matrix(sums[:, 0], flow)
-        return np.asarray(self._solved(A.T, self.start()) * scale)
+        return np.asarray(
+            self._solved(A.T, self.start()) * scale * own_fit(sums[:, 0], self.square)
+        )
 
     def unlogged(self, ahead: float) -> float:
         """Share of the target's visits in or beyond cells that no usable row starts from."""

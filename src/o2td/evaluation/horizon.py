@@ -21,7 +21,7 @@ from o2td.evaluation.basis import Cells
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes, Log
-from o2td.evaluation.systems import FOLDS
+from o2td.evaluation.systems import FOLDS, own_fit
 from o2td.linear_algebra import Solution, conclude
 from o2td.sources.log_rows import LoneStarts
 
@@ -74,6 +74,7 @@ class ModelSystem(CellSystem):
         width = FOLDS + lanes
         # For each cell and action: sums of weights, of rewards, of weights with a known successor.
         self.own = np.zeros((0, 3, actions, width))
+        self.squares = np.zeros((0, actions))  # sums of squared weights
         self.opening = np.zeros((0, width))
         self.policy = np.zeros((0, actions))
         self.pair = np.zeros((0, 3), dtype=np.int64)  # cell, action, next cell
@@ -122,6 +123,7 @@ class ModelSystem(CellSystem):
         each = weights[unit]
         for k, value in enumerate((weight, weight * block.rows.reward, weight * known)):
             np.add.at(self.own[:, k], (at, taken), value[:, None] * each)
+        np.add.at(self.squares, (at, taken), np.square(weight))
         begin = block.first[:-1][block.opens]
         np.add.at(self.opening, at[begin], each[begin])
         self._learn_policy(block, at)
@@ -164,7 +166,7 @@ class ModelSystem(CellSystem):
         if len(cell) == len(self.cell):
             return
         where = np.searchsorted(cell, self.cell)
-        for name in ("own", "opening", "policy"):
+        for name in ("own", "squares", "opening", "policy"):
             held = getattr(self, name)
             grown = np.zeros((len(cell), *held.shape[1:]))
             grown[where] = held
@@ -177,6 +179,7 @@ class ModelSystem(CellSystem):
         self._grow(other.cell)
         at = self._place(other.cell)
         self.own[at] += other.own
+        self.squares[at] += other.squares
         self.opening[at] += other.opening
         seen = other.policy.any(axis=1)
         self.policy[at[seen]] = other.policy[seen]
@@ -293,6 +296,7 @@ class ModelSystem(CellSystem):
         With visits `u_k(s)` after k steps, `G(s, s') = sum_k u_k(s) V_{T-k-1}(s')` and
         `d(s, a) = pi sum_s' p G`, a row `(s, a, r, s')` moves it by
         `pi u / n (r - mean r) + (pi gamma G(s, s') - d) / m`, m counting rows with known successors.
+        It is enlarged by what fitting takes from residuals (`own_fit`).
         """
         policy, reward, flow = self._model(_columns(None))
         chain = self._chain(policy, flow)
@@ -304,7 +308,8 @@ class ModelSystem(CellSystem):
         mean = np.zeros((self.d, self.actions))
         np.add.at(mean, (at, taken), flow * cross[at, to])
         own = self.own[..., :FOLDS].sum(axis=-1)
-        each, known = (1.0 / np.maximum(own[:, k], _TINY) for k in (0, 2))
+        fitted = own_fit(own[:, 0], self.squares)
+        each, known = (fitted / np.maximum(own[:, k], _TINY) for k in (0, 2))
         reach = policy * visits.sum(axis=0)[:, None] * each
         return np.column_stack([reach, reward, policy * mean * known, policy * known, cross])
 

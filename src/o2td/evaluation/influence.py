@@ -24,6 +24,7 @@ from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes, Keys
 from o2td.evaluation.fitting import AnySystem, Blend, Fit, across, lone_parts, parts_of
 from o2td.evaluation.histories import histories
+from o2td.evaluation.horizon_features import StepsSystem
 from o2td.evaluation.moments import Moments, Spread
 from o2td.evaluation.select import own
 from o2td.evaluation.survey import folds_of
@@ -93,7 +94,7 @@ Found = dict[int, tuple[Floats, Floats]]
 
 @dataclass(eq=False)
 class Sharing:
-    """Fits (system, weights, adjoint) and baselines with the same basis, by number."""
+    """Fits (system, weights, adjoint) and baselines of one kind and basis, by number."""
 
     fits: dict[int, tuple[Any, Floats, Floats]] = field(default_factory=dict)
     baselines: dict[int, Any] = field(default_factory=dict)
@@ -115,6 +116,10 @@ class Sharing:
                 {k: b.system.differences(block, b.weights) for k, b in self.baselines.items()},
             )
         rows = any_system.basis.rows(block)
+        if isinstance(any_system, StepsSystem):
+            return {
+                k: one.influence(block, rows, *more) for k, (one, *more) in self.fits.items()
+            }, {}
         weights = [theta for _, theta, _ in self.fits.values()]
         weights += [baseline.weights for baseline in self.baselines.values()]
         both = np.column_stack(weights)
@@ -147,7 +152,7 @@ class Influences:
     columns: list[Column] = field(default_factory=list)
     kept: list[tuple[Ints, Keys, Floats]] = field(default_factory=list)
     moments: Moments | None = None
-    bases: dict[int, Sharing] = field(default_factory=dict)
+    bases: dict[tuple[int, bool], Sharing] = field(default_factory=dict)
     _latest: list[tuple[Keys, Floats]] = field(default_factory=list)
 
     # -- what is wanted ----------------------------------------------------------------------------
@@ -198,7 +203,8 @@ class Influences:
             self._sharing(baseline.system).baselines[k] = baseline
 
     def _sharing(self, system: AnySystem) -> Sharing:
-        return self.bases.setdefault(id(system.basis), Sharing())
+        kind = (id(system.basis), isinstance(system, StepsSystem))
+        return self.bases.setdefault(kind, Sharing())
 
     def add(self, block: Episodes) -> None:
         """Take in episodes."""
@@ -279,11 +285,20 @@ class Influences:
         return replace(found, values=self._values(column)) if self.keep else found
 
     def found(self, column: int, blend: Blend) -> tuple[Spread, Floats]:
-        """Influence of a blend, and its value in each lane: its own, or from the influence."""
+        """Influence of a blend, and its value in each lane: its own, or from the influence.
+
+        Its own lanes are stretched about the value if they spread less than the influence's, which
+        allow for cells whose few rows fit their value too well.
+        """
         value = float(sum(weight * fit.value for weight, fit in blend))
         influence = self.spread(column)
         own_lanes = blend[0][1].lanes if len(blend) == 1 else None
-        return influence, value + influence.lanes if own_lanes is None else own_lanes
+        if own_lanes is None:
+            return influence, value + influence.lanes
+        narrow, wide = float(np.std(own_lanes)), float(np.std(influence.lanes))
+        if 0.0 < narrow < wide:
+            own_lanes = value + wide / narrow * (own_lanes - value)
+        return influence, own_lanes
 
     def _values(self, column: int) -> Floats:
         found = np.concatenate([values[:, self._number(column)] for _, _, values in self.kept])

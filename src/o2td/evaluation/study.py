@@ -20,6 +20,7 @@ from o2td.evaluation.estimators import REFERENCE, known, make
 from o2td.evaluation.features import JUDGED, Chosen, choose, first_episodes
 from o2td.evaluation.fitting import AnySystem, Fitting
 from o2td.evaluation.horizon import ModelSystem
+from o2td.evaluation.horizon_features import unclocked
 from o2td.evaluation.importance import Weighed
 from o2td.evaluation.influence import Baseline, Influences
 from o2td.evaluation.log_tests.clock import clock_step
@@ -144,6 +145,13 @@ class Study:
         """The requested horizon, or the step at which a time limit ends episodes."""
         return self.settings.horizon or clock_step(seen(self))[0]
 
+    @property
+    def unclocked(self) -> Episodes:
+        """The sample by which features are chosen: a time limit says nothing about observations."""
+        if self.sample.rows.observation is None or self.steps is None:
+            return self.sample
+        return unclocked(self.sample, self.steps)
+
     @cached_property
     def past(self) -> Past | None:
         """The part of the past that extends the state if the state alone is not Markov."""
@@ -175,8 +183,9 @@ class Study:
         """
         if self.leader is not None:
             return self.leader.choice.again()
-        asked, others = self.settings, [one.sample for one in self.followers]
-        return choose(self.survey, self.sample, asked.features, asked.trace, asked.seed, others)
+        asked, one = self.settings, self.unclocked
+        others = [each.unclocked for each in self.followers]
+        return choose(self.survey, one, asked.features, asked.trace, asked.seed, others)
 
     @cached_property
     def grounds(self) -> Grounds:

@@ -25,6 +25,7 @@ from o2td.sources.log_rows import LoneStarts
 
 FOLDS = 5
 LEAST_RIDGE = 1e-8  # of action values: some actions are never tried
+_FEWEST = 2.0  # effective rows of a cell whose residuals are corrected for its own fit
 _LANES_BYTES = 1 << 28  # bytes that the lanes' matrices may take
 _STACK = 1 << 21  # numbers in episodes' parts stacked at a time
 _ROWS = 1 << 20  # numbers in feature rows kept at a time: about the size of a cache
@@ -84,6 +85,9 @@ class FeatureSystem:
         self.wanted = lanes
         self.d = 0
         self.opened = np.zeros(FOLDS)
+        # Sums of `z` and `z^2` by feature, where each row has one feature that is 1.
+        self.tabular = trace == 0.0 and basis.tabular
+        self.weights = np.zeros((2, 0))
         self.lanes: Floats | None = None
         self._held: Floats = np.zeros(0)  # traces after a part of a long episode
         self._whole: FeatureSystem | None = None
@@ -118,6 +122,7 @@ class FeatureSystem:
         self.d = d
         self.folds = np.zeros((FOLDS, d, d + 1))
         self.starts = np.zeros((FOLDS, d))
+        self.weights = np.zeros((2, d))
         if self.wanted and self.wanted * d * (d + 1) * 8 <= _LANES_BYTES:
             self.lanes = np.zeros((self.wanted, d * (d + 1)))
             self.lane_starts = np.zeros((self.wanted, d + 1))
@@ -146,6 +151,8 @@ class FeatureSystem:
         if not self.d:
             self._allocate(rows.here.shape[1])
         z = self.left(block, rows)
+        if self.tabular:
+            self.weights += z.sum(axis=0), np.square(z).sum(axis=0)
         right = rows.right
         opens = block.opens.astype(np.float64)
         first = rows.first * opens[:, None]
@@ -177,6 +184,7 @@ class FeatureSystem:
         elif other.d:
             self.opened += other.opened
             self.folds += other.folds
+            self.weights += other.weights
             self.starts += other.starts
             if self.lanes is not None and other.lanes is not None:
                 self.lanes += other.lanes
@@ -241,7 +249,14 @@ class FeatureSystem:
         return _solved(*self._matrix(folds, ridge))
 
     def adjoint(self) -> Floats:
-        """`u = A^-T phi_0`: the derivative of the value in each equation."""
+        """`u = A^-T phi_0`: the derivative of the value in each equation.
+
+        Of one-hot features it is enlarged by what fitting takes from residuals (`own_fit`).
+        """
+        found = self._adjoint()
+        return found * own_fit(*self.weights) if self.tabular else found
+
+    def _adjoint(self) -> Floats:
         A, _ = self._matrix(None, None)
         return _solved(np.ascontiguousarray(A.T), self.start()).theta
 
@@ -253,7 +268,7 @@ class FeatureSystem:
         A, _ = self._matrix(None, None)
         added = self._added(A, self.ridge)
         bare = np.abs(A - np.diag(np.full(len(A), added))).sum(axis=1) <= added
-        visits = self.adjoint() * np.where(bare, added, np.diagonal(A))
+        visits = self._adjoint() * np.where(bare, added, np.diagonal(A))
         return unlogged(visits, ~bare, ahead)
 
     def lane_values(self) -> Floats | None:
@@ -279,6 +294,21 @@ class FeatureSystem:
         if self.uses_ratios:
             along = self._traced(block, along[:, None])[:, 0]
         return block.sums(along * delta)
+
+
+def own_fit(weight: Floats, square: Floats) -> Floats:
+    """`sqrt(n / (n - 1))` for means of `n = (sum w)^2 / sum w^2` effective rows, at most `sqrt(2)`.
+
+    A cell's value is the mean of its own rows, whose squared residuals are too small by `1 - 1/n`:
+    the leverage correction HC2 of MacKinnon and White (1985), the same for all rows of a cell, so
+    that influence values still add up to 0.
+
+    >>> own_fit(np.array([2.0, 10.0]), np.array([2.0, 10.0])).round(3)
+    array([1.414, 1.054])
+    """
+    most = _FEWEST / (_FEWEST - 1.0)
+    share = np.divide(square, weight**2, out=np.ones_like(weight), where=weight > 0.0)
+    return np.sqrt(np.minimum(1.0 / np.maximum(1.0 - share, 1.0 / most), most))
 
 
 def _solved(A: Floats, b: Floats) -> Solution:

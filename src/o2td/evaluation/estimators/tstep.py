@@ -1,7 +1,9 @@
-"""The T-step plug-in: the value over T steps, from a model of the log's states.
+"""The T-step plug-in: the value over T steps, from a model of the log.
 
 `V_{k+1}(s) = sum_a pi(a, s) (r(s, a) + sum_s' gamma p(s', s, a) V_k(s'))`, T times. T is the
-requested horizon, or the step at which a time limit ends the log's episodes.
+requested horizon, or the step at which a time limit ends the log's episodes. States that recur have a
+mean for each of them. For observations that do not, means are regressions on chosen features
+(`horizon_features`), and the estimate is the mean of the middle half of several such fits.
 """
 
 from __future__ import annotations
@@ -12,9 +14,14 @@ from typing import TYPE_CHECKING
 
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.estimator import Doubt, Outcome
-from o2td.evaluation.families import SystemEstimator
-from o2td.evaluation.fitting import AnySystem
+from o2td.evaluation.families import FitEstimator
+from o2td.evaluation.features import first_episodes
+from o2td.evaluation.fitting import AnySystem, Blend, mean_of, middle, spread_of, usable
 from o2td.evaluation.horizon import ModelSystem
+from o2td.evaluation.horizon_features import StepsSystem
+from o2td.evaluation.select import systems_of
+from o2td.evaluation.statistic import Passes
+from o2td.evaluation.systems import FeatureSystem
 from o2td.evaluation.thresholds import CAUTION
 
 if TYPE_CHECKING:
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 
 _SETTLED = 0.25  # of the interval's half-width: smaller differences do not matter
 _WIDE = 2048  # states: the influence of rows is a matrix of them
+_FEATURES = 1024
 
 
 def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
@@ -45,21 +53,26 @@ def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
         )
 
 
-class TStepEstimator(SystemEstimator):
-    """A model of the logged states, followed for a fixed number of steps."""
+class TStepEstimator(FitEstimator):
+    """A model of the log, followed for a fixed number of steps."""
 
     name = "tstep"
     title = "T-step plug-in"
 
     def missing(self, study: Study) -> str:
-        """What is missing: a horizon, and states that recur."""
+        """What is missing: a horizon, and states that recur or features that can be fitted."""
         if study.steps is None:
             return "no horizon was requested, and no clock ends the episodes"
-        return "" if study.choice.tabular is not None else "the log has no states that recur"
+        if study.choice.tabular is None and not isinstance(study.choice.lead, FeatureSystem):
+            return "the log has no states that recur, and features name cells"
+        return ""
 
     def too_large(self, study: Study) -> bool:
-        """Whether there are too many states to run it unasked."""
-        return int(study.choice.tabular.n_features_out_) > _WIDE
+        """Whether there are too many states or features to run it unasked."""
+        states = study.choice.tabular
+        if states is None:
+            return study.choice.width > _FEATURES
+        return int(states.n_features_out_) > _WIDE
 
     def spared(self, study: Study) -> tuple[str, ...]:
         """Exempt from the test of the clock, which it models."""
@@ -68,32 +81,95 @@ class TStepEstimator(SystemEstimator):
     def doubts(self, case: Case, study: Study) -> Iterator[Doubt]:
         """Doubt whether the value up to a detected time limit is what was asked for."""
         yield from super().doubts(case, study)
-        system = self.fit.system
-        assert isinstance(system, ModelSystem)  # noqa: S101
-        yield from clock_doubts(case, study, system.endless())
+        outside = self._extrapolated(study)
+        if outside > 1.0 - study.settings.thresholds.support_caution:
+            yield (
+                CAUTION,
+                f"{outside:.0%} of the weight that rows have in it is negative: the target goes where"
+                " the log has hardly any rows, and values there are extrapolated",
+            )
+        yield from clock_doubts(case, study, self._endless)
 
-    def system(self, study: Study) -> AnySystem:
-        """One weight per state."""
-        assert study.steps is not None  # noqa: S101
-        return study.model(Cells(study.choice.tabular), study.steps)
+    def collect(self, study: Study) -> Passes:
+        """Fit, then accumulate the influence of episodes."""
+        if self.missing(study):
+            return
+        systems = [study.fitting.want(one) for one in self._systems(study)]
+        yield [study.fitting]
+        fits = [study.fitting.fit(one) for one in systems]
+        self.members = usable(fits)
+        self.middle = middle(self.members)
+        self.blend: Blend = self.middle
+        if study.choice.tabular is not None or not study.choice.average:
+            self.blend = [(1.0, fits[0])]
+        self.column = study.influences.blend(self.blend)
+        yield [study.influences]
+
+    def _systems(self, study: Study) -> list[AnySystem]:
+        """A model of states, or one system for each of the chosen bases."""
+        choice, steps = study.choice, study.steps
+        assert steps is not None  # noqa: S101
+        if choice.tabular is not None:
+            return [study.model(Cells(choice.tabular), steps)]
+        gamma = study.survey.largest_discount
+        bases = {id(one.features): one for one in reversed(choice.kept)}
+        kept = [one for one in choice.kept if bases.get(id(one.features)) is one]
+        made: list[AnySystem] = []
+        if not choice.average:
+            made.append(StepsSystem(choice.states, steps, gamma, choice.lead.ridge))
+        return made + systems_of(kept, make=lambda basis, _: StepsSystem(basis, steps, gamma))
+
+    @property
+    def _endless(self) -> float:
+        """The same model's value over an infinite horizon."""
+        found = 0.0
+        for weight, fit in self.blend:
+            assert isinstance(fit.system, (ModelSystem, StepsSystem))  # noqa: S101
+            found += weight * fit.system.endless()
+        return found
+
+    def _extrapolated(self, study: Study) -> float:
+        """Share of negative weights, on average over the fits; none where states recur."""
+        part, found = first_episodes(study.sample), 0.0
+        for weight, fit in self.blend:
+            if isinstance(fit.system, StepsSystem):
+                found += weight * fit.system.extrapolated(part)
+        return found
 
     def estimate(self, study: Study) -> Outcome:
-        """The value over the horizon, exact for the model."""
+        """The value over the horizon, exact for the model of states."""
         why = self.missing(study)
         if why:
             return Outcome.none(why)
-        assert isinstance(self.fit.system, ModelSystem)  # noqa: S101
+        lead, value = self.blend[0][1], mean_of(self.blend)
+        if study.choice.tabular is not None:
+            approximation: float | None = 0.0
+            about = f"{study.steps} steps through a plug-in model of {lead.system.d} states"
+        else:
+            approximation = self._apart(study, value)
+            about = (
+                f"{study.steps} steps: mean of {len(self.blend)} of {len(self.members)} fits, the"
+            )
+            about += f" first on {lead.system.basis.name}"
         return Outcome(
-            self.fit.value,
-            *study.influences.found(self.column, [(1.0, self.fit)]),
-            approximation=0.0,
-            about=f"{study.steps} steps through a plug-in model of {self.fit.system.d} states;"
-            f" without an end the same model gives {self.fit.system.endless():.4g}",
-            model=self.fit.model(),
+            value,
+            *study.influences.found(self.column, self.blend),
+            approximation=approximation,
+            condition=lead.condition,
+            about=f"{about}; without an end the same model gives {self._endless:.4g}",
+            model=lead.model(),
+            variants={fit.system.label: fit.value for fit in self.members if len(self.members) > 1},
         )
 
+    def _apart(self, study: Study, value: float) -> float | None:
+        """How far other features move the value; None if there are no others."""
+        if len(self.members) < 2:
+            return None
+        return abs(mean_of(self.middle) - value) + spread_of(self.members, self.middle)
+
     def unlogged(self, study: Study) -> float:
-        """Measured over the requested steps."""
-        system = self.fit.system
-        assert isinstance(system, ModelSystem)  # noqa: S101
-        return system.unlogged(study.survey.ahead())
+        """Measured over the requested steps, where states recur."""
+        system = self.blend[0][1].system
+        if isinstance(system, ModelSystem):
+            return system.unlogged(study.survey.ahead())
+        return study.unlogged

@@ -1,0 +1,149 @@
+"""Values over a number of steps from features of observations, against written-out recursions."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import evaluation
+from o2td.evaluation.horizon_features import unclocked
+from tests.evaluation.episodes import block_of
+
+STEPS, GAMMA = 12, 0.95
+F = np.array([[0.8, 0.2], [-0.1, 0.7]])
+PUSH = np.array([[0.6, 0.0], [-0.4, 0.3]])  # of each action
+COST = np.array([1.0, -0.5])
+NOISE, WANTED = 0.2, 0.7  # the target takes the first action with this probability
+
+
+def linear_log(episodes: int, seed: int, steps: int = STEPS, level: float = 1.0) -> pd.DataFrame:
+    """`x' = F x + push_a + noise`, reward `level + cost·x - |x|^2 / 5`, ended by a clock."""
+    rng, parts = np.random.default_rng(seed), []
+    x = rng.normal(size=(episodes, 2))
+    for step in range(steps):
+        action = rng.integers(2, size=episodes)
+        ahead = x @ F.T + PUSH[action] + NOISE * rng.normal(size=x.shape)
+        part = pd.DataFrame({"episode": range(episodes), "step": step, "action": action})
+        part[["obs_0", "obs_1"]], part[["next_obs_0", "next_obs_1"]] = x, ahead
+        part["reward"] = level + x @ COST - 0.2 * (x**2).sum(axis=1)
+        part["behavior_prob"] = 0.5
+        part["target_prob"] = np.where(action == 0, WANTED, 1.0 - WANTED)
+        part["terminated"] = step == steps - 1
+        parts.append(part)
+        x = ahead
+    return pd.concat(parts).sort_values(["episode", "step"], ignore_index=True)
+
+
+def linear_value(steps: int = STEPS, level: float = 1.0) -> float:
+    """The exact value, by a recursion of the state's mean and second moments."""
+    chance = np.array([WANTED, 1.0 - WANTED])
+    mean, second, total = np.zeros(2), np.eye(2), 0.0
+    drift = chance @ PUSH
+    for step in range(steps):
+        total += GAMMA**step * (level + COST @ mean - 0.2 * np.trace(second))
+        cross = F @ np.outer(mean, drift)
+        pushes = sum(p * np.outer(push, push) for p, push in zip(chance, PUSH, strict=True))
+        second = F @ second @ F.T + cross + cross.T + pushes + NOISE**2 * np.eye(2)
+        mean = F @ mean + drift
+    return float(total)
+
+
+def by_hand(log: pd.DataFrame, steps: int) -> float:
+    """Backward regressions on squares and products, by weighted least squares."""
+
+    def phi(x: np.ndarray) -> np.ndarray:
+        a, b = x.T
+        return np.column_stack([np.ones(len(x)), a, b, a * a, a * b, b * b])
+
+    log = log[log.step < steps]
+    rho = np.sqrt(log.target_prob / log.behavior_prob).to_numpy()[:, None]
+    here = phi(log[["obs_0", "obs_1"]].to_numpy())
+    ahead = phi(log[["next_obs_0", "next_obs_1"]].to_numpy())
+    known = ~log.terminated.to_numpy()
+    paid = np.linalg.lstsq(rho * here, rho[:, 0] * log.reward.to_numpy(), rcond=None)[0]
+    theta = np.zeros(6)
+    for _ in range(steps):
+        follows = (rho * ahead)[known] @ theta
+        went = np.linalg.lstsq((rho * here)[known], GAMMA * follows, rcond=None)[0]
+        theta = paid + went
+    return float((here[(log.step == 0).to_numpy()] @ theta).mean())
+
+
+@pytest.mark.parametrize("steps", [STEPS, 5])
+def test_values_are_those_of_backward_regressions_written_out(steps: int) -> None:
+    """With a shorter horizon the successors of the last rows are known."""
+    log = linear_log(150, 0)
+    asked = {"discount": GAMMA, "features": "polynomial:2", "horizon": steps, "lanes": 20}
+    found = evaluation.evaluate(log, methods=["tstep"], **asked)["tstep"]
+    assert found.value == pytest.approx(by_hand(log, steps), rel=1e-6)
+
+
+def test_the_exact_value_of_a_linear_system_is_covered() -> None:
+    hits = []
+    for seed in range(12):
+        log = linear_log(150, 100 + seed)
+        answer = evaluation.evaluate(log, discount=GAMMA, horizon=STEPS, lanes=100)
+        assert answer.recommended.method == "tstep"
+        assert answer.verdict == "trust"
+        hits.append(answer.recommended.covers(linear_value(), widened=True))
+    assert sum(hits) >= 10
+
+
+def test_a_clock_that_was_found_leaves_the_question_open() -> None:
+    log = linear_log(200, 1)
+    found = evaluation.evaluate(log, discount=GAMMA, lanes=50)
+    assert (found.verdict, found.recommended.method) == ("caution", "tstep")
+    assert f"horizon={STEPS}" in found.reasons[0]
+    assert found.recommended.covers(linear_value(), widened=True)
+    assert not found["lstd"].covers(linear_value())
+    said = re.search(r"it would be ([0-9.]+);", found.reasons[0])
+    assert said is not None
+    assert float(said[1]) == pytest.approx(linear_value(400), rel=0.2)
+
+
+def test_influence_agrees_with_episodes_drawn_again() -> None:
+    """The standard error against the spread of values that were computed from resampled logs."""
+    log = linear_log(100, 2)
+    asked = {"discount": GAMMA, "features": "polynomial:2", "horizon": STEPS}
+    found = evaluation.evaluate(log, methods=["tstep"], lanes=0, **asked)["tstep"]
+    rng, values = np.random.default_rng(0), []
+    rows = [part for _, part in log.groupby("episode")]
+    for _ in range(150):
+        drawn = [rows[k] for k in rng.integers(len(rows), size=len(rows))]
+        values.append(by_hand(pd.concat(drawn, ignore_index=True), STEPS))
+    assert found.standard_error == pytest.approx(np.std(values), rel=0.2)
+
+
+def test_negative_weights_show_a_target_that_goes_where_the_log_has_no_rows() -> None:
+    asked = {"discount": GAMMA, "horizon": STEPS, "methods": ["tstep"], "lanes": 50}
+    near, far = (evaluation.evaluate(log, **asked) for log in (linear_log(150, 3), drifting()))
+    assert near.verdict == "trust"
+    assert far.verdict == "caution"
+    assert any("is negative" in reason for reason in far.reasons)
+
+
+def drifting() -> pd.DataFrame:
+    """A target that always pushes one way, where the log rarely does."""
+    rng, parts = np.random.default_rng(5), []
+    x = rng.normal(size=(150, 1))
+    for step in range(STEPS):
+        action = (rng.random(150) < 0.1).astype(int)
+        ahead = 0.95 * x + action[:, None] - 0.1 + 0.2 * rng.normal(size=x.shape)
+        part = pd.DataFrame({"episode": range(150), "step": step, "action": action})
+        part["obs_0"], part["next_obs_0"], part["reward"] = x[:, 0], ahead[:, 0], x[:, 0]
+        part["behavior_prob"] = np.where(action == 1, 0.1, 0.9)
+        part["target_prob"] = np.where(action == 1, 0.95, 0.05)
+        part["terminated"] = step == STEPS - 1
+        parts.append(part)
+        x = ahead
+    return pd.concat(parts).sort_values(["episode", "step"], ignore_index=True)
+
+
+def test_features_are_chosen_as_if_no_clock_ended_episodes() -> None:
+    block = unclocked(block_of(linear_log(60, 6), 1.0), STEPS)
+    assert len(block.rows) == 60 * (STEPS - 1)
+    assert not block.rows.terminated.any()
+    assert block.rows.discount.max() == pytest.approx(1.0 - 1.0 / STEPS)
