@@ -89,7 +89,7 @@ fuzz: $(STAMP)  ## Call everything public with odd values, and fuzz the readers:
 	  PYTHONPATH=build/atheris $(BIN)/python -m benchmarks.fuzz_$$one || exit 1; done
 
 honesty: $(STAMP)  ## Ask for the value of tasks and logs nobody here wrote, and count what trust covers
-	$(BIN)/python -m benchmarks.honesty.run --purpose blind --sets 20
+	$(BIN)/python -m benchmarks.honesty.run --purpose fresh --sets 20 --continuous
 	$(BIN)/python -m benchmarks.honesty.record build/honesty.jsonl
 
 mutation: $(STAMP)  ## Change lines of algorithms at random and see that tests notice

@@ -27,8 +27,8 @@ from benchmarks.honesty.tables import (
     toy_mountain_car,
 )
 
-# The last two were drawn after the results of the earlier ones were known.
-PURPOSES = ("settle", "report", "again", "final", "blind")
+# Each was drawn after the results of those before it were known.
+PURPOSES = ("settle", "report", "again", "final", "blind", "fresh")
 COMPLETE, ALIASED = "Markov, state complete", "partially observed or aliased"
 TERMINATED, TRUNCATED = "clock, marked terminated", "clock, marked truncated"
 RANDOM, CONTINUOUS = "random tables, sound", "continuous"

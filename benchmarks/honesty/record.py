@@ -99,8 +99,8 @@ def main() -> None:
     if not given.before:  # those of an earlier version stay as they are
         found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
     tried = given.candidates
-    # Of a state of this version before the last changes; what `honesty.fits` and `.share` keep.
-    found |= {name: kept.get(name, {}) for name in ("earlier", "fits", "chosen", "time")}
+    # What `honesty.fits` and `honesty.share` keep.
+    found |= {name: kept.get(name, {}) for name in ("fits", "chosen", "time")}
     found["candidates"] = json.loads(tried.read_text("utf-8")) if tried else kept.get("candidates")
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

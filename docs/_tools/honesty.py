@@ -55,10 +55,9 @@ def _words(chosen: Any) -> str:
         if not chosen(kind):
             continue
         cells = [_share(found[word]) for word in _WORDS]
-        others = [_trusted(study[name].get(kind)) for name in ("earlier", "before")]
-        rows.append([kind.removeprefix("defect: "), str(found["answers"]), *cells, *others])
-    heads = ["*trust* earlier", "*trust* in 0.1"]
-    return table(["", "answers", *_WORDS, *heads], rows)
+        before = _trusted(study["before"].get(kind))
+        rows.append([kind.removeprefix("defect: "), str(found["answers"]), *cells, before])
+    return table(["", "answers", *_WORDS, "*trust* in 0.1"], rows)
 
 
 def _trusted(found: dict[str, Any] | None) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from o2td.evaluation.basis import Cells
 from o2td.evaluation.estimator import Doubt, Outcome
 from o2td.evaluation.families import FitEstimator
@@ -45,11 +47,12 @@ def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
         found = case.outcome
         case.outcome = replace(found, approximation=max(found.approximation or 0.0, apart))
     else:
+        further = f"it would be {endless:.4g}" if np.isfinite(endless) else "it cannot be told"
         yield (
             CAUTION,
             f"a clock ends episodes at step {study.steps}, and this is the value up to then; had they"
-            f" continued, it would be {endless:.4g}; say which you want (horizon={study.steps}, or mark"
-            " these ends as truncated)",
+            f" continued, {further}; say which you want (horizon={study.steps}, or mark these ends as"
+            " truncated)",
         )
 
 
