@@ -173,9 +173,7 @@ def cases() -> dict[str, list[tuple[int, Callable[[], tuple[Any, float]], float 
 def ask(name: str, seed: int, made: tuple[Any, float], discount: float | None) -> dict[str, Any]:
     """One answer with default options."""
     log, truth = made
-    answer = evaluation.evaluate(
-        log, discount=discount, seed=seed % 1000
-    )
+    answer = evaluation.evaluate(log, discount=discount, seed=seed % 1000)
     best = answer.recommended
     return {
         "log": name,

@@ -92,7 +92,8 @@ class CellSystem:
         first[block.first[:-1]] = block.opens
         for k, value in enumerate((rho, rho * rows.reward, first)):
             self.sums[:, k] += _grouped(at, unit, value, self.d, block.count) @ weights
-        self.square += np.bincount(at, np.square(rho), minlength=self.d)
+        with np.errstate(over="ignore"):
+            self.square += np.bincount(at, np.square(rho), minlength=self.d)
         flow = (rho * rows.discount)[live]
         found = _grouped(where, unit[live], flow, len(key), block.count) @ weights
         self._merge(joined, key, found)

@@ -123,7 +123,8 @@ class ModelSystem(CellSystem):
         each = weights[unit]
         for k, value in enumerate((weight, weight * block.rows.reward, weight * known)):
             np.add.at(self.own[:, k], (at, taken), value[:, None] * each)
-        np.add.at(self.squares, (at, taken), np.square(weight))
+        with np.errstate(over="ignore"):
+            np.add.at(self.squares, (at, taken), np.square(weight))
         begin = block.first[:-1][block.opens]
         np.add.at(self.opening, at[begin], each[begin])
         self._learn_policy(block, at)

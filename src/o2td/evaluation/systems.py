@@ -152,7 +152,8 @@ class FeatureSystem:
             self._allocate(rows.here.shape[1])
         z = self.left(block, rows)
         if self.tabular:
-            self.weights += z.sum(axis=0), np.square(z).sum(axis=0)
+            with np.errstate(over="ignore"):
+                self.weights += z.sum(axis=0), np.square(z).sum(axis=0)
         right = rows.right
         opens = block.opens.astype(np.float64)
         first = rows.first * opens[:, None]
@@ -307,7 +308,9 @@ def own_fit(weight: Floats, square: Floats) -> Floats:
     array([1.414, 1.054])
     """
     most = _FEWEST / (_FEWEST - 1.0)
-    share = np.divide(square, weight**2, out=np.ones_like(weight), where=weight > 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # of enormous ratios
+        share = np.divide(square, weight**2, out=np.ones_like(weight), where=weight > 0.0)
+    share = np.where(np.isfinite(share), share, 1.0)
     return np.sqrt(np.minimum(1.0 / np.maximum(1.0 - share, 1.0 / most), most))
 
 
