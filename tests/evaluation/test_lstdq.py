@@ -99,29 +99,20 @@ def pushes(x: np.ndarray) -> np.ndarray:
     return np.column_stack([1.0 - up, up])
 
 
-def drifting(episodes: int = 80, steps: int = 5) -> pd.DataFrame:
-    """A point on a line, pushed at random; too few rows for bases around rows of the log."""
-    rng, parts = np.random.default_rng(11), []
-    x = rng.uniform(-1.0, 1.0, episodes)
-    for step in range(steps):
-        action = rng.integers(2, size=episodes)
-        after = 0.9 * x + 0.2 * (2 * action - 1) + 0.05 * rng.standard_normal(episodes)
-        parts.append(
-            {
-                "episode": np.arange(episodes),
-                "step": step,
-                "obs_0": x,
-                "next_obs_0": after,
-                "action": action,
-                "reward": np.sin(3.0 * x) + action,
-                "terminated": step == steps - 1,
-                "behavior_prob": 0.5,
-                **dict(zip(("target_prob_0", "target_prob_1"), pushes(x).T, strict=True)),
-            }
-        )
-        x = after
-    log = pd.concat([pd.DataFrame(part) for part in parts])
-    return log.sort_values(["episode", "step"], ignore_index=True)
+def drifting(rows: int = 400) -> pd.DataFrame:
+    """A point on a line, pushed at random until an end by chance; too few rows for bases around rows."""
+    rng, log = np.random.default_rng(11), []
+    while len(log) < rows:
+        x, step, ends, episode = float(rng.uniform(-1.0, 1.0)), 0, False, len(log)
+        while not ends:
+            action, ends = int(rng.integers(2)), bool(rng.random() < 0.2)
+            after = 0.9 * x + 0.2 * (2 * action - 1) + 0.05 * float(rng.standard_normal())
+            log.append((episode, step, x, after, action, np.sin(3.0 * x) + action, ends))
+            x, step = after, step + 1
+    names = ["episode", "step", "obs_0", "next_obs_0", "action", "reward", "terminated"]
+    found = pd.DataFrame(log, columns=names).assign(behavior_prob=0.5)
+    found[["target_prob_0", "target_prob_1"]] = pushes(found.obs_0.to_numpy())
+    return found
 
 
 def solved_by_hand(log: pd.DataFrame, features: Any, ridge: float) -> float:
