@@ -119,6 +119,7 @@ class Part:
             UnicodeDecodeError,
             MemoryError,
             OverflowError,
+            RecursionError,
         ) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise FormatError(f"{self.label}: cannot be read ({error.strerror})") from None

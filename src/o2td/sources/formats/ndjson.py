@@ -6,11 +6,13 @@ the file is cut at line ends, and Arrow parses a few blocks' worth of lines at a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
 import msgspec
+import numpy as np
 
 from o2td.errors import FormatError, import_extra
 from o2td.sources.arrow import pa
@@ -20,6 +22,10 @@ from o2td.sources.places import ROWS
 _PARSED = 1 << 20  # bytes of text that one thread parses at a time, if no line is longer
 _AT_ONCE = 4 << 20  # bytes of text held at a time, if no line is longer
 _LONGEST = 1 << 28  # bytes of a line
+_DEEPEST = (
+    100  # levels of lists and objects; Arrow's parser runs out of stack on a hundred thousand
+)
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _ONE_TYPE = "make the whole column one type"
 
 
@@ -97,9 +103,24 @@ def _whole_lines(source: Any, size: int, label: str) -> Iterator[bytes]:
         block = b"".join([*begun, data[:cut]])
         begun = [data[cut:]]
         if block.strip():
-            yield block
+            yield _shallow(block, label)
     if (block := b"".join(begun)).strip():
-        yield block
+        yield _shallow(block, label)
+
+
+def _shallow(block: bytes, label: str) -> bytes:
+    """The block, unless a line of it nests lists and objects too deeply for a parser."""
+    # A flat line opens one object, so that most blocks need no look at their characters.
+    if block.count(b"[") + block.count(b"{") > block.count(b"\n") + _DEEPEST:
+        signs = np.frombuffer(_TEXT.sub(b"", block), dtype=np.uint8)
+        opened = np.isin(signs, list(b"[{")).astype(np.int32) - np.isin(signs, list(b"]}"))
+        level = np.cumsum(opened, dtype=np.int32)
+        if (level - np.minimum.accumulate(level)).max() > _DEEPEST:
+            raise FormatError(
+                f"{label}: a line nests lists or objects more than {_DEEPEST} levels deep; write one"
+                " number per column"
+            )
+    return block
 
 
 def _misfit(value: Any, kind: str, firsts: dict[str, type], name: str) -> str | None:
