@@ -16,6 +16,7 @@ from docs._tools.values import number
 NEAR = ROOT / "docs" / "data" / "near_optimal.json"
 INTERVALS = NEAR.with_name("learner_intervals.json")
 WALKS = ("random walk", "walk of 19 states")
+RAW = 1e-12  # what errors count at least where they are shown as measured
 SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
 
 
@@ -30,50 +31,64 @@ def take(problems: int) -> dict[str, Any]:
 
 
 def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
-    """The study's lines by short name, with families; those of fresh families separately."""
+    """The study's lines by short name, with families; those of other groups of families separately."""
     import polars as pl
 
-    from o2td.paper.near import foresight, standings, there
+    from o2td.paper.near import LEAST, foresight, standings, there
+    from o2td.paper.studies.families import FRESH, SETTLED, TEXTBOOK
     from o2td.paper.studies.near_optimal import RECORDS
 
     table = pl.DataFrame(measured)
-    settled, fresh = (_lines(standings(table, fresh)) for fresh in (False, True))
-    within = {family: list(row) for family, row in there(table).items()}
-    for row in within.values():
-        row[0], row[2] = _rounded(row[0]), _rounded(row[2])
-    found = {"problems": problems, "records": list(RECORDS), **settled, "fresh": fresh}
-    ratios = _ratios(settled, fresh, within)
-    for name, part, which in (("", settled, False), ("_fresh", fresh, True)):
-        chosen = [float(e) for e in foresight(table, which)[1:]]
-        ratios[f"learner_foresight{name}"] = _rounded(
-            _mean(part["arctd"]["error"][1:]) / _mean(chosen)
+    groups = {"": SETTLED, "textbook": TEXTBOOK, "fresh": FRESH}
+    parts = {name: _lines(standings(table, some)) for name, some in groups.items()}
+    raw = {name: _lines(standings(table, some, RAW)) for name, some in groups.items()}
+    within, as_measured = (
+        {
+            family: [_rounded(row.learner), row.best, _rounded(row.solver)]
+            for family, row in there(table, least).items()
+        }
+        for least in (LEAST, RAW)
+    )
+    ratios = _ratios(parts, within)
+    for name, some in groups.items():
+        chosen = [float(e) for e in foresight(table, some)[1:]]
+        ratios[_named("learner_foresight", name)] = _rounded(
+            _mean(parts[name]["arctd"]["error"][1:]) / _mean(chosen)
         )
-    seen = _lines(standings(table.with_columns(pl.col("value").clip(1.0)), True))
-    ratios["learner_seen_fresh"] = _over(seen, "arctd", "family")
-    ratios["learner_everywhere_seen_fresh"] = _over(seen, "arctd", "everywhere", 1)
-    return {**found, "there": within, "ratios": ratios}
+    return {
+        "problems": problems,
+        "records": list(RECORDS),
+        **parts[""],
+        "textbook": parts["textbook"],
+        "fresh": parts["fresh"],
+        "there": within,
+        "ratios": ratios,
+        "raw": _ratios(raw, as_measured),
+    }
 
 
-def _ratios(settled: Any, fresh: Any, within: dict[str, Any]) -> dict[str, Any]:
+def _ratios(parts: dict[str, Any], within: dict[str, Any]) -> dict[str, Any]:
     """The ratios that the text quotes: geometric means over families and numbers of rows."""
 
     def calm(name: str) -> float:
-        rows = settled[name]["by_family"].items()
+        rows = parts[""][name]["by_family"].items()
         return _mean([e for family, row in rows if family not in WALKS for e in row])
 
+    found: dict[str, Any] = {}
+    for name, part in parts.items():
+        found[_named("learner", name)] = _over(part, "arctd", "family")
+        found[_named("learner_everywhere", name)] = _over(part, "arctd", "everywhere", 1)
+        found[_named("solver", name)] = _over(part, "lstd", "fixed")
+    found["solver_calm"] = _rounded(calm("lstd") / calm("fixed"))
     worst = max(within, key=lambda family: within[family][0])
-    least = max(within, key=lambda family: within[family][2])
-    return {
-        "learner": _over(settled, "arctd", "family"),
-        "learner_fresh": _over(fresh, "arctd", "family"),
-        "learner_everywhere": _over(settled, "arctd", "everywhere", 1),
-        "learner_everywhere_fresh": _over(fresh, "arctd", "everywhere", 1),
-        "solver": _over(settled, "lstd", "fixed"),
-        "solver_fresh": _over(fresh, "lstd", "fixed"),
-        "solver_calm": _rounded(calm("lstd") / calm("fixed")),
-        "worst": {"family": worst, "ratio": within[worst][0], "best": within[worst][1]},
-        "worst_solver": {"family": least, "ratio": within[least][2]},
-    }
+    found["worst"] = {"family": worst, "ratio": within[worst][0], "best": within[worst][1]}
+    worst = max(within, key=lambda family: within[family][2])
+    found["worst_solver"] = {"family": worst, "ratio": within[worst][2]}
+    return found
+
+
+def _named(what: str, group: str) -> str:
+    return f"{what}_{group}" if group else what
 
 
 def _over(part: Any, ours: str, others: str, first: int = 0) -> float:
@@ -101,12 +116,12 @@ def kept() -> dict[str, Any]:
     return found
 
 
-def lines(fresh: bool = False) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of a table: every line of the study."""
+def lines(group: str = "") -> tuple[list[str], list[list[str]]]:
+    """Head and rows of a table: every line of the study, for a group of families."""
     from o2td.paper.near import said
 
     found = kept()
-    some = found["fresh"] if fresh else found
+    some = found[group] if group else found
     rows = [[said(some[name]["what"]), *map(number, some[name]["error"])] for name in SHORT]
     return ["", *(f"{n:,}" for n in found["records"])], rows
 
@@ -117,7 +132,7 @@ def families() -> tuple[list[str], list[list[str]]]:
 
     found = kept()
     rows = []
-    for some in (found, found["fresh"]):
+    for some in (found, found["textbook"], found["fresh"]):
         for family, ours in some["arctd"]["by_family"].items():
             field = some["family"]["by_family"][family]
             own = [number(a / b) for a, b in zip(ours, field, strict=True)]

@@ -413,9 +413,12 @@ def test_what_is_recommended_where_nothing_is_tuned() -> None:
         assert solver < ours < others
     ratios = lines["ratios"]
     assert ratios["learner"] < 0.85  # of the best learner tuned for every family
-    assert ratios["learner_everywhere"] < 1.0 < ratios["learner_everywhere_fresh"]
-    assert ratios["learner_fresh"] > 1.0 > ratios["learner_seen_fresh"]
-    assert ratios["worst"]["family"] == "Dyna maze"  # without noise a constant step size is best
+    assert ratios["learner_fresh"] < 0.85
+    assert ratios["learner_everywhere"] < 1.0 < ratios["learner_everywhere_textbook"]
+    assert ratios["learner_everywhere_fresh"] < 1.0
+    assert ratios["worst"]["ratio"] < 1.5
+    assert lines["raw"]["worst"]["family"] == "Dyna maze"  # without noise a constant step is best
+    assert ratios["solver_fresh"] == pytest.approx(1.0, abs=0.02)  # its choice gains nothing there
     assert lines["there"]["garnet, on-policy"][0] < 1.0
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from o2td.paper.near import ErrorLine, advice
+from o2td.paper.near import CHOSEN, FIXED, ErrorLine, advice, foresight, standings, there
+from o2td.paper.studies.families import FAMILIES, FRESH, SETTLED, TEXTBOOK
+from o2td.paper.studies.near_optimal import RECORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
@@ -37,3 +39,32 @@ def test_advice_follows_the_errors() -> None:
     name = lines[1].what.rpartition(": ")[2]
     assert stream.startswith(f"If nothing is tuned, use {name.split()[0]}")
     assert "it has 0.333 times the error of ARCTD" in stream
+
+
+def test_errors_below_the_floor_count_alike() -> None:
+    """A tuned step size that ends at rounding error is not ahead of what nobody can tell from it."""
+    import polars as pl
+
+    rows = []
+    for family in FAMILIES:
+        for n in RECORDS:
+            for method, quantity, value in (
+                ("ARCTD", "default", 0.5),
+                ("TD 0.5", "default", 3.0),
+                ("TD 0.5", "step 2^-1", 1e-9),
+                ("TD 0.5", "step 2^-2", 2.0),
+                *((name, "solver", 2.0) for name in (*FIXED, CHOSEN)),
+            ):
+                row = {"domain": family, "method": method, "quantity": quantity, "x": float(n)}
+                rows.append({**row, "value": value, "index": 0})
+    table = pl.DataFrame(rows)
+    for some in (SETTLED, TEXTBOOK, FRESH):
+        ours, _, one, each, everywhere, *_ = standings(table, some)
+        assert set(ours.by_family) == set(some)
+        for line in (ours, one, each, everywhere):
+            np.testing.assert_allclose(line.error, 1.0)
+        raw = standings(table, some, 1e-12)
+        np.testing.assert_allclose(raw[0].error, 0.5)
+        np.testing.assert_allclose(raw[4].error, 1e-9)
+    assert there(table)["Dyna maze"].learner == 1.0
+    np.testing.assert_allclose(foresight(table, FRESH), 1.0)
