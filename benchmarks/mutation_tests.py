@@ -73,7 +73,7 @@ def interpreted(plain: tuple[str, ...]) -> None:
 
         return given[0] if given and isinstance(given[0], FunctionType) else decorate
 
-    def overload(generic: Any, **_: Any) -> Any:
+    def overload(generic: Any, *_: Any, **__: Any) -> Any:
         def decorate(choose: Any) -> Any:
             if hasattr(generic, "choosers"):  # there is already one for other types
                 generic.choosers.append(choose)

@@ -2,7 +2,7 @@
 
 The compiler must assume that a store to theta may change the features, and tests for it before every
 row; for small d the tests cost as much as the row. `get_row`, `get_theta`, `put_theta`, ... access
-contiguous one-dimensional arrays and carry the promise that rows, theta, w and z never overlap (LLVM's
+contiguous arrays number by number and carry the promise that rows, theta, w and z never overlap (LLVM's
 `alias.scope` and `noalias`). Indices are not checked and do not count from the end.
 
 `rolled()` inside a loop prevents unrolling: it compiles to nothing, but the compiler does not copy it.
@@ -68,7 +68,7 @@ def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 def _getter(own: str | None) -> Callable[[Any, Any], Any]:
     def get(array: Any, index: Any) -> Any:
-        return array[index]
+        return array.reshape(-1)[index]
 
     @type_callable(get)
     def _typed(_: Any) -> Any:
@@ -88,7 +88,7 @@ def _getter(own: str | None) -> Callable[[Any, Any], Any]:
 
 def _putter(own: str | None) -> Callable[[Any, Any, Any], None]:
     def put(array: Any, index: Any, value: Any) -> None:
-        array[index] = value
+        array.reshape(-1)[index] = value
 
     @type_callable(put)
     def _typed(_: Any) -> Any:
@@ -123,7 +123,7 @@ def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
 
 def peek(address: int, index: int) -> float:
     """The number at this index from an address on."""
-    return np.float64(ctypes.c_double.from_address(int(address) + _WORD * index).value)
+    return np.float64(ctypes.c_double.from_address(int(address) + _WORD * int(index)).value)
 
 
 @type_callable(peek)
