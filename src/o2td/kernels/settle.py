@@ -134,115 +134,57 @@ def settle_all(theta, mean, lazy):  # type: ignore[no-untyped-def]
         lazy.old[j] = theta[j]
 
 
-# -- the entries of rows and traces, for steps written for one row -----------------------------------
+# -- the entries that a CSR row may move --------------------------------------------------------------
+# Before a step, theta is remembered there (factor 0); after it, u follows what the step did.
 
 
 @jitable(forceinline=True)
-def _remember(x, theta, old):  # type: ignore[no-untyped-def]
-    for k in range(count(x)):
-        old[index(x, k)] = theta[index(x, k)]
-
-
-@jitable(forceinline=True)
-def _follow(x, theta, old, u, factor):  # type: ignore[no-untyped-def]
-    for k in range(count(x)):
-        j = index(x, k)
+def _entry(j, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    if factor != 0.0:
         u[j] -= factor * (theta[j] - old[j])
-        old[j] = theta[j]
+    old[j] = theta[j]
 
 
-def remember(parts: Any, theta: Floats, old: Floats) -> None:
-    """Before a step, remember theta at the entries of these rows and traces."""
+@jitable(forceinline=True)
+def _entries(x, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    for k in range(count(x)):
+        _entry(index(x, k), theta, old, u, factor)
+
+
+def touch(parts: Any, theta: Floats, old: Floats, u: Floats, factor: float) -> None:
+    """Remember theta or let u follow, at the entries of these rows and traces."""
     for x in parts:
-        _remember(x, theta, old)
+        _entries(x, theta, old, u, factor)
 
 
-@overload(remember, jit_options={"forceinline": True})
-def _remember_all(parts, theta, old):  # type: ignore[no-untyped-def]
+@overload(touch, jit_options={"forceinline": True})
+def _touch(parts, theta, old, u, factor):  # type: ignore[no-untyped-def]
     if len(parts) == 1:
-        return lambda parts, theta, old: _remember(parts[0], theta, old)
-
-    def compiled(parts, theta, old):  # type: ignore[no-untyped-def]
-        _remember(parts[0], theta, old)
-        remember(parts[1:], theta, old)
-
-    return compiled
-
-
-def follow_theta(parts: Any, theta: Floats, old: Floats, u: Floats, factor: float) -> None:
-    """After a step, let u follow what it did at the entries of these rows and traces."""
-    for x in parts:
-        _follow(x, theta, old, u, factor)
-
-
-@overload(follow_theta, jit_options={"forceinline": True})
-def _follow_all(parts, theta, old, u, factor):  # type: ignore[no-untyped-def]
-    if len(parts) == 1:
-        return lambda parts, theta, old, u, factor: _follow(parts[0], theta, old, u, factor)
+        return lambda parts, theta, old, u, factor: _entries(parts[0], theta, old, u, factor)
 
     def compiled(parts, theta, old, u, factor):  # type: ignore[no-untyped-def]
-        _follow(parts[0], theta, old, u, factor)
-        follow_theta(parts[1:], theta, old, u, factor)
+        _entries(parts[0], theta, old, u, factor)
+        touch(parts[1:], theta, old, u, factor)
 
     return compiled
 
 
-# -- the same for families, whose steps do not see accessors -------------------------------------------
-
-
 @jitable(forceinline=True)
-def _remember_row(rows, t, theta, old):  # type: ignore[no-untyped-def]
+def _row(rows, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
     i = rows.at[t]
     for e in range(rows.indptr[i], rows.indptr[i + 1]):
-        old[rows.indices[e]] = theta[rows.indices[e]]
+        _entry(rows.indices[e], theta, old, u, factor)
 
 
 @jitable(forceinline=True)
-def _move_row(rows, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
-    i = rows.at[t]
-    for e in range(rows.indptr[i], rows.indptr[i + 1]):
-        j = rows.indices[e]
-        u[j] -= factor * (theta[j] - old[j])
-        old[j] = theta[j]
+def _list(active, size, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    for e in range(size):
+        _entry(active[e], theta, old, u, factor)
 
 
-@jitable(forceinline=True)
-def _remember_list(active, count, theta, old):  # type: ignore[no-untyped-def]
-    for e in range(count):
-        old[active[e]] = theta[active[e]]
-
-
-@jitable(forceinline=True)
-def _move_list(active, count, theta, old, u, factor):  # type: ignore[no-untyped-def]
-    for e in range(count):
-        j = active[e]
-        u[j] -= factor * (theta[j] - old[j])
-        old[j] = theta[j]
-
-
-def visit(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    lane: int,
-    t: int,
-    theta: Any,
-    old: Any,
-    u: Any,
-    factor: float,
-) -> None:
-    """Remember theta (factor 0) or move u, at all indices that a CSR row may touch.
-
-    In Python for a user's step, whose lanes have one list of indices per trace.
-    """
-    if hasattr(rows, "matrix"):
-        return
-    moving = factor != 0.0
-    _one(rows, t, theta, old, u, factor, moving)
-    if lanes.discount[lanes.source[lane], t] != 0.0:
-        _one(following, t, theta, old, u, factor, moving)
-    for k, active in enumerate(lanes.active):
-        _some(active[lane], lanes.size[lane, k], theta, old, u, factor, moving)
+def visit(*arguments: Any) -> None:
+    """The same for families, whose steps see no accessors."""
+    raise NotImplementedError("compiled code only")
 
 
 @overload(visit, jit_options={"forceinline": True})
@@ -251,35 +193,18 @@ def _visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ign
     hybrid = "active_b" in lanes.fields
 
     def visited(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
-        moving = factor != 0.0
-        _one(rows, t, theta, old, u, factor, moving)
+        _row(rows, t, theta, old, u, factor)
         if lanes.discount[lanes.source[lane], t] != 0.0:
-            _one(following, t, theta, old, u, factor, moving)
+            _row(following, t, theta, old, u, factor)
         if second:  # noqa: SIM102  (a constant: without it what follows is not compiled)
             if lanes.discount_2[lane, t] != 0.0:
-                _one(lanes.second, t, theta, old, u, factor, moving)
+                _row(lanes.second, t, theta, old, u, factor)
         if listed:
-            _some(lanes.active[lane], lanes.size[lane, 0], theta, old, u, factor, moving)
+            _list(lanes.active[lane], lanes.size[lane, 0], theta, old, u, factor)
             if hybrid:
-                _some(lanes.active_b[lane], lanes.size[lane, 1], theta, old, u, factor, moving)
+                _list(lanes.active_b[lane], lanes.size[lane, 1], theta, old, u, factor)
 
     return visited
-
-
-@jitable(forceinline=True)
-def _one(rows, t, theta, old, u, factor, moving):  # type: ignore[no-untyped-def]
-    if moving:
-        _move_row(rows, t, theta, old, u, factor)
-    else:
-        _remember_row(rows, t, theta, old)
-
-
-@jitable(forceinline=True)
-def _some(active, count, theta, old, u, factor, moving):  # type: ignore[no-untyped-def]
-    if moving:
-        _move_list(active, count, theta, old, u, factor)
-    else:
-        _remember_list(active, count, theta, old)
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)

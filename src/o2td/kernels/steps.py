@@ -31,11 +31,10 @@ from o2td.kernels.settle import (
     close_lane,
     confine,
     copy,
-    follow_theta,
     open_lane,
-    remember,
     settle_all,
     shrink,
+    touch,
 )
 from o2td.kernels.weighted import FASTMATH
 
@@ -230,7 +229,7 @@ def drive_steps(
                     if whole:
                         copy(theta, lazy.old)
                     else:
-                        remember((row.phi, row.next_phi, *traces), theta, lazy.old)
+                        touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0)
                 step(row, p, s, *vectors, *traces)
                 s.steps += 1.0
                 s.before = gamma
@@ -247,8 +246,7 @@ def drive_steps(
                             settle_all(theta, mean, lazy)
                         factor = shrink(mean, weight, s.steps - 1.0, lazy)
                         if factor > 0.0:
-                            parts = (row.phi, row.next_phi, *traces)
-                            follow_theta(parts, theta, lazy.old, mean, factor)
+                            touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)
             if lazy is not None:
                 close_lane(theta, mean, lazy)
             if not calm(kept.places, lane):
