@@ -26,7 +26,7 @@ import pandas as pd
 from o2td import domains, evaluation
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "data" / "compare.json"
-FIRST = {"settle": 0, "report": 100_000}
+FIRST = {"settle": 0, "report": 200_000}
 NAMES = ("A", "B", "C")
 BINS = np.array([0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0])
 
@@ -240,11 +240,17 @@ def calibration(pairs: list[list[Any]]) -> list[dict[str, Any]]:
             "high": float(BINS[k + 1]),
             "said": float(said[place == k].mean()),
             "true": float(true[place == k].mean()),
+            "chance": _chance(said[place == k]),
             "count": int((place == k).sum()),
         }
         for k in range(len(BINS) - 1)
         if (place == k).any()
     ]
+
+
+def _chance(said: Any) -> float:
+    """Standard error of the share that came true if all stated probabilities are right."""
+    return float(np.sqrt((said * (1.0 - said)).sum()) / len(said))
 
 
 def main() -> None:
@@ -265,7 +271,8 @@ def main() -> None:
         if not sets:
             continue
         found = summary(name, sets)
-        best += found.pop("best")
+        best += found["best"]
+        found["best"] = calibration(found["best"])
         above += found.pop("above")
         problems[name] = found
         print(name, json.dumps(found), f"{time.process_time() - begun:.0f} s", flush=True)

@@ -5,8 +5,9 @@
 
 The first prints, for mountain car and cart-pole as in the coverage studies, the root mean squared error
 of the value at the start by basis and trace, with `LSTD(trace="auto")` among them. The second prints
-it for the fits of `evaluate` on the features that it chooses, and for the one that states the least
-error. `--keep` stores either in `docs/data/honesty.json`.
+it for the fits of `evaluate` on the features that it chooses, and for the one that it recommends;
+errors on linear systems, each log from another one, are in standard deviations of a logged return.
+`--keep` stores either in `docs/data/honesty.json`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.coverage_common import cart_pole, cart_pole_value, mountain_car, mountain_car_value
+from benchmarks.coverage_words import Linear, in_order, pick, softmax
 from benchmarks.honesty.cells import CELLS, PURPOSES
 from benchmarks.honesty.record import KEPT
 from o2td import LSTD, Transitions, evaluation
@@ -74,24 +76,49 @@ def values(log: pd.DataFrame, features: dict[str, Any]) -> Iterator[float]:
 
 
 FITS = ("lstd", "lstdq", "lsetd")
-CONTROL = ("cart-pole", "mountain car", "pendulum")
+SYSTEMS = "linear systems"
+CONTROL = ("cart-pole", "mountain car", "pendulum", SYSTEMS)
 
 
-def chosen(task: str, purpose: str, number: int) -> tuple[dict[str, float], float]:
-    """Values of the fits on features that `evaluate` chooses for one log, and the truth."""
-    log, discount, truth = CELLS[task].log(purpose, number)
+def linear_system(seed: Any, steps: int = 60) -> tuple[pd.DataFrame, float, float]:
+    """100 truncated episodes of a linear system, its discount, and the truth."""
+    rng = np.random.default_rng(seed)
+    size, actions = int(rng.integers(1, 4)), int(rng.integers(2, 4))
+    system, discount = Linear.of(rng, size, actions), float(rng.choice([0.9, 0.95]))
+    logged = 0.5 * rng.normal(size=(size, actions))
+    wanted = logged + 0.5 * rng.normal(size=(size, actions))
+    x, each, parts = rng.normal(size=(100, size)), np.arange(100), []
+    for step in range(steps):
+        chance, wish = softmax(x @ logged), softmax(x @ wanted)
+        action = pick(rng, chance)
+        after, reward = system.step(rng, x, action)
+        part = pd.DataFrame({"episode": each, "step": step, "action": action, "reward": reward})
+        for j in range(size):
+            part[f"obs_{j}"], part[f"next_obs_{j}"] = x[:, j], after[:, j]
+        for a in range(actions):
+            part[f"target_prob_{a}"] = wish[:, a]
+        part["behavior_prob"] = chance[each, action]
+        part["terminated"], part["truncated"] = False, step == steps - 1
+        parts.append(part)
+        x = after
+    return in_order(parts), discount, system.value(rng, wanted, discount)
+
+
+def chosen(task: str, purpose: str, number: int) -> dict[str, float]:
+    """Errors of the fits on features that `evaluate` chooses for one log."""
+    scale = 1.0
+    if task == SYSTEMS:
+        log, discount, truth = linear_system([number, PURPOSES.index(purpose), SEED])
+        returns = (log.reward * discount**log.step).groupby(log.episode).sum()
+        scale = float(returns.std())
+    else:
+        log, discount, truth = CELLS[task].log(purpose, number)
     answer = evaluation.evaluate(log, discount, methods=FITS, seed=number)
-    found = {name: float(answer[name].value or np.nan) for name in FITS}
-    least = min((answer[name] for name in FITS), key=_stated)
-    found["least stated error"] = float(least.value or np.nan)
-    return found, truth
-
-
-def _stated(one: evaluation.Estimate) -> float:
-    """Half the interval plus the approximation error."""
-    if one.low is None or one.high is None or one.approximation_error is None:
-        return np.inf
-    return (one.high - one.low) / 2.0 + one.approximation_error
+    found = {name: answer[name] for name in FITS} | {"recommended": answer.recommended}
+    return {
+        name: (np.nan if one.value is None else one.value - truth) / scale
+        for name, one in found.items()
+    }
 
 
 def compared(given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -102,8 +129,7 @@ def compared(given: argparse.Namespace) -> list[dict[str, Any]]:
             continue
         every: list[dict[str, float]] = []
         for number in range(given.first, given.first + given.sets):
-            found, truth = chosen(task, given.purpose, number)
-            every.append({name: value - truth for name, value in found.items()})
+            every.append(chosen(task, given.purpose, number))
             print(
                 task, number, {name: round(off, 3) for name, off in every[-1].items()}, flush=True
             )

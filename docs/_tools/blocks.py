@@ -55,6 +55,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "compare sizes": compared.sizes,
         "compare table": compared.shown,
         "compare best": compared.best,
+        "compare by problem": compared.best_by_problem,
         "returns table": compared.returns,
         "unknown behaviour": compared.unknown,
         "mutation figure": mutants.figure,

@@ -47,11 +47,34 @@ def best() -> str:
             f"{one['low']:.0%} to {one['high']:.0%}",
             f"{one['said']:.1%}",
             f"{one['true']:.1%}",
+            f"±{100.0 * one['chance']:.1f}",
             str(one["count"]),
         ]
         for one in kept()["best"]
     ]
-    return table(["said", "on average", "was the best", "times"], rows)
+    return table(["said", "on average", "was the best", "chance", "times"], rows)
+
+
+def best_by_problem() -> str:
+    """The same for each problem: how far the share is from what was said, in points."""
+    from docs._tools.blocks import table
+
+    problems = kept()["problems"]
+    listed = {name: {row["low"]: row for row in one["best"]} for name, one in problems.items()}
+    rows = [
+        [
+            f"{one['low']:.0%} to {one['high']:.0%}",
+            *(_off(found.get(one["low"])) for found in listed.values()),
+        ]
+        for one in kept()["best"]
+    ]
+    return table(["said", *listed], rows)
+
+
+def _off(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "–"
+    return f"{100.0 * (row['true'] - row['said']):+.1f} (±{100.0 * row['chance']:.1f})"
 
 
 def returns() -> str:
