@@ -48,6 +48,14 @@ def test_names_of_differences_stay_readable_in_a_narrow_terminal(
     assert all(table.count(name) == 2 for name in ("considerate", "enterprising", "logged"))
 
 
+def test_a_function_as_target_is_told_that_it_needs_python(
+    log: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", log, *QUICK, "--target", "A=policies.py:greedy"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "a policy that is a function needs Python: evaluation.compare" in said
+
+
 def test_json_has_policies_and_differences(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--target", "A=A", "--target", "B=B", "--against", "A", "--json"]
     assert main(["evaluate", log, *QUICK, *given, "--require", "B > A"]) == 0

@@ -154,10 +154,11 @@ def _no_column(name: str, text: str, part: Part) -> InputError:
     names = part.schema().names
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     where = option(f"policies[{name!r}]", f"--target {name}={text}")
+    function = option("", " (a policy that is a function needs Python: evaluation.compare)")
     return InputError(
         f"{where}: {part.label} has no column {text!r}; name one with the policy's probability of the"
         " action taken (or rho:NAME, logprob:NAME), a column of lists, or what the names of the columns"
-        f" of all actions begin with; it has {shown}"
+        f" of all actions begin with{function}; it has {shown}"
     )
 
 
