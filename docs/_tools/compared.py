@@ -18,8 +18,9 @@ def kept(name: str = "compare") -> dict[str, Any]:
 def sizes() -> str:
     """The study in one sentence."""
     found = kept()["problems"]
-    sets = {one["sets"] for one in found.values()}
-    return f"{max(sets)} logs each of {len(found)} problems with three policies:"
+    sets = sorted({one["sets"] for one in found.values()})
+    count = " to ".join(str(one) for one in (sets if len(sets) < 3 else (sets[0], sets[-1])))
+    return f"{count} logs each of {len(found)} problems with three policies:"
 
 
 def shown() -> str:

@@ -29,8 +29,8 @@ def test_intervals_on_tables_cover_as_often_as_they_say():
 
 
 def test_control_problems_are_answered_with_their_stated_error():
-    # the aim for cart-pole is 0.45, and missed: its error is sampling noise
-    for name, limit in (("cart-pole, auto", 0.65), ("mountain car, auto", 0.46)):
+    # the aim for cart-pole is 0.45: its error is sampling noise, of which 0.46 was drawn
+    for name, limit in (("cart-pole, auto", 0.46), ("mountain car, auto", 0.46)):
         study = FOUND[name]
         assert study["sets"] == 40
         assert study["rmse recommended"] <= limit
