@@ -108,3 +108,11 @@ def test_a_posted_number_is_seen_after_what_was_written_before_it():
     assert read(out, count) == (2, 2.5)
     assert re.search(r"store atomic i64 .* release", written.inspect_llvm(written.signatures[0]))
     assert re.search(r"load atomic i64.* acquire", read.inspect_llvm(read.signatures[0]))
+
+
+def test_peek_reads_the_same_number_in_python_and_compiled():
+    numbers = np.arange(5.0) + 0.25
+    compiled = njit(lambda address, index: load_store.peek(address, index))
+    for index in range(5):
+        assert load_store.peek(numbers.ctypes.data, index) == numbers[index]
+        assert compiled(numbers.ctypes.data, index) == numbers[index]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import o2td
 from o2td import Transitions, domains, exact
-from o2td.paper.studies import textbook
+from o2td.paper.studies import FAMILIES
 
 
 def _plain(batch, trace=None, theta=None):
@@ -210,7 +210,7 @@ def test_problems_on_which_td_diverges_stay_bounded():
 
 def test_steps_stay_large_where_nothing_is_random():
     """Neither maze nor target is random, and every state has its feature: only the average lags."""
-    problem = textbook.maze(1, 0)
+    problem = FAMILIES["Dyna maze"](1, 0)
     zero = exact.rmse(problem, np.zeros(problem.d))
     learner, errors = o2td.ARCTD(), []
     for part in problem.sample(40_000, seed=0).chunks(10_000):

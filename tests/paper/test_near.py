@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from o2td.paper.near import CHOSEN, FIXED, ErrorLine, advice, foresight, standings, there
-from o2td.paper.studies.families import FAMILIES, FRESH, SETTLED, TEXTBOOK
-from o2td.paper.studies.near_optimal import RECORDS
+from o2td.paper.near import CHOSEN, FIXED, RECORDS, ErrorLine, advice, foresight, standings, there
+from o2td.paper.studies import FAMILIES, FRESH, SETTLED, TEXTBOOK
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")

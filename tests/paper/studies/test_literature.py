@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from o2td import exact
-from o2td.paper.studies import literature
-from o2td.paper.studies.families import FAMILIES, FRESH, SETTLED, TEXTBOOK
+from o2td.paper.studies import FAMILIES, FRESH, SETTLED, TEXTBOOK, literature
 
 UP = 255  # every machine of SysAdmin runs
 

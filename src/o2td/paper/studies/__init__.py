@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from o2td.experiments.studies import StudyPlan
 from o2td.paper.studies.cost import cost
+from o2td.paper.studies.families import FAMILIES, FRESH, SETTLED, TEXTBOOK
 from o2td.paper.studies.geometry import diverging_cycle, geometry, three_states
 from o2td.paper.studies.landing import nearness, stability
 from o2td.paper.studies.near_optimal import near_optimal
 from o2td.paper.studies.published import published
 from o2td.paper.studies.theory import theory
 
-__all__ = ["STUDIES", "diverging_cycle", "three_states"]
+__all__ = [
+    "FAMILIES",
+    "FRESH",
+    "SETTLED",
+    "STUDIES",
+    "TEXTBOOK",
+    "diverging_cycle",
+    "three_states",
+]
 
 STUDIES: dict[str, StudyPlan] = {
     "geometry": StudyPlan(geometry, 1, 1, 1, 11),

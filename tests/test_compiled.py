@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from o2td.compiled import njit, overload
-from o2td.kernels.load_store import peek
 
 seen: list[bool] = []
 
@@ -53,11 +52,3 @@ def test_a_function_that_promised_to_allocate_nothing_may_not() -> None:
     assert njit()(total)(3) == 3.0
     with pytest.raises(numba.core.errors.NumbaError, match="returning of array"):
         njit(allocates=False)(total)(3)
-
-
-def test_peek_reads_the_same_number_in_python_and_compiled() -> None:
-    numbers = np.arange(5.0) + 0.25
-    compiled = njit()(lambda address, index: peek(address, index))
-    for index in range(5):
-        assert peek(numbers.ctypes.data, index) == numbers[index]
-        assert compiled(numbers.ctypes.data, index) == numbers[index]
