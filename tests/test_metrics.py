@@ -140,3 +140,11 @@ def test_projected_error_of_held_out_rows_by_its_definition(layout: Any) -> None
 
 def test_rows_without_weight_are_allowed_and_do_not_count() -> None:
     assert metrics.held_out([[1.0], [1.0]], [3.0, 1.0], [0.0, 2.0]).value([1.0]) == 0.0
+
+
+def test_values_whose_squares_overflow_are_refused_with_a_remedy():
+    two = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    one = np.ones((2, 1))
+    problem = Problem(two, np.array([1e200, 0.0]), 0.9, one, one, np.ones((2, 1)))
+    with pytest.raises(InputError, match=r"rmse: squares of these values .* divide the rewards"):
+        metrics.rmse(problem)

@@ -123,3 +123,12 @@ def test_each_direction_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     exact.analyze(problem, (0.0, 0.9))
     names = {*exact.directions(problem, 0.0), *exact.directions(problem, 0.9)}
     assert len(made) == len(names) - 1  # the best one is known without being made
+
+
+def test_every_option_that_changes_where_a_method_lands_is_tried_with_every_choice():
+    found = {name for name, _ in analysis.variants(LEARNERS, (0.0, 0.5))}
+    found |= {name for name, _ in analysis.variants(SOLVERS, (0.0, 0.5))}
+    assert {"TD", "TD(trace=0.5)", "LSTD", "LSTD(trace=0.5)"} <= found
+    for option, choices in analysis._CHOICES.items():
+        shown = {name.partition(f"{option}=")[2] for name in found if f"{option}=" in name}
+        assert len({one.rstrip(")").partition(",")[0] for one in shown}) == len(choices) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td import TD, Transitions
+from o2td import TD, TDC, Transitions
 from o2td.errors import InputError
 from o2td.learners import MEMBERS, PowerDecay
 from o2td.learners.step_sizes import Gauge, Measured, as_step_size, rule_of
@@ -71,3 +71,13 @@ def test_dir_of_a_learner_shows_what_a_user_calls(kind):
     assert calls | set(kind.parameters()) <= shown
     assert len(shown - calls - set(kind.parameters())) <= 4
     assert shown.isdisjoint({"family", "vectors", "trace_decay", "undefined", *kind.undefined})
+
+
+def test_tdc_in_both_forms_is_its_equation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`delta z - gamma (1 - lambda) (z.w) phi'`, or for any trace with `phi` and z apart."""
+    plain = TDC(0.1, trace=0.25).member()
+    assert (plain.theta_delta_z, plain.theta_z_next, plain.w_w_phi) == (1.0, 0.75, -1.0)
+    monkeypatch.setattr(TDC, "_ordinary", False)
+    whole = TDC(0.1, trace=0.25).member()
+    assert (whole.theta_delta_z, whole.theta_w_phi, whole.theta_z_phi) == (1.0, -1.0, 1.0)
+    assert (whole.theta_z_next, whole.w_w_phi) == (1.0, -1.0)

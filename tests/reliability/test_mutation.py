@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.mutants import Mutator, mark, parsed, places
-from benchmarks.mutation_record import LEAST, Outcome, record
+from benchmarks.mutation_record import LEAST, WHOLE, Outcome, record
 from docs._tools import mutants
 from docs._tools.blocks import blocks
 from docs._tools.values import fill
@@ -18,20 +18,18 @@ ROOT = Path(__file__).parents[2]
 KEPT = mutants.kept()
 
 
-BOUNDS = {"kernels": 0.8}  # as the page says: part of their tests is too slow uncompiled
+GROUPS = {"learners", "kernels", "solvers", "exact", "metrics", "evaluation", "sources"}
 
 
 def test_nearly_all_mutants_of_every_group_are_killed() -> None:
-    assert set(KEPT["groups"]) >= {"learners", "kernels", "solvers", "exact", "metrics"}
+    assert set(KEPT["groups"]) == GROUPS
     for group, counts in KEPT["groups"].items():
-        assert counts["killed"] >= BOUNDS.get(group, LEAST) * counts["met"], group
         assert counts["met"] >= 25, group
-        seeds = [one["seed"] for one in KEPT["earlier"] if one["group"] == group]
-        assert counts["seed"] not in seeds, group
+        assert counts["killed"] >= LEAST * counts["met"], group
     killed, met = mutants.totals(KEPT)
     assert met >= 200
-    assert killed >= LEAST * met
-    assert KEPT["controls"]["passed"] == KEPT["controls"]["met"] >= 25
+    assert killed >= WHOLE * met
+    assert KEPT["controls"]["passed"] == KEPT["controls"]["met"] >= 20
 
 
 def test_every_survivor_is_counted_once_and_judged() -> None:
@@ -84,21 +82,9 @@ def test_each_place_is_one_change(tmp_path: Path) -> None:
     assert {place.function for place in found} == {"f", ""}
 
 
-@pytest.mark.parametrize("group", KEPT["groups"])
-def test_files_of_survivors_exist_or_are_said_to_have_moved(group: str) -> None:
-    files = {one["file"] for one in KEPT["survivors"] if one["group"] == group}
-    for file in files:
-        assert (ROOT / "src" / "o2td" / KEPT["moved"].get(file, file)).exists(), file
-        assert (file in KEPT["moved"]) != (ROOT / "src" / "o2td" / file).is_file(), file
-
-
 def test_pages_say_whose_code_was_met() -> None:
-    version = f"version {KEPT['version']}'s"
     for page in ("mutation.md", "reliability.md"):
-        assert version in (ROOT / "docs" / page).read_text("utf-8"), page
-    shown = (ROOT / "docs" / "mutation.md").read_text("utf-8")
-    for file, now in KEPT["moved"].items():
-        assert f"- `{file}` (now in `{now}`), " in shown
+        assert mutants.commits(KEPT) in (ROOT / "docs" / page).read_text("utf-8"), page
 
 
 def test_marked_lines_say_when_they_are_reached(

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import o2td
 from o2td import domains, exact
 from o2td.errors import InputError
+from o2td.solvers.choice import Direction, _reveals
 from o2td.solvers.directions import ADJUSTED, TRACES, collect, groups
 
 from .test_merge import layouts, stream
@@ -196,3 +197,21 @@ def test_scales_of_features_and_rewards_change_no_choice():
 def test_what_does_not_go_together_is_refused():
     with pytest.raises(InputError, match="difference"):
         o2td.LSTD(trace="auto", rho_on="target")
+
+
+def test_longer_traces_and_less_shrinkage_reveal_a_bias():
+    plain, longer = Direction(0.5, np.inf, False), Direction(0.9, np.inf, False)
+    clipped, shrunk = plain._replace(clip=2.0), plain._replace(shrinkage=0.1)
+    assert _reveals(longer, plain)
+    assert not _reveals(plain, longer)
+    assert not _reveals(plain, plain)
+    assert _reveals(plain, shrunk)  # the same without shrinkage
+    assert not _reveals(shrunk, plain)
+    assert not _reveals(longer._replace(shrinkage=0.1), plain)
+    assert not _reveals(longer._replace(clip=2.0), plain)
+    assert _reveals(plain, clipped)
+    assert not _reveals(plain, longer._replace(clip=2.0))
+
+
+def test_many_features_get_fewer_groups():
+    assert [groups(d) for d in (1, 100, 101, 5000)] == [17, 17, 7, 7]
