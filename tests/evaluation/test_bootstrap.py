@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from o2td.evaluation.bootstrap import poisson_counts, student
 
@@ -29,3 +30,11 @@ def test_consecutive_keys_give_independent_counts():
 def test_few_lanes_do_not_break_an_interval():
     assert student(1.0, np.array([0.9, 1.1]), 0.95, "t").low < 1.0
     assert student(1.0, np.zeros(0), 0.95, "t").high == np.inf
+
+
+def test_two_replicates_are_enough_for_an_interval_and_one_is_not():
+    found = student(1.0, np.array([0.5, 1.5]), 0.95, "made")
+    assert found.standard_error == pytest.approx(np.sqrt(0.5 * 0.5))
+    assert found.high - 1.0 == pytest.approx(12.7062 * found.standard_error, rel=1e-4)
+    assert student(1.0, np.array([0.5]), 0.95, "made").high == np.inf
+    assert student(1.0, np.array([0.5, np.nan]), 0.95, "made").low == -np.inf

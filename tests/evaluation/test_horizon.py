@@ -224,3 +224,15 @@ def test_shortened_episodes_end_at_their_last_step_only() -> None:
     same = ended(block, 20)
     assert same.rows.terminated.sum() == 5
     assert not same.rows.truncated.any()
+
+
+def test_without_discount_a_model_that_never_ends_has_no_value() -> None:
+    log = _won(20)
+    block = block_of(log.assign(terminated=False, truncated=log.step == 19), 1.0)
+    system = ModelSystem(Cells(Tabular(3).fit()), 2, 20, 1.0)
+    system.add(block, fold_of(block.key, FOLDS), None)
+    assert system.endless() == np.inf
+    ends = block_of(log, 1.0)
+    system = ModelSystem(Cells(Tabular(3).fit()), 2, None, 1.0)
+    system.add(ends, fold_of(ends.key, FOLDS), None)
+    assert np.isfinite(system.endless())

@@ -8,7 +8,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.behavior import _basis, _width, mix
+from o2td.sources.behavior import _basis, _calibrate, _width, mix
 
 
 def _observed(episodes=600, length=10, seed=0):
@@ -233,3 +233,20 @@ def test_features_of_a_model_are_squares_and_of_few_variables_products(k):
     pairs = [z[:, i] * z[:, j] for i in range(k) for j in range(i + 1, k)] if k <= 12 else []
     wanted = np.column_stack([np.ones(5), z, z**2, *pairs])
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_calibration_is_by_bins_of_a_tenth_of_all_predicted_probabilities():
+    predicted = np.array([[0.05, 0.95], [0.25, 0.75], [0.22, 0.78], [1.0, 0.0]])
+    found = _calibrate(predicted, np.array([1, 0, 1, 0]), 1e-3)
+    assert found.count.tolist() == [2, 2, 2, 2]
+    np.testing.assert_allclose(found.predicted, [0.025, 0.235, 0.765, 0.975])
+    np.testing.assert_allclose(found.observed, [0.0, 0.5, 0.5, 1.0])
+
+
+def test_actions_of_other_kinds_are_refused():
+    source = sources.open_logs(_observed(60)[0], discount=0.9)
+    model = sources.fit_behavior_model(source)
+    with pytest.raises(InputError, match="action must list the number of each row's action"):
+        model.taken(np.zeros((2, 2)), np.array([0.5, 1.0]), model.keys[:2])
+    with pytest.raises(InputError, match="was not in the log"):
+        model.taken(np.zeros((2, 2)), np.array([0, 99]), model.keys[:2])

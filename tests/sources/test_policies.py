@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.policies import softmax
+from o2td.sources.policies import _of_scores, softmax
 
 ROWS = 400
 WEIGHTS = np.array([[0.5, -0.5, 0.0], [0.0, 1.0, -1.0]])
@@ -109,3 +109,12 @@ def test_continuous_actions_without_propensities():
     two = log.rename(columns={"action": "action_0"}).assign(action_1=0.5, target_logprob=0.0)
     with pytest.raises(InputError, match=r"columns action_0, action_1 hold real numbers"):
         sources.open_logs(two, discount=0.9, densities=True).scan()
+
+
+@pytest.mark.parametrize("width", [1.0, 1.0 + 1e-9])
+def test_scores_that_sum_to_one_are_probabilities_and_others_logits(width):
+    scores = np.array([[0.25, 0.75], [0.5, 0.5]]) * width
+    found = _of_scores(scores, 1e-6)
+    np.testing.assert_allclose(found, [[0.25, 0.75], [0.5, 0.5]], rtol=1e-12)
+    logits = np.log([[1.0, 3.0], [2.0, 2.0]])
+    np.testing.assert_allclose(_of_scores(logits, 1e-6), [[0.25, 0.75], [0.5, 0.5]])

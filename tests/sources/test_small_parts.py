@@ -237,3 +237,23 @@ def test_an_episode_without_its_list_of_steps_is_left_out() -> None:
     (chunk,) = source.chunks()
     assert chunk.reward.tolist() == [1.0, 5.0, 5.0]
     assert chunk.start.tolist() == [True, False, True]
+
+
+def test_what_was_read_is_told_with_what_was_dropped_and_how_episodes_end() -> None:
+    marks = {"terminated": [False, True, False, False], "truncated": [False, False, False, True]}
+    source = sources.open_logs(log(episode=None, step=None, **marks), discount=0.9)
+    source.scan()
+    said = str(source.info).splitlines()
+    assert "episodes end where terminated or truncated is true" in said
+    assert "no column for step: rows are taken to be in order, without gaps" in said
+    named = sources.open_logs(log(terminated=[False] * 4), discount=0.9)
+    named.scan()
+    assert any(line.startswith("dropped, ") for line in str(named.info).splitlines())
+    assert "episodes end where terminated or truncated is true" not in str(named.info)
+
+
+def test_arrays_in_memory_need_no_checksums() -> None:
+    arrays = {name: np.asarray(column) for name, column in log().to_dict(as_series=False).items()}
+    source = sources.open_logs(arrays, discount=0.9)
+    source.scan()
+    assert source.info.verified
