@@ -26,6 +26,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -343,7 +344,7 @@ def main() -> int:
     controls = [fate for (_, _, what), fate in fates(results).items() if what == "control"]
     about = {"version": __version__, "commit": commit} | {
         "seed": options.seed,
-        "possible": len(possible),
+        "possible": Counter(one.whole for one in possible),
     }
     return write(work, about, outcomes(drawn, results), controls)
 

@@ -27,6 +27,7 @@ SLOW = 6.0  # seconds; a test that takes longer kills no mutant
 BUDGET = 20.0  # seconds of tests that reach a mutant's line, at most
 LIMIT = 60  # seconds after which a child is ended
 AT_ONCE = 300  # tests that a child of the first pass runs, at most
+FIRST = 240.0  # seconds of the first pass; tests that it does not reach are not asked
 IDLE = 30.0  # seconds without work after which a child is ended: it waits for a dead thread
 TIMES = (signal.SIGXCPU, signal.SIGKILL)
 LIBRARIES = (
@@ -184,7 +185,7 @@ class Tests:
     """Which lines the tests of a group reach, how long they take, and which pass without a change."""
 
     def __init__(self, items: list[Any], lines: dict[str, dict[int, int]]) -> None:
-        self.items, self.seen = list(items), watch(lines)
+        self.items, self.seen = by_turns(items), watch(lines)
         self.lines: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = {}
         self.trusted: dict[str, bool] = {}
@@ -193,7 +194,7 @@ class Tests:
     def survey(self) -> None:
         """Run every test once without a change; those that fail or are slow are not asked again."""
         left = self.items
-        while left:
+        while left and sum(self.seconds.values()) < FIRST:
             _, told = self.run(left[:AT_ONCE], None, all_of_them=True)
             for one in told:
                 self.lines[one["test"]] = {(file, number) for file, number in one["lines"]}
@@ -201,8 +202,10 @@ class Tests:
                 if not one.get("good"):
                     self.trusted[one["test"]] = False
             left = left[max(1, len(told)) :]
+        self.items = [item for item in self.items if item.nodeid in self.lines]
         refused = [test for test, good in self.trusted.items() if not good]
-        print(f"{len(self.items)} tests in {sum(self.seconds.values()):.0f} s", flush=True)
+        spent = f"{len(self.items)} tests in {sum(self.seconds.values()):.0f} s"
+        print(f"{spent}, {len(left)} not reached", flush=True)
         for test in refused:
             print(f"not asked: {test} ({self.seconds[test]:.1f} s)", flush=True)
 
@@ -296,3 +299,14 @@ def mentions(item: Any, file: str) -> bool:
     stem, name = Path(file).stem.replace("_", ""), item.nodeid.casefold()
     long = len(stem) > 4 and stem in name.replace("_", "")
     return long or stem in re.split("[^a-z0-9]+", name)
+
+
+def by_turns(items: list[Any]) -> list[Any]:
+    """One case of each test first, then each test's second: many cases crowd out none."""
+    turns: Counter[str] = Counter()
+    found = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        found.append((turns[name], item))
+        turns[name] += 1
+    return [item for _, item in sorted(found, key=lambda pair: pair[0])]

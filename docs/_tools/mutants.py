@@ -1,9 +1,7 @@
 """Results of the mutation study: docs/data/mutation.json.
 
-`python -m docs._tools.mutants RECORD ...` takes them from the records of studies. For each group the
-last study that covered it counts; the totals of earlier ones are kept. Verdicts on survivors are
-written there by hand and kept where they still fit, as are the new paths of files that moved after the
-study (`moved`).
+`python -m docs._tools.mutants RECORD ...` takes them from the records of one study, each of other
+groups. Verdicts on survivors are written there by hand and kept where they still fit.
 """
 
 from __future__ import annotations
@@ -39,27 +37,36 @@ def figure() -> str:
     controls = study["controls"]
     return (
         f"{killed} of {met} mutants ({killed / met:.1%}) killed; {controls['passed']} of"
-        f" {controls['met']} controls, forks without a change, passed; the code was version"
-        f" {study['version']}'s"
+        f" {controls['met']} controls, forks without a change, passed; the code was that of"
+        f" {commits(study)}"
     )
+
+
+def commits(study: dict[str, Any]) -> str:
+    """The commits whose code was changed, in words."""
+    found = dict.fromkeys(one["commit"] for one in study["groups"].values())
+    return f"commit{'s' * (len(found) > 1)} {' and '.join(found)}"
 
 
 def groups() -> str:
-    """A table of the groups, with the results from before tests were added."""
+    """A table of the groups."""
     from docs._tools.blocks import table
 
     study = kept()
-    rows = []
-    for group, counts in study["groups"].items():
-        before = "; ".join(_share(one) for one in study["earlier"] if one["group"] == group)
-        rows.append([group, str(counts["seed"]), _share(counts), before or "–"])
+    rows = [
+        [
+            group,
+            f"{counts['possible']:,}",
+            _share(counts),
+            str(counts["of these by the time limit"]),
+        ]
+        for group, counts in study["groups"].items()
+    ]
     killed, met = totals(study)
-    rows.append(["all", "", _share({"killed": killed, "met": met}), ""])
-    lead = (
-        f"The mutants are of version {study['version']}'s code. Code written or moved since then was"
-        " not mutated, and files and lines have their names of that time."
-    )
-    return f"{lead}\n\n{table(['group', 'seed', 'killed', 'before tests were added'], rows)}"
+    whole = sum(counts["possible"] for counts in study["groups"].values())
+    rows.append(["all", f"{whole:,}", _share({"killed": killed, "met": met}), ""])
+    lead = f"Seed {study['seed']}, the code of {commits(study)}."
+    return f"{lead}\n\n{table(['group', 'possible', 'killed', 'by the time limit'], rows)}"
 
 
 def _share(counts: dict[str, Any]) -> str:
@@ -85,50 +92,43 @@ def verdicts() -> str:
 
 def survivors() -> str:
     """Every mutant that no test noticed, with its verdict, file by file."""
-    return "\n".join(_lines(kept()["survivors"], kept()["moved"]))
+    return "\n".join(_lines(kept()["survivors"]))
 
 
-def _lines(found: list[dict[str, Any]], moved: dict[str, str]) -> Iterator[str]:
+def _lines(found: list[dict[str, Any]]) -> Iterator[str]:
     ordered = sorted(found, key=lambda one: (one["file"], one["function"]))
     for (file, function), ones in groupby(ordered, lambda one: (one["file"], one["function"])):
-        now = f" (now in `{moved[file]}`)" if file in moved else ""
-        yield f"- `{file}`{now}, `{function}`"
+        yield f"- `{file}`, `{function}`"
         for one in ones:
             kind, _, why = one["verdict"].partition(": ")
             yield f"    - `{one['line']}`, {one['change']}. *{kind}*: {why}"
 
 
 def take(*names: str) -> dict[str, Any]:
-    """Merge records, group by group, keeping existing verdicts."""
+    """Join records of one seed, keeping existing verdicts."""
     judged = (
         {_name(one): one["verdict"] for one in kept()["survivors"]} if MUTATION.exists() else {}
     )
     counts: dict[str, Any] = {}
-    earlier: list[dict[str, Any]] = []
-    survived: dict[str, Any] = {}
+    survivors: list[dict[str, Any]] = []
     controls = Counter[str]()
-    versions = set[str]()
+    seeds = set[int]()
     for name in names:
         record = json.loads(Path(name).read_text("utf-8"))
-        versions.add(record["version"])
+        seeds.add(record["seed"])
         controls.update(record["controls"])
         for group, found in record["groups"].items():
-            if group in counts:
-                earlier.append({"group": group, **counts[group]})
-            counts[group] = {"seed": record["seed"], **found}
-            survived[group] = [one for one in record["survivors"] if one["group"] == group]
-    survivors = [
-        {**one, "verdict": judged.get(_name(one), one["verdict"])}
-        for found in survived.values()
-        for one in found
-    ]
+            about = {"commit": record["commit"], "possible": record["possible"][group]}
+            counts[group] = {**about, **found}
+        survivors += record["survivors"]
+    (seed,) = seeds
     return {
-        "version": " and ".join(sorted(versions)),
-        "moved": {},
+        "seed": seed,
         "groups": counts,
-        "earlier": earlier,
         "controls": dict(controls),
-        "survivors": survivors,
+        "survivors": [
+            {**one, "verdict": judged.get(_name(one), one["verdict"])} for one in survivors
+        ],
     }
 
 
