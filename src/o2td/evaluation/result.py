@@ -104,7 +104,7 @@ class Evaluation(Document):
     ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
     >>> answer = evaluation.evaluate(log, discount=0.9, methods="lstd,wis")
     >>> answer
-    Evaluation(trust: 0.75 [0.6287, 0.8443] by lstd)
+    Evaluation(trust: 0.75 [0.6284, 0.8444] by lstd)
     >>> answer.frame().select("method", "verdict").rows()
     [('lstd', 'trust'), ('wis', 'caution')]
     >>> answer.audit["discount"], answer.logged["value"]
@@ -255,7 +255,7 @@ class Evaluation(Document):
         >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
         ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
         >>> print(evaluation.evaluate(log, discount=0.9).require("value > 0.7"))
-        value > 0.7: undecided, value is 0.75 [0.6287, 0.8443]
+        value > 0.7: undecided, value is 0.75 [0.6284, 0.8444]
         """
         from o2td.evaluation.requirements import of_evaluation
 
@@ -330,7 +330,7 @@ class Evaluation(Document):
         >>> log = pd.DataFrame({"episode": range(60), "state": 0, "reward": [0.0, 1.0] * 30,
         ...                     "terminated": True, "rho": [0.5, 1.5] * 30})
         >>> evaluation.evaluate(log, discount=0.9).episodes_for(0.05)
-        219
+        220
         """
         wanted = number("reach", reach, above=0.0)
         found: Estimate | Difference | None = self.recommended
