@@ -206,7 +206,7 @@ def function(name: str, value: object, wanted: str = "a function") -> Callable[.
     >>> function("progress", print) is print
     True
     """
-    if not callable(value):
+    if not callable(value) or value is object:  # which takes no arguments
         raise InputError(f"{name} must be {wanted}, got {shown(value)}")
     return value
 

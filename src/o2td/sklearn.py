@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from o2td.arrays import Floats
+from o2td.arrays import Floats, as_array
 from o2td.errors import InputError, import_extra
 from o2td.registry import LEARNERS, SOLVERS
 from o2td.transitions import Transitions
@@ -123,8 +123,9 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         algorithm = self._made()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         following, discount = self._successors(X, next_X, discount)
-        if start is None or np.ndim(start) == 1:  # also in a second pass: no trace leads into it
-            start = np.zeros(X.shape[0], dtype=np.bool_) if start is None else np.array(start)
+        start = np.zeros(X.shape[0], np.bool_) if start is None else as_array("start", start)
+        if start.ndim == 1:  # also in a second pass: no trace leads into it
+            start = start.copy()
             start[:1] = True
         rows = Transitions(
             X,
@@ -162,7 +163,8 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _successors(self, X: Any, next_X: Any, discount: Any) -> tuple[Any, Any]:
         """Features of the successors in the layout of X, and the discounts that belong to them."""
         if next_X is None:
-            if discount is not None and np.any(np.asarray(discount) != 0.0):
+            given = np.zeros(1) if discount is None else as_array("discount", discount)
+            if given.dtype.kind not in "biuf" or np.any(given != 0.0):
                 raise InputError("discount is given without successors: pass next_X, or discount=0")
             return X, 0.0
         if discount is None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
+
+import o2td
+from o2td.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +65,40 @@ def test_it_finds_what_is_public() -> None:
 def test_absurd_sizes_are_refused_before_memory_is_asked_for(tmp_path: Path) -> None:
     import benchmarks.fuzz_recipes as recipes
     from o2td import evaluation
-    from o2td.errors import InputError
 
     with pytest.raises(InputError, match=r"lanes: 2147483648; .* at most 100,000"):
         evaluation.evaluate(recipes.frame(), discount=0.9, lanes=2**31)
+
+
+def _regressed(**given: Any) -> Any:
+    from o2td.sklearn import ValueRegressor
+
+    return ValueRegressor().fit(np.ones((3, 1)), np.ones(3), **given)
+
+
+def _evaluated(**given: Any) -> Any:
+    import benchmarks.fuzz_recipes as recipes
+    from o2td import evaluation
+
+    return evaluation.evaluate(recipes.frame(), discount=0.9, **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: o2td.DiagonalSOTD(nonnegative=csr_array((2, 3))), "nonnegative"),
+        (lambda: o2td.VarianceTD(form=np.array([0.1, 0.2])), "form must be one of"),
+        (lambda: o2td.TD(trace=object), "trace must be"),
+        (lambda: o2td.sources.Columns.make("\0"), "columns must be the path"),
+        (lambda: _regressed(start=[[True], [True, False]]), "start"),
+        (lambda: _regressed(discount=csr_array((2, 3))), "discount"),
+        (lambda: _evaluated(methods="lstd", progress=[None]), "progress must be a function"),
+        (lambda: _evaluated(methods=csr_array([[np.nan, np.inf]])), "methods: "),
+        (lambda: _evaluated(methods=np.array(1.0)), "methods: .* is not a list of names"),
+        (lambda: _evaluated(segments=np.ma.masked_array([1.0, 2.0], [0, 1])), "segments must be"),
+        (lambda: o2td.exact.analyze(o2td.domains.random_walk(), progress=object), "progress"),
+    ],
+)
+def test_what_ten_minutes_of_odd_values_once_found(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        call()

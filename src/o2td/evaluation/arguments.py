@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from o2td.arguments import shown
+from o2td.arguments import listed, shown
 from o2td.errors import InputError, option
 from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
@@ -77,19 +76,19 @@ def method_names(methods: Any) -> tuple[list[str] | None, bool]:
         return None, methods is not None
     names = known()
     choice = f"choose from {', '.join(names)}, or {EVERY}"
-    if isinstance(methods, str):
-        listed: list[Any] = methods.split(",")
-    elif isinstance(methods, Iterable):
-        listed = list(methods)
-    else:
-        raise InputError(f"methods: {methods!r} is not a list of names; {choice}")
-    if not listed or listed == [""]:
+    try:
+        given = methods.split(",") if isinstance(methods, str) else listed("methods", methods, "")
+    except InputError:
+        raise InputError(f"methods: {shown(methods)} is not a list of names; {choice}") from None
+    if not given or (isinstance(methods, str) and not methods):
         raise InputError(f"methods: none is named; {choice}; or leave it out for those that fit")
-    asked = [str(name).strip().lower() for name in listed]
-    for given, name in zip(listed, asked, strict=True):
+    asked = {}
+    for one in given:
+        name = one.strip().lower() if isinstance(one, str) else None
         if name not in names:
-            raise InputError(f"methods: {given!r} is not known; {choice}")
-    return list(dict.fromkeys(asked)), False
+            raise InputError(f"methods: {shown(one)} is not known; {choice}")
+        asked[name] = True
+    return list(asked), False
 
 
 def _number(value: Any) -> bool:

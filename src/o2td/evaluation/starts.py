@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from o2td.arguments import function
 from o2td.sources import LogRows, Source
 
 
@@ -24,6 +25,8 @@ class Starts:
     @contextmanager
     def noting(self, progress: Callable[[int], None] | None = None) -> Iterator[None]:
         """Collect start states from the source inside this block, and count its rows."""
+        if progress is not None:
+            function("progress", progress)
         parts: list[Any] | None = []
         size = 0
 

@@ -115,9 +115,9 @@ def run(
     (1, 0)
     >>> folder.cleanup()
     """
-    shards = plan(spec)
     if progress is not None:
         switch("progress", progress)
+    shards = plan(spec)
     if dask is not None:
         text("dask", dask)
     check_algorithms(cells(spec), spec)
@@ -139,6 +139,8 @@ def run_shards(
     folder: str = "runs",
 ) -> RunReport:
     """Compute those of `shards` that `folder` of `store` does not hold, by `work(key)`."""
+    if progress is not None:
+        switch("progress", progress)
     began = time.perf_counter()
     store.create()
     good, broken = store.check([shard.id for shard in shards], folder)

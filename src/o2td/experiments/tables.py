@@ -60,6 +60,8 @@ def results(
     stored = opened.ids()
     if spec is not None:
         ids, experiment = [shard.id for shard in plan(spec)], spec.name
+    elif experiment is not None:
+        text("experiment", experiment)
     if ids is None:
         files = opened.files("runs", experiment)
     else:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import listed, unit
+from o2td.arguments import function, listed, unit
 from o2td.arrays import Floats
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
@@ -275,7 +275,7 @@ class TwoStepLearner(TraceLearner):
 def as_trace(value: Any) -> Any:
     """Lambda as a float, a tuple of one number per state, or a function."""
     if callable(value):
-        return value
+        return function("trace", value, "a number in [0, 1] or a function")
     if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1:
         return tuple(unit("trace", x) for x in listed("trace", value, "numbers"))
     return unit("trace", value)

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import choice
 from o2td.arrays import freeze, points
 from o2td.compiled import njit
-from o2td.errors import InputError
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.step_learner import Row, StepLearner, add, dot, follow
 from o2td.learners.step_sizes import StepSize
@@ -83,9 +83,7 @@ class VarianceTD(StepLearner):
         second_step_size: StepSize | None = None,
         **axes: Unpack[TraceAxes],
     ) -> None:
-        if form not in ("direct", "moment"):
-            raise InputError(f'form must be "direct" or "moment", got {form!r}')
-        self.form = form
+        self.form = choice("form", form, ("direct", "moment"))
         super().__init__(step_size, second_step_size=second_step_size, **axes)
 
     def _numbers(self, lane: int) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import choice, number, whole
+from o2td.arguments import choice, number, switch, whole
 from o2td.arrays import Floats, freeze
 from o2td.linear_algebra import Solution, conclude, shifted, solve
 from o2td.model import Model
@@ -66,7 +66,7 @@ class DiagonalSOTD(Solver):
         choice("weighting", weighting, ("normalized", "ordinary"))
         number("tolerance", tolerance, low=0.0)
         whole("max_iterations", max_iterations, 1)
-        self.weighting, self.nonnegative = weighting, bool(nonnegative)
+        self.weighting, self.nonnegative = weighting, switch("nonnegative", nonnegative)
         self.tolerance, self.max_iterations = float(tolerance), int(max_iterations)
 
     @property

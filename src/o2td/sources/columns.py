@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from o2td.arguments import some_path
 from o2td.errors import InputError
 
 # role -> its names, the default first; a trailing * stands for 0, 1, … (or 1, 2, …)
@@ -212,7 +212,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         try:
             if isinstance(value, (str, os.PathLike)):
                 origin = str(value)
-                value = msgspec.toml.decode(Path(value).read_bytes())
+                value = msgspec.toml.decode(some_path("columns", value).read_bytes())
             return msgspec.convert(value, cls)
         except OSError as error:
             raise InputError(f"{origin}: cannot be read ({error.strerror})") from None

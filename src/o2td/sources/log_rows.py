@@ -136,7 +136,7 @@ class LogRows:
             picked: dict[str, Any] = {
                 name: None if a is None else a[which] for name, a in arrays.items()
             }
-        except (IndexError, TypeError, ValueError):
+        except (IndexError, TypeError, ValueError, OverflowError):
             raise InputError(
                 f"which must be a slice, a mask or row numbers below {len(self)}, got {shown(which)}"
             ) from None
