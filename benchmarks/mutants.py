@@ -21,10 +21,17 @@ COMPARED = {
 }  # fmt: skip
 BOUNDS = ("HUGE", "HUGEST")  # whether exactly this size counts as overflow makes no difference
 PRIVATE = re.compile("_[A-Z][A-Z_]*")  # a limit of a module: nobody is told on which side it lies
+TOLERANCE = 1e-7  # a smaller number in a comparison allows for rounding
 HINTS = ("rolled",)  # compiles to nothing
 ABSTRACT = ("NotImplementedError",)  # of a base class: never reached
 IDLE = ("strict",)  # arguments that only check what holds anyway
-IDLE += ("no_wrap", "pad_edge", "markup", "highlight")  # and those that only lay out text
+IDLE += (
+    "no_wrap",
+    "pad_edge",
+    "show_header",
+    "markup",
+    "highlight",
+)  # and those that only lay out text
 REVERSED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
 
 
@@ -33,6 +40,13 @@ def named(node: Any, names: tuple[str, ...]) -> bool:
 
 
 def limit(node: Any) -> bool:
+    """Whether it is a private limit or a tolerance such as 1e-9, also negated or times a size."""
+    if isinstance(node, ast.UnaryOp):
+        return limit(node.operand)
+    if isinstance(node, ast.BinOp):
+        return limit(node.left) or limit(node.right)
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, float) and 0.0 < node.value < TOLERANCE
     return named(node, BOUNDS) or (isinstance(node, ast.Name) and bool(PRIVATE.fullmatch(node.id)))
 
 
@@ -244,32 +258,42 @@ def loops(path: Path) -> frozenset[str]:
     )
 
 
+@cache
+def machine(path: Path) -> frozenset[str]:
+    """Functions that write machine code, which run only where something is compiled."""
+    return frozenset(
+        name
+        for name, node in functions(parsed(path))
+        for one in node.decorator_list
+        if named(getattr(one, "func", one), ("lower_builtin", "type_callable"))
+    )
+
+
 def end(node: ast.AST) -> int:
     return int(getattr(node, "end_lineno", 0) or 0)
 
 
-def changed(path: Path, file: str, chosen: int, at: Place, lines: dict[int, int]) -> CodeType:
-    """The code of the function around a place with one change; it tells as much as without it."""
-    tree = Mutator(chosen).visit(parsed(path))
-    return compiled(Marker(file, told(path, lines)).visit(tree), path, at.first)
+def changed(path: Path, chosen: int, at: Place) -> list[CodeType]:
+    """The code of the function around a place with one change."""
+    return compiled(Mutator(chosen).visit(parsed(path)), path, {at.first})
 
 
-def compiled(tree: ast.Module, path: Path, first: int) -> CodeType:
-    """The code of the function that starts in line `first`."""
-    todo = [compile(ast.fix_missing_locations(tree), str(path), "exec")]
-    while todo:
-        code = todo.pop()
-        if code.co_firstlineno == first and code.co_name != "<module>":
-            return code
-        todo += [one for one in code.co_consts if isinstance(one, CodeType)]
-    raise LookupError(f"{path}: no function in line {first}")
+def compiled(tree: ast.Module, path: Path, firsts: set[int]) -> list[CodeType]:
+    """The codes of functions that start in these lines, and of those that they create."""
+    whole = compile(ast.fix_missing_locations(tree), str(path), "exec")
+    return [
+        code
+        for outer in within(whole)
+        if outer.co_firstlineno in firsts and outer.co_name != "<module>"
+        for code in within(outer)
+    ]
 
 
 class Marker(ast.NodeTransformer):
-    """Puts a call of `reached(file, line)` before the innermost statement around each line."""
+    """Puts a call of `reached(number)` before the innermost statement around each line."""
 
-    def __init__(self, file: str, lines: set[int]) -> None:
-        self.file, self.lines = file, lines
+    def __init__(self, numbers: dict[int, int]) -> None:
+        self.numbers = dict(numbers)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -280,27 +304,22 @@ class Marker(ast.NodeTransformer):
         return node
 
     def marked(self, statement: Any) -> Iterator[Any]:
-        for line in sorted(self.lines):
+        for line in sorted(self.numbers):
             if statement.lineno <= line <= end(statement):
-                self.lines.discard(line)
-                call = ast.parse(f"reached({self.file!r}, {line})").body[0]
+                call = ast.parse(f"reached({self.numbers.pop(line)})").body[0]
                 yield ast.copy_location(call, statement)
         yield statement
 
 
-def mark(path: Path, file: str, lines: dict[int, int]) -> None:
-    """Let the loaded functions tell `reached` when they are entered and when they get to a line.
-
-    `lines` has the first line of the function around each.
-    """
-    for first in set(lines.values()):
-        put(compiled(Marker(file, told(path, lines)).visit(parsed(path)), path, first))
-
-
-def told(path: Path, lines: dict[int, int]) -> set[int]:
-    """These lines, and the first of each function around one."""
-    around = [one for _, one in functions(parsed(path)) if began(one) in lines.values()]
-    return {*lines, *(one.body[0].lineno for one in around)}
+def mark(path: Path, numbers: dict[int, int]) -> list[CodeType]:
+    """Functions of a file that tell `reached` the number of a line when they get to it."""
+    tree = parsed(path)
+    around = {
+        began(node)
+        for _, node in functions(tree)
+        if any(node.lineno <= line <= end(node) for line in numbers)
+    }
+    return compiled(Marker(numbers).visit(tree), path, around)
 
 
 def began(node: ast.FunctionDef) -> int:
@@ -315,15 +334,15 @@ def within(code: CodeType) -> Iterator[CodeType]:
             yield from within(one)
 
 
-def put(code: CodeType) -> None:
-    """Make the loaded function at that place, and those that it created, run this code from now on."""
-    new = {(one.co_firstlineno, one.co_qualname): one for one in within(code)}
+def put(codes: list[CodeType]) -> int:
+    """Make the loaded functions at these places run this code from now on; how many there are."""
+    new = {(one.co_filename, one.co_firstlineno, one.co_qualname): one for one in codes}
     hits = 0
     for one in gc.get_objects():
-        if type(one) is FunctionType and one.__code__.co_filename == code.co_filename:
-            found = new.get((one.__code__.co_firstlineno, one.__code__.co_qualname))
-            if found is not None and found.co_freevars == one.__code__.co_freevars:
+        if type(one) is FunctionType:
+            old = one.__code__
+            found = new.get((old.co_filename, old.co_firstlineno, old.co_qualname))
+            if found is not None and found.co_freevars == old.co_freevars:
                 one.__code__ = found
                 hits += 1
-    if not hits:
-        raise LookupError(f"{code.co_filename}:{code.co_firstlineno} is not loaded")
+    return hits

@@ -27,11 +27,12 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.mutants import Place, changed, forms, loops, places
+from benchmarks.mutants import Place, changed, forms, loops, machine, places
 from benchmarks.mutation_record import Outcome, write
 from benchmarks.mutation_tests import Tests, interpreted
 from o2td import __version__
@@ -44,7 +45,7 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "axes", "divergence", "edges", "golden", "learn_one", "mean_dynamics",
+        "against_reference", "axes", "bounds", "divergence", "edges", "golden", "learn_one", "mean_dynamics",
         "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
     )
 ]  # fmt: skip
@@ -72,6 +73,9 @@ class Group(NamedTuple):
     plain: tuple[str, ...] = ()
     forms: bool = False  # whether the Python forms of compiled functions are meant, or all others
     loops: bool | None = None  # whether compiled functions are meant, or all others
+    machine: bool | None = (
+        None  # whether functions that write machine code are meant, or all others
+    )
     part_of: str = ""  # the group in which it is drawn and counted
 
 
@@ -131,15 +135,20 @@ GROUPS = {
                 f"tests/learners/test_{name}.py"
                 for name in ("axes", "divergence", "step_sizes", "sweep")
             ),
-            *("tests/kernels/test_lane_columns.py", "tests/kernels/test_ring_buffer.py"),
+            *(f"tests/kernels/test_{name}.py" for name in ("lane_columns", "ring_buffer")),
+            *(f"tests/kernels/test_{name}.py" for name in ("kept", "settle")),
         ],
         ("o2td.kernels", "o2td.learners"),
+        machine=False,
     ),
     "Python forms of kernels": Group(
         [f"kernels/{name}.py" for name in ("access", "fused", "steps")],
         ["tests/learners/test_step_learner.py", "tests/learners/test_arctd.py"],
         forms=True,
         part_of="kernels",
+    ),
+    "machine code of steps": Group(
+        ["kernels/kept.py"], ["tests/kernels/test_kept.py"], machine=True, part_of="kernels"
     ),
     "machine code": Group(
         ["kernels/load_store.py", "kernels/vectors.py"],
@@ -209,8 +218,17 @@ class Mutant(NamedTuple):
     def file(self) -> str:
         return self.path.relative_to(SOURCE).as_posix()
 
+    @property
+    def text(self) -> str:
+        return lines_of(self.path)[self.at.line - 1].strip()
+
     def __str__(self) -> str:
         return f"{self.file}:{self.at.line} {self.at.what}"
+
+
+@cache
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
 
 
 def everything() -> list[Mutant]:
@@ -223,6 +241,7 @@ def everything() -> list[Mutant]:
         for k, place in enumerate(places(path))
         if place.first and (place.function in forms(path)) == about.forms
         if about.loops is None or (place.function in loops(path)) == about.loops
+        if about.machine is None or (place.function in machine(path)) == about.machine
     ]
 
 
@@ -247,17 +266,19 @@ def digest() -> str:
 class Study:
     """A pytest plugin that tests mutants instead of running the tests."""
 
-    def __init__(self, group: str, drawn: list[Mutant], results: Path) -> None:
-        self.group, self.drawn, self.results = group, drawn, results
+    def __init__(self, possible: list[Mutant], drawn: list[Mutant], results: Path) -> None:
+        self.possible, self.drawn, self.results = possible, drawn, results
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        lines: dict[str, dict[int, int]] = {}
-        for one in self.drawn:
-            lines.setdefault(one.file, {})[one.at.line] = one.at.first
-        tests = Tests(session.items, lines)
+        group = self.drawn[0].group.replace(" ", "-").replace("'", "")
+        lines = {
+            (one.file, one.at.line): f"{one.file} {one.at.function} {one.text}"
+            for one in self.possible
+        }
+        tests = Tests(session.items, lines, ROOT / "build" / "mutation" / f"reached-{group}.json")
         for number, one in enumerate(self.drawn):
             began = sum(os.times()[2:4])
-            code = changed(one.path, one.file, one.index, one.at, lines[one.file])
+            code = changed(one.path, one.index, one.at)
             fate, ran = tests.meet(one.file, one.at, code)
             self.keep(one, one.at.what, fate)
             say(f"{one}: {fate} ({len(ran)} tests, {sum(os.times()[2:4]) - began:.0f} s)")
@@ -275,7 +296,7 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def study(group: str, drawn: list[Mutant], results: Path) -> None:
+def study(group: str, possible: list[Mutant], drawn: list[Mutant], results: Path) -> None:
     """Start a process of its own for a group, since every group leaves other modules uncompiled."""
     if os.fork() == 0:
         import pytest
@@ -284,7 +305,8 @@ def study(group: str, drawn: list[Mutant], results: Path) -> None:
         flags = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
         if GROUPS[group].plain:  # NumPy warns where compiled code does not
             flags += ["-W", "ignore::RuntimeWarning", "-k", f"not ({' or '.join(TOO_SLOW)})"]
-        pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(group, drawn, results)])
+        own = [one for one in possible if one.group == group]
+        pytest.main([*flags, "--timeout=0", *GROUPS[group].tests], [Study(own, drawn, results)])
         os._exit(0)
 
 
@@ -300,7 +322,7 @@ def outcomes(drawn: list[Mutant], results: Path) -> list[Outcome]:
             one.whole,
             one.file,
             one.at.function,
-            one.path.read_text().splitlines()[one.at.line - 1].strip(),
+            one.text,
             one.at.what,
             found.get((one.file, one.index, one.at.what), "not met"),
         )
@@ -336,7 +358,7 @@ def main() -> int:
             if working == options.workers:
                 os.wait()
                 working -= 1
-            study(group, left, results)
+            study(group, possible, left, results)
             working += 1
     while working:
         os.wait()

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.mutants import Place, mark, put
 
@@ -51,6 +51,8 @@ class Kind:
             self.types = [Kind(one) for one in value]
         if hasattr(value, "_fields"):
             self.fields, self.instance_class = value._fields, type(value)
+        elif getattr(getattr(value, "dtype", None), "names", None):  # a record
+            self.fields = value.dtype.names
 
     def __len__(self) -> int:
         return len(self.types)
@@ -130,17 +132,19 @@ def within(limit: float, item: Any) -> bool:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def watch(lines: dict[str, dict[int, int]]) -> set[tuple[str, int]]:
-    """The set to which lines are added, from now on, whenever they are reached.
-
-    `lines` has, for each file, the first line of the function around each line.
-    """
-    seen: set[tuple[str, int]] = set()
-    vars(builtins)["reached"] = lambda file, line: seen.add((file, line))
-    for file, wanted in lines.items():
+def watch(lines: list[tuple[str, int]]) -> set[int]:
+    """The set to which the number of a line (file and line) is added whenever it is reached."""
+    seen: set[int] = set()
+    vars(builtins)["reached"] = seen.add
+    numbers: dict[str, dict[int, int]] = {}
+    for number, (file, line) in enumerate(lines):
+        numbers.setdefault(file, {})[line] = number
+    codes = []
+    for file, wanted in numbers.items():
         name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         importlib.import_module(f"o2td.{name}")
-        mark(SOURCE / file, file, wanted)
+        codes += mark(SOURCE / file, wanted)
+    put(codes)
     return seen
 
 
@@ -181,33 +185,85 @@ def waited(pid: int) -> int:
             worked = now
 
 
-class Tests:
-    """Which lines the tests of a group reach, how long they take, and which pass without a change."""
+class Known(NamedTuple):
+    """What is known of a test: its seconds, whether it passes, and a bit for each line it reaches."""
 
-    def __init__(self, items: list[Any], lines: dict[str, dict[int, int]]) -> None:
-        self.items, self.seen = by_turns(items), watch(lines)
-        self.lines: dict[str, set[tuple[str, int]]] = {}
-        self.seconds: dict[str, float] = {}
+    seconds: float
+    good: bool
+    lines: int
+
+    @property
+    def slow(self) -> bool:
+        return self.seconds > 0.9 * SLOW
+
+
+class Tests:
+    """Which lines the tests of a group reach, how long they take, and which pass without a change.
+
+    `lines` has, for each file and line, what it says: by that a line is found again in what an
+    earlier pass has kept in `store`. Such notes only choose the tests that are asked; one that kills
+    must pass without the change, whatever they say.
+    """
+
+    def __init__(self, items: list[Any], lines: dict[tuple[str, int], str], store: Path) -> None:
+        self.items, self.places = by_turns(items), list(lines)
+        self.texts, self.store = list(lines.values()), store
+        self.number = {place: number for number, place in enumerate(self.places)}
+        self.seen = watch(self.places)
+        self.known = self.kept()
         self.trusted: dict[str, bool] = {}
         self.survey()
 
+    def kept(self) -> dict[str, Known]:
+        """What an earlier pass found; tests that failed are run again."""
+        if not self.store.exists():
+            return {}
+        stored = json.loads(self.store.read_text())
+        found = {
+            test: Known(seconds, good, int(lines, 16))
+            for test, (seconds, good, lines) in stored["tests"].items()
+        }
+        if stored["lines"] != self.texts:
+            now: dict[str, int] = {}
+            for number, text in enumerate(self.texts):
+                now[text] = now.get(text, 0) | 1 << number
+            masks = [now.get(text, 0) for text in stored["lines"]]
+            for test, one in found.items():
+                lines = 0
+                for number in range(one.lines.bit_length()):
+                    if one.lines >> number & 1:
+                        lines |= masks[number]
+                found[test] = one._replace(lines=lines)
+        return {test: one for test, one in found.items() if one.good or one.slow}
+
+    def keep(self) -> None:
+        """Store what is known, for a later pass."""
+        tests = {
+            test: (one.seconds, one.good, f"{one.lines:x}") for test, one in self.known.items()
+        }
+        self.store.parent.mkdir(parents=True, exist_ok=True)
+        self.store.write_text(json.dumps({"lines": self.texts, "tests": tests}))
+
     def survey(self) -> None:
         """Run every test once without a change; those that fail or are slow are not asked again."""
-        left = self.items
-        while left and sum(self.seconds.values()) < FIRST:
+        left = [item for item in self.items if item.nodeid not in self.known]
+        before, spent = len(self.items) - len(left), 0.0
+        while left and spent < FIRST:
             _, told = self.run(left[:AT_ONCE], None, all_of_them=True)
             for one in told:
-                self.lines[one["test"]] = {(file, number) for file, number in one["lines"]}
-                self.seconds[one["test"]] = one["seconds"]
-                if not one.get("good"):
-                    self.trusted[one["test"]] = False
+                lines = sum(1 << number for number in one["lines"])
+                self.known[one["test"]] = Known(one["seconds"], bool(one.get("good")), lines)
+                spent += one["seconds"]
             left = left[max(1, len(told)) :]
-        self.items = [item for item in self.items if item.nodeid in self.lines]
-        refused = [test for test, good in self.trusted.items() if not good]
-        spent = f"{len(self.items)} tests in {sum(self.seconds.values()):.0f} s"
-        print(f"{spent}, {len(left)} not reached", flush=True)
-        for test in refused:
-            print(f"not asked: {test} ({self.seconds[test]:.1f} s)", flush=True)
+            self.keep()
+        self.items = [item for item in self.items if item.nodeid in self.known]
+        new = len(self.items) - before
+        print(f"{before} tests known, {new} in {spent:.0f} s, {len(left)} not reached", flush=True)
+        for item in self.items:
+            one = self.known[item.nodeid]
+            if not one.good:
+                self.trusted[item.nodeid] = False
+                print(f"not asked: {item.nodeid} ({one.seconds:.1f} s)", flush=True)
 
     def reaching(self, file: str, at: Place) -> list[Any]:
         """Tests that reach a line: one case of each, quick ones first, then each test's second.
@@ -215,16 +271,17 @@ class Tests:
         Those that are called after the file come a turn earlier.
         """
         turns: Counter[str] = Counter()
-        found = []
+        found, number = [], self.number[file, at.line]
         for item in self.items:
-            if (file, at.line) in self.lines[item.nodeid] and self.trusted.get(item.nodeid, True):
+            one = self.known[item.nodeid]
+            if one.lines >> number & 1 and self.trusted.get(item.nodeid, True):
                 name = item.nodeid.partition("[")[0]
                 turn = turns[name] + (not mentions(item, file))
-                found.append((turn, self.seconds[item.nodeid], item))
+                found.append((turn, one.seconds, item))
                 turns[name] += 1
         return [item for *_, item in sorted(found, key=lambda one: one[:2])]
 
-    def meet(self, file: str, at: Place, code: CodeType) -> tuple[str, list[Any]]:
+    def meet(self, file: str, at: Place, code: list[CodeType]) -> tuple[str, list[Any]]:
         """The fate of a mutant, and the tests that ran on it.
 
         A test that fails kills it if it passes by itself without the change; if not, it is no longer
@@ -254,7 +311,11 @@ class Tests:
         return self.trusted[test]
 
     def run(
-        self, items: list[Any], code: CodeType | None, all_of_them: bool = False, spent: float = 0.0
+        self,
+        items: list[Any],
+        code: list[CodeType] | None,
+        all_of_them: bool = False,
+        spent: float = 0.0,
     ) -> tuple[str, list[dict[str, Any]]]:
         """Run tests in a fork until one fails or their time is up, and note what they do.
 
@@ -267,14 +328,15 @@ class Tests:
                 notes.flush()
 
             def work() -> int:
-                if code is not None:
-                    put(code)
+                if code is not None and not put(code):
+                    raise LookupError("the changed function is not loaded")
                 total, good = spent, True
                 for item in items:
                     note(test=item.nodeid, lines=[], seconds=0.0)
                     self.seen.clear()
                     began = time.process_time()
-                    good = within(max(SLOW, 3.0 * self.seconds.get(item.nodeid, 0.0)), item)
+                    usual = self.known[item.nodeid].seconds if item.nodeid in self.known else 0.0
+                    good = within(max(SLOW, 3.0 * usual), item)
                     took = time.process_time() - began
                     note(test=item.nodeid, lines=sorted(self.seen), seconds=took, good=good)
                     total += took

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.mutants import Mutator, mark, parsed, places
+from benchmarks.mutants import Mutator, mark, parsed, places, put
 from benchmarks.mutation_record import LEAST, WHOLE, Outcome, record
 from docs._tools import mutants
 from docs._tools.blocks import blocks
@@ -99,10 +99,10 @@ def test_marked_lines_say_when_they_are_reached(
     made: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), made)  # noqa: S102
     seen: list[int] = []
-    monkeypatch.setattr("builtins.reached", lambda _, line: seen.append(line), raising=False)
-    mark(path, "module.py", {3: 1, 5: 1, 8: 1, 9: 1})
+    monkeypatch.setattr("builtins.reached", seen.append, raising=False)
+    assert put(mark(path, {3: 30, 5: 50, 8: 80, 9: 90})) == 1
     assert made["f"](3) == 4
-    assert seen == [2, 3, 5]  # the function is entered, then come the condition and the loop
+    assert seen == [30, 50]  # the condition, then the loop around the line
     seen.clear()
     assert made["f"](0) == 2
-    assert seen == [2, 3, 8, 9]
+    assert seen == [30, 80, 90]
