@@ -45,8 +45,8 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "axes", "bounds", "divergence", "edges", "golden", "learn_one", "mean_dynamics",
-        "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
+        "against_reference", "axes", "bounds", "divergence", "edges", "golden", "learn_one",
+        "mean_dynamics", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
     )
 ]  # fmt: skip
 STEPPING = [
