@@ -46,7 +46,8 @@ LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
         "against_reference", "axes", "bounds", "divergence", "edges", "golden", "learn_one",
-        "mean_dynamics", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
+        "mean_dynamics", "short_streams", "small_parts", "step_learner", "step_sizes",
+        "sweep", "sweeping",
     )
 ]  # fmt: skip
 STEPPING = [
