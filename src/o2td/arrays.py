@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
 
+if TYPE_CHECKING:
+    from scipy.sparse import sparray, spmatrix
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+FeatureRows: TypeAlias = "npt.ArrayLike | sparray | spmatrix"  # (n, d), from outside
 Seed = int | Sequence[int]  # of a stream of random numbers
 
 _CHECK_BLOCK = 1 << 20  # elements tested for finiteness at a time, so that checking needs no memory
@@ -69,7 +73,7 @@ def as_numbers(name: str, value: Any) -> Floats:
     return array.astype(np.float64, copy=False)
 
 
-def points(phi: Any, d: int) -> tuple[Any, bool]:
+def points(phi: FeatureRows, d: int) -> tuple[Any, bool]:
     """Features to predict at, checked, and whether `phi` was one vector (d,)."""
     single = not hasattr(phi, "tocsr") and as_array("phi", phi).ndim == 1
     rows = as_rows("phi", as_array("phi", phi)[None] if single else phi)

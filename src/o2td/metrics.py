@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import instance
-from o2td.arrays import Floats, as_numbers, as_rows, check_finite
+from o2td.arrays import FeatureRows, Floats, as_numbers, as_rows, check_finite
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
 from o2td.linear_algebra import Compressed, check_width, compress, dense, orthonormalizer
@@ -98,7 +98,9 @@ def RMSBE(problem: Problem, form: str = "target") -> Quadratic:  # noqa: N802
     return _named("rmsbe", quadratic(problem, "msbe", form))
 
 
-def held_out(phi: Any, value: Any, weight: Any = None) -> Quadratic:
+def held_out(
+    phi: FeatureRows, value: npt.ArrayLike, weight: npt.ArrayLike | None = None
+) -> Quadratic:
     """`sqrt(sum_t weight_t (phi_t . theta - value_t)^2 / sum_t weight_t)` over held-out rows.
 
     `value` holds the true value of each row's state, or an unbiased estimate such as the mean of

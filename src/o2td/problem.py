@@ -7,7 +7,7 @@ one has discount 0, and the next row starts again from `start`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from o2td import chain
 from o2td.arguments import choice, switch, text, whole
-from o2td.arrays import Bools, Floats, Seed, as_rows, check_finite, in_memory, own
+from o2td.arrays import Bools, FeatureRows, Floats, Seed, as_rows, check_finite, in_memory, own
 from o2td.errors import InputError
 from o2td.mdp import (
     by_pair,
@@ -89,12 +89,12 @@ class Problem:
 
     def __init__(
         self,
-        transition: Any,
+        transition: npt.ArrayLike | Sequence[FeatureRows],
         reward: npt.ArrayLike,
         discount: npt.ArrayLike,
-        behavior: Any,
-        target: Any,
-        features: Any,
+        behavior: npt.ArrayLike,
+        target: npt.ArrayLike,
+        features: FeatureRows,
         start: npt.ArrayLike | None = None,
         terminal: npt.ArrayLike | None = None,
         interest: npt.ArrayLike | None = None,

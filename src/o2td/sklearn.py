@@ -20,8 +20,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from o2td.arrays import Floats, as_array
+from o2td.arrays import FeatureRows, Floats, as_array
 from o2td.errors import InputError, import_extra
 from o2td.registry import LEARNERS, SOLVERS
 from o2td.transitions import Transitions
@@ -92,17 +93,17 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        next_X: Any = None,
-        discount: Any = None,
-        rho: Any = None,
-        start: Any = None,
-        state: Any = None,
-        next_state: Any = None,
-        target_prob: Any = None,
-        behavior_prob: Any = None,
-        interest: Any = None,
+        X: FeatureRows,
+        y: npt.ArrayLike,
+        next_X: FeatureRows | None = None,
+        discount: npt.ArrayLike | None = None,
+        rho: npt.ArrayLike | None = None,
+        start: npt.ArrayLike | None = None,
+        state: npt.ArrayLike | None = None,
+        next_state: npt.ArrayLike | None = None,
+        target_prob: npt.ArrayLike | None = None,
+        behavior_prob: npt.ArrayLike | None = None,
+        interest: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from rows (X, y, next_X); other arguments have one entry per row, or one for all.
 
@@ -121,19 +122,21 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As in `Transitions`.
         """
         algorithm = self._made()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        following, discount = self._successors(X, next_X, discount)
-        start = np.zeros(X.shape[0], np.bool_) if start is None else as_array("start", start)
-        if start.ndim == 1:  # also in a second pass: no trace leads into it
-            start = start.copy()
-            start[:1] = True
+        phi, reward = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True
+        )
+        following, discount = self._successors(phi, next_X, discount)
+        starts = np.zeros(phi.shape[0], np.bool_) if start is None else as_array("start", start)
+        if starts.ndim == 1:  # also in a second pass: no trace leads into it
+            starts = starts.copy()
+            starts[:1] = True
         rows = Transitions(
-            X,
-            np.asarray(y, dtype=np.float64),
+            phi,
+            np.asarray(reward, dtype=np.float64),
             following,
             discount,
             rho=rho,
-            start=start,
+            start=starts,
             state=state,
             next_state=next_state,
             target_prob=target_prob,
@@ -154,11 +157,11 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.theta_
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: FeatureRows) -> Floats:
         """`X theta`."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(X @ self.theta_)
+        phi = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(phi @ self.theta_)
 
     def _successors(self, X: Any, next_X: Any, discount: Any) -> tuple[Any, Any]:
         """Features of the successors in the layout of X, and the discounts that belong to them."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td import chain
 from o2td.arguments import unit
@@ -40,7 +41,7 @@ def optimal_direction(problem: Problem) -> Floats:
     return chain.solve_transposed(s.P_gamma, _weighted(s.phi, s.weight))
 
 
-def oblique_projection(Phi: Any, X: Any) -> Floats:
+def oblique_projection(Phi: npt.ArrayLike, X: npt.ArrayLike) -> Floats:
     """`Phi (X^T Phi)^-1 X^T`: onto span Phi along the orthogonal complement of span X, (S, S).
 
     Dependent columns are allowed if span Phi and span X have the same dimension. Raises
@@ -65,7 +66,7 @@ def oblique_projection(Phi: Any, X: Any) -> Floats:
     return np.asarray(F @ _solve_angles(Y.T @ F, Y.T))
 
 
-def oblique_fixed_point(problem: Problem, X: Any) -> Floats:
+def oblique_fixed_point(problem: Problem, X: npt.ArrayLike) -> Floats:
     """`theta = (X^T L Phi)^-1 X^T R`; of minimum norm where the features are dependent.
 
     States that the behaviour does not visit and `X` does not weight do not count. Raises
@@ -94,7 +95,7 @@ def solve_direction(s: BellmanSystem, X: Floats, reward: Floats) -> Floats:
     return np.asarray(basis @ _solve_angles(N, Y.T @ reward))
 
 
-def amplification(problem: Problem, X: Any) -> float:
+def amplification(problem: Problem, X: npt.ArrayLike) -> float:
     """`|Pi|_xi = sqrt(lambda_max(C D E D^T))`: the worst RMSE / best RMSE over all rewards.
 
     `D = (X^T L Phi)^-1`, `E = X^T L Xi^-1 L^T X`. It is computed as one over the cosine of the
@@ -207,7 +208,7 @@ def _weighted(rows: Any, weight: Floats) -> Floats:
     return np.asarray(dense(rows) * weight[:, None])
 
 
-def _direction(problem: Problem, X: Any) -> Floats:
+def _direction(problem: Problem, X: npt.ArrayLike) -> Floats:
     direction = _matrix("X", X)
     if len(direction) != finite_problem(problem).n_states:
         raise InputError(

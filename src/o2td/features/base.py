@@ -44,11 +44,11 @@ class Transformer(Parameterized):
 
     # fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: npt.ArrayLike | None = None, y: object = None) -> Self:
         """Learn from the rows of `X` whatever the parameters leave open."""
         raise self._unwritten("fit")
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: npt.ArrayLike) -> Any:
         """Map the rows of `X` to features."""
         raise self._unwritten("transform")
 
@@ -58,11 +58,11 @@ class Transformer(Parameterized):
             f" define {method}"
         )
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: npt.ArrayLike, y: object = None) -> Any:
         """`fit(X)`, then `transform(X)`."""
         return self.fit(X).transform(X)
 
-    def table(self, X: Any) -> Any:
+    def table(self, X: npt.ArrayLike) -> Any:
         """Return the feature matrix of a finite problem whose states are the rows of `X`.
 
         Row s is `phi(s)`. A map that is not fitted yet is fitted on `X` first.
@@ -79,7 +79,9 @@ class Transformer(Parameterized):
 
     # names ------------------------------------------------------------------------------------
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | None = None
+    ) -> npt.NDArray[np.object_]:
         """Return a name for each column of `transform`'s result."""
         self._ready()
         names = np.empty(self.n_features_out_, dtype=object)
@@ -101,7 +103,7 @@ class Transformer(Parameterized):
             return list(self.feature_names_in_)
         return [f"x{j}" for j in range(self.n_features_in_)]
 
-    def _remember_names(self, X: Any) -> None:
+    def _remember_names(self, X: npt.ArrayLike) -> None:
         """Store the column names of a data frame, and reject a frame with another order."""
         names = column_names(X)
         if names is None:
@@ -206,7 +208,7 @@ class Transformer(Parameterized):
         return made
 
 
-def column_names(X: Any) -> list[str] | None:
+def column_names(X: npt.ArrayLike) -> list[str] | None:
     """The column names of a data frame, None for anything else."""
     columns = getattr(X, "columns", None)
     if columns is None or callable(columns):
@@ -215,7 +217,7 @@ def column_names(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def as_matrix(X: Any) -> npt.NDArray[Any]:
+def as_matrix(X: npt.ArrayLike) -> npt.NDArray[Any]:
     """`X` as a two-dimensional numeric array, not copied if it is one already."""
     if hasattr(X, "toarray") and not hasattr(X, "columns"):
         raise InputError("X: sparse observations are not supported; pass X.toarray()")
@@ -237,7 +239,7 @@ def as_matrix(X: Any) -> npt.NDArray[Any]:
     return array
 
 
-def as_states(X: Any, n_states: int | None) -> Ints:
+def as_states(X: npt.ArrayLike, n_states: int | None) -> Ints:
     """Integer states from an (n,) or (n, 1) array, checked against `0 <= state < n_states`."""
     array = as_array("state", X)
     if array.ndim == 2 and array.shape[1] == 1:

@@ -18,7 +18,7 @@ from o2td.arguments import whole
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
 from o2td.features.base import MAX_DENSE, product_within
-from o2td.features.scaling import Dense
+from o2td.features.scaling import Bounds, Dense
 
 _PRODUCT_FROM = 16  # length of a product's inner loop from which it beats one cosine per feature
 
@@ -59,7 +59,7 @@ class Fourier(Dense):
     def __init__(
         self,
         order: int,
-        bounds: Any = None,
+        bounds: Bounds = None,
         scale: str | None = None,
         coupled: bool | int = True,
         clip: bool = True,

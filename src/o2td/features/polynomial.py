@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from o2td.arguments import whole
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
 from o2td.features.base import MAX_DENSE
-from o2td.features.scaling import Dense
+from o2td.features.scaling import Bounds, Dense
 
 
 class Polynomial(Dense):
@@ -43,7 +42,7 @@ class Polynomial(Dense):
     spec = "polynomial:DEGREE"
     _center = True
 
-    def __init__(self, degree: int, bounds: Any = None, clip: bool = True) -> None:
+    def __init__(self, degree: int, bounds: Bounds = None, clip: bool = True) -> None:
         self.degree = degree
         self.bounds = bounds
         self.clip = clip

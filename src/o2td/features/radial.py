@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.features.base import MAX_DENSE, bins_of, numbers_in, product_within
-from o2td.features.scaling import Dense
+from o2td.features.scaling import Bounds, Dense
 
 
 class Radial(Dense):
@@ -47,11 +48,11 @@ class Radial(Dense):
 
     def __init__(
         self,
-        bins: Any = None,
-        width: Any = None,
-        bounds: Any = None,
+        bins: npt.ArrayLike | None = None,
+        width: npt.ArrayLike | None = None,
+        bounds: Bounds = None,
         normalize: bool = False,
-        centers: Any = None,
+        centers: npt.ArrayLike | None = None,
         clip: bool = True,
     ) -> None:
         self.bins = bins

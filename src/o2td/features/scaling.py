@@ -7,7 +7,7 @@ of any size work; both give the same bounds). Every continuous feature map uses 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,25 @@ _BLOCK = 1 << 16  # doubles written at a time: scaled rows and features stay in 
 _ENDLESS = float(np.finfo(np.float32).max)  # what 32-bit spaces write for "no bound"
 
 
+class Box(Protocol):
+    """Bounds as an object, such as a Gymnasium `Box`."""
+
+    @property
+    def low(self) -> npt.ArrayLike:
+        """Least value of each variable."""
+
+    @property
+    def high(self) -> npt.ArrayLike:
+        """Largest value of each variable."""
+
+
+Bounds = Box | npt.ArrayLike | None  # None: learned from data
+
+
 class Bounded(Transformer):
     """A map of continuous observations, which it first scales by their bounds."""
 
-    bounds: Any
+    bounds: Bounds
     clip: bool
     low_: Floats
     high_: Floats
@@ -35,7 +50,7 @@ class Bounded(Transformer):
         """Set up tables for `k` variables and return the number of features."""
         raise NotImplementedError
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: npt.ArrayLike | None = None, y: object = None) -> Self:
         """Learn the bounds from `X`, or take those given; `X` may be left out if they are."""
         self._forget()
         if X is None:
@@ -45,7 +60,7 @@ class Bounded(Transformer):
             raise InputError("X: has no rows to learn bounds from; pass rows, or bounds=")
         return self.partial_fit(X)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Widen the bounds to include one more chunk of rows. Known bounds are not changed."""
         array = as_matrix(X)
         if self.bounds is not None and not self.__sklearn_is_fitted__():
@@ -105,7 +120,7 @@ class Bounded(Transformer):
         why = "is not finite" if not np.isfinite(value) else "overflows when it is scaled"
         return InputError(f"X: {name}, row {row}: {value} {why}; drop or repair the row")
 
-    def _observations(self, X: Any) -> npt.NDArray[Any]:
+    def _observations(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         self._ready()
         array = as_matrix(X)
         self._check_width(array)
@@ -146,7 +161,7 @@ class Bounded(Transformer):
 class Dense(Bounded):
     """A bounded map to dense rows."""
 
-    def transform(self, X: Any, out: Floats | None = None) -> Floats:
+    def transform(self, X: npt.ArrayLike, out: Floats | None = None) -> Floats:
         """Map the rows of `X`, into `out` (C-contiguous float64) if given."""
         array = self._observations(X)
         result = dense_output(len(array), self.n_features_out_, out)
@@ -186,7 +201,7 @@ class Scaling(Dense):
     feature = "scaling"
     spec = "scaling"
 
-    def __init__(self, bounds: Any = None, clip: bool = True) -> None:
+    def __init__(self, bounds: Bounds = None, clip: bool = True) -> None:
         self.bounds = bounds
         self.clip = clip
 
@@ -200,7 +215,7 @@ class Scaling(Dense):
         return inputs
 
 
-def as_bounds(bounds: Any) -> tuple[Floats, Floats]:
+def as_bounds(bounds: Box | npt.ArrayLike) -> tuple[Floats, Floats]:
     """`(low, high)` from pairs or from an object that has both, such as a Gymnasium `Box`."""
     pair = (
         (np.ravel(bounds.low), np.ravel(bounds.high))
@@ -223,7 +238,7 @@ def as_bounds(bounds: Any) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _columns(bounds: Any) -> tuple[Floats, Floats]:
+def _columns(bounds: object) -> tuple[Floats, Floats]:
     try:
         array = numbers_in("bounds", bounds)
     except InputError:

@@ -15,17 +15,19 @@ from o2td.arguments import whole
 from o2td.arrays import Ints, as_array
 from o2td.errors import InputError
 from o2td.features.base import MAX_SPARSE, Transformer, as_states, bins_of, one_hot, product_within
-from o2td.features.scaling import Bounded
+from o2td.features.scaling import Bounded, Bounds
+
+Groups = npt.ArrayLike | Mapping[int, int]  # of states
 
 
 class OneHot(Transformer):
     """A map with exactly one feature active, whose number is `state_of(X)`."""
 
-    def state_of(self, X: Any) -> Ints:
+    def state_of(self, X: npt.ArrayLike) -> Ints:
         """Return the number of the active feature of each row, int64."""
         raise NotImplementedError
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: npt.ArrayLike) -> Any:
         """Map each row to a `scipy.sparse.csr_array` row with a single one."""
         return one_hot(self.state_of(X), self.n_features_out_)
 
@@ -53,7 +55,7 @@ class Tabular(OneHot):
     def __init__(self, n_states: int | None = None) -> None:
         self.n_states = n_states
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: npt.ArrayLike | None = None, y: object = None) -> Self:
         """Take `n_states`, or learn it from the states `X`."""
         self._forget()
         if X is None:
@@ -63,7 +65,7 @@ class Tabular(OneHot):
             raise InputError("X: has no rows to learn the states from; pass rows, or n_states=")
         return self.partial_fit(X)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Extend the set of states by one more chunk of rows."""
         if self.n_states is not None:
             self._ready()
@@ -84,12 +86,12 @@ class Tabular(OneHot):
             self._set(whole("n_states", self.n_states, 1, most=MAX_SPARSE))
         super()._ready()
 
-    def state_of(self, X: Any) -> Ints:
+    def state_of(self, X: npt.ArrayLike) -> Ints:
         """Return the states, checked."""
         self._ready()
         return as_states(X, self.n_features_out_)
 
-    def table(self, X: Any = None) -> Any:
+    def table(self, X: npt.ArrayLike | None = None) -> Any:
         """Return the feature matrix of all states, the identity (or of the rows `X` if given)."""
         if X is not None:
             return super().table(X)
@@ -128,11 +130,11 @@ class Aggregation(OneHot):
     feature = "groups"
     spec = "groups (from Python only)"
 
-    def __init__(self, groups: Any) -> None:
+    def __init__(self, groups: Groups) -> None:
         self.groups = groups
 
     @staticmethod
-    def grid(bins: Any, bounds: Any = None, clip: bool = True) -> GridAggregation:
+    def grid(bins: npt.ArrayLike, bounds: Bounds = None, clip: bool = True) -> GridAggregation:
         """Aggregate continuous observations by the cell of a grid that they lie in."""
         return GridAggregation(bins, bounds, clip)
 
@@ -143,7 +145,7 @@ class Aggregation(OneHot):
             "features: groups need a mapping, which only Python can pass; use aggregate:BINS"
         )
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: npt.ArrayLike | None = None, y: object = None) -> Self:
         """Check the groups, and the states `X` if given."""
         self._forget()
         self._ready()
@@ -157,7 +159,7 @@ class Aggregation(OneHot):
         self._groups = _group_array(self.groups)
         self.n_features_in_, self.n_features_out_ = 1, int(self._groups.max()) + 1
 
-    def state_of(self, X: Any) -> Ints:
+    def state_of(self, X: npt.ArrayLike) -> Ints:
         """Return the group of each state."""
         self._ready()
         states = as_states(X, len(self._groups))
@@ -167,7 +169,7 @@ class Aggregation(OneHot):
             raise InputError(f"state: row {row} is {states[row]}, which groups= puts in no group")
         return group
 
-    def table(self, X: Any = None) -> Any:
+    def table(self, X: npt.ArrayLike | None = None) -> Any:
         """Return the feature matrix of all states, (n_states, n_groups)."""
         self._ready()
         return self.transform(np.arange(len(self._groups)) if X is None else X)
@@ -210,7 +212,7 @@ class GridAggregation(Bounded, OneHot):
     feature = "aggregate"
     spec = "aggregate:BINS"
 
-    def __init__(self, bins: Any, bounds: Any = None, clip: bool = True) -> None:
+    def __init__(self, bins: npt.ArrayLike, bounds: Bounds = None, clip: bool = True) -> None:
         self.bins = bins
         self.bounds = bounds
         self.clip = clip
@@ -232,7 +234,7 @@ class GridAggregation(Bounded, OneHot):
         self._strides = np.array(strides, dtype=np.int64)
         return total
 
-    def state_of(self, X: Any) -> Ints:
+    def state_of(self, X: npt.ArrayLike) -> Ints:
         """Return the cell of each row, int64; the last variable changes fastest."""
         from o2td.features.feature_loops import cells
 
@@ -253,7 +255,7 @@ class GridAggregation(Bounded, OneHot):
         return [f"cell{c}" for c in range(self.n_features_out_)]
 
 
-def _group_array(groups: Any) -> Ints:
+def _group_array(groups: Groups) -> Ints:
     """Groups as an array over states, -1 for states without a group."""
     if isinstance(groups, Mapping):
         states = as_states(list(groups), MAX_SPARSE)
@@ -266,7 +268,7 @@ def _group_array(groups: Any) -> Ints:
     return array
 
 
-def _whole(groups: Any) -> Ints:
+def _whole(groups: npt.ArrayLike) -> Ints:
     array = as_array("groups", groups)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InputError("groups: pass a one-dimensional array of integers, one group per state")

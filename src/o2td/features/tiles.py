@@ -17,7 +17,7 @@ from o2td.arguments import whole
 from o2td.arrays import Floats, Ints
 from o2td.errors import InputError
 from o2td.features.base import MAX_SPARSE, bins_of, product_within
-from o2td.features.scaling import Bounded, dense_output
+from o2td.features.scaling import Bounded, Bounds, dense_output
 
 _MAX_TILINGS = 1 << 20  # each is a one in every row
 _FAR = 2.0**52  # steps beyond which a position is no longer exact
@@ -67,8 +67,8 @@ class Tiles(Bounded):
     def __init__(
         self,
         tilings: int,
-        bins: Any,
-        bounds: Any = None,
+        bins: npt.ArrayLike,
+        bounds: Bounds = None,
         hashed: int | None = None,
         seed: int = 0,
         bias: bool = False,
@@ -116,7 +116,7 @@ class Tiles(Bounded):
             self._strides, self._per_tiling = _strides(sides), columns // tilings
         return columns + bool(self.bias)
 
-    def transform(self, X: Any, out: Floats | None = None) -> Any:
+    def transform(self, X: npt.ArrayLike, out: Floats | None = None) -> Any:
         """Map the rows of `X`. `out` is for dense results only."""
         array = self._observations(X)
         if not self.sparse:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import number
-from o2td.arrays import Floats, as_array, freeze, points
+from o2td.arrays import FeatureRows, Floats, as_array, freeze, points
 from o2td.compiled import refuse_uncompiled
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import InputError, NoAnswerError
@@ -160,9 +160,9 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
 
     def learn_one(
         self,
-        phi: Any,
+        phi: FeatureRows,
         reward: float,
-        next_phi: Any,
+        next_phi: FeatureRows,
         discount: float,
         rho: float = 1.0,
         start: bool = False,
@@ -185,9 +185,9 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
 
     def _learn_row(
         self,
-        phi: Any,
+        phi: FeatureRows,
         reward: float,
-        next_phi: Any,
+        next_phi: FeatureRows,
         discount: float,
         rho: float,
         start: bool,
@@ -339,12 +339,12 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
         return Status.after(self.steps, int(self._diverged[0]))
 
     @overload
-    def predict(self, phi: Any) -> Floats: ...
+    def predict(self, phi: FeatureRows) -> Floats: ...
 
     @overload
-    def predict(self, phi: Any, interval: float) -> Prediction: ...
+    def predict(self, phi: FeatureRows, interval: float) -> Prediction: ...
 
-    def predict(self, phi: Any, interval: float | None = None) -> Floats | Prediction:
+    def predict(self, phi: FeatureRows, interval: float | None = None) -> Floats | Prediction:
         """`phi . theta` for each row of `phi` (dense or CSR), or for one vector.
 
         With `interval`, such as 0.95, a `Prediction` with `value`, `low` and `high`: a confidence

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
-from o2td.arrays import Floats, points
+from o2td.arrays import FeatureRows, Floats, points
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.linear_algebra import Solution, conclude
 from o2td.model import Model, known_model
@@ -123,7 +123,7 @@ class Solver(Parameterized, ABC):
         """Number of rows seen."""
         return 0 if self._sums is None else self._sums.rows
 
-    def predict(self, phi: Any) -> Floats:
+    def predict(self, phi: FeatureRows) -> Floats:
         """`phi theta` for features (n, d), dense or sparse, or one row (d,)."""
         rows, single = points(phi, len(self.theta))
         values = np.asarray(rows @ self.theta)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from o2td.arguments import number, whole
-from o2td.arrays import MAX_FEATURES, as_array, as_numbers, as_rows, in_memory
+from o2td.arrays import MAX_FEATURES, FeatureRows, as_array, as_numbers, as_rows, in_memory
 from o2td.errors import InputError, NoAnswerError
 from o2td.linear_algebra import Solution, solve
 from o2td.model import Model
@@ -52,7 +53,7 @@ class LSTDQ(Solver):
         self.ridge = float(ridge)
 
     @staticmethod
-    def features(phi: Any, action: Any, n_actions: int) -> Any:
+    def features(phi: FeatureRows, action: npt.ArrayLike, n_actions: int) -> Any:
         """`phi(s, a)` (n, A·d): the state's features in the block of the action, zero elsewhere."""
         rows = as_rows("phi", phi)
         taken = as_array("action", action)
@@ -69,7 +70,7 @@ class LSTDQ(Solver):
             return _blocks(rows, (taken[:, None] == np.arange(n_actions)).astype(np.float64))
 
     @staticmethod
-    def next_features(next_phi: Any, next_target_probs: Any) -> Any:
+    def next_features(next_phi: FeatureRows, next_target_probs: npt.ArrayLike) -> Any:
         """`sum_a pi(a|s') phi(s', a)` (n, A·d) from the target's probabilities (n, A)."""
         rows = as_rows("next_phi", next_phi)
         probs = as_numbers("next_target_probs", next_target_probs)

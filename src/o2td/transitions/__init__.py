@@ -20,6 +20,7 @@ import numpy.typing as npt
 from o2td.arguments import choice, whole
 from o2td.arrays import (
     Bools,
+    FeatureRows,
     Floats,
     Ints,
     as_array,
@@ -112,9 +113,9 @@ class Transitions:
 
     def __init__(
         self,
-        phi: Any,
+        phi: FeatureRows,
         reward: npt.ArrayLike,
-        next_phi: Any,
+        next_phi: FeatureRows,
         discount: npt.ArrayLike,
         rho: Given = None,
         start: Given = None,
@@ -123,7 +124,7 @@ class Transitions:
         target_prob: Given = None,
         behavior_prob: Given = None,
         interest: Given = None,
-        next_phi_2: Any = None,
+        next_phi_2: FeatureRows | None = None,
         discount_2: Given = None,
         rho_2: Given = None,
     ) -> None:
@@ -149,7 +150,7 @@ class Transitions:
     @classmethod
     def from_table(
         cls,
-        table: Any,
+        table: FeatureRows,
         state: npt.ArrayLike,
         reward: npt.ArrayLike,
         next_state: npt.ArrayLike,
