@@ -1,0 +1,297 @@
+"""Refusals that few meet, each by the words that name what is wrong and what to do."""
+
+from __future__ import annotations
+
+import errno
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from o2td import sources
+from o2td.errors import FormatError, InputError, O2TDError
+from o2td.sources import coding, logs, write
+from o2td.sources.log_rows import inputs_of, successors_of
+from o2td.sources.parts import files_of
+from o2td.sources.policies import action_order, probabilities_of
+
+
+def log_of(rows=12, **columns):
+    """Episodes of three rows, states 0 to 2, two actions in turn."""
+    t = np.arange(rows)
+    base = {"episode": t // 3, "step": t % 3, "state": t % 3, "action": t % 2, "reward": 1.0}
+    base |= {"terminated": t % 3 == 2, "behavior_prob": 0.5, "target_prob": 0.25}
+    return pd.DataFrame(base | columns)
+
+
+def opened(log, **options):
+    return sources.open_logs(log, discount=0.9, **options)
+
+
+def refused(match, log, **options):
+    with pytest.raises(InputError, match=match):
+        opened(log, **options).scan()
+
+
+# -- models of the behaviour ---------------------------------------------------------------------------
+
+
+def fitted(**columns):
+    log = log_of(60, **columns).drop(columns="behavior_prob")
+    if "obs_0" in columns:
+        log = log.drop(columns="state")
+    source = opened(log)
+    return sources.fit_behavior_model(source, folds=2)
+
+
+@pytest.mark.parametrize("key", [np.zeros(3), np.zeros((3, 1), np.uint64), np.arange(3)])
+def test_keys_that_are_no_hashes(key):
+    with pytest.raises(InputError, match="key must be the hashes"):
+        fitted().fold_of(key)
+
+
+@pytest.mark.parametrize("inputs", [[0.5], [[0]], [-1]])
+def test_states_of_another_kind(inputs):
+    model = fitted()
+    with pytest.raises(InputError, match="inputs must list the state of each row, from 0"):
+        model.probabilities(np.array(inputs), model.keys[:1])
+    assert model.probabilities(np.array([0]), model.keys[:1]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 1), (2, 3)])
+def test_observations_of_another_width(shape):
+    rng = np.random.default_rng(0)
+    model = fitted(obs_0=rng.normal(size=60), obs_1=rng.normal(size=60))
+    with pytest.raises(InputError, match="inputs must have 2 observation variables in each row"):
+        model.probabilities(np.zeros(shape), model.keys[:2])
+    assert model.probabilities(np.zeros((2, 2)), model.keys[:2]).shape == (2, 2)
+
+
+def test_keys_or_actions_of_fewer_rows():
+    model = fitted()
+    with pytest.raises(InputError, match="key has 1 rows, inputs has 2; pass the same rows"):
+        model.probabilities(np.zeros(2, np.int64), model.keys[:1])
+    with pytest.raises(InputError, match="action has 1 rows, inputs has 2; pass the same rows"):
+        model.taken(np.zeros(2, np.int64), np.zeros(1, np.int64), model.keys[:2])
+
+
+def test_a_behaviour_is_estimated_from_logs_with_few_whole_actions():
+    with pytest.raises(InputError, match="source must be one that open_logs gives"):
+        sources.fit_behavior_model(log_of())
+    many = log_of(action=np.arange(12) * 1000)
+    with pytest.raises(
+        InputError, match="numbered up to 11000; the behaviour can be estimated for"
+    ):
+        sources.fit_behavior_model(opened(many))
+    odd = log_of(action=0.5).assign(action_1=0.25).rename(columns={"action": "action_0"})
+    with pytest.raises(InputError, match="a behaviour model needs one column of whole actions"):
+        sources.fit_behavior_model(
+            opened(odd.drop(columns=["behavior_prob", "target_prob"]).assign(rho=1.0))
+        )
+    negative = log_of(action=-np.arange(12) % 2 * -1)
+    negative = negative.drop(columns=["behavior_prob", "target_prob"]).assign(rho=1.0)
+    with pytest.raises(InputError, match="action: -1 is negative; number the actions from 0"):
+        sources.fit_behavior_model(opened(negative))
+
+
+# -- columns and cells ---------------------------------------------------------------------------------
+
+
+def test_more_names_than_can_be_numbered(monkeypatch):
+    monkeypatch.setattr(coding, "_NAMES", 4)
+    log = log_of(state=[f"s{k % 3}" for k in range(12)])
+    assert opened(log).scan().transitions == 12
+    log["state"] = [f"s{k}" for k in range(12)]
+    refused("column state holds more than 4 different names of states; group them", log)
+
+
+def test_a_time_or_a_state_that_is_missing_or_negative():
+    log = log_of(time=np.arange(12.0)).drop(columns="step")
+    assert opened(log).scan().transitions == 12
+    refused("column time, row 6 .* is missing", log.assign(time=[*range(5), None, *range(6, 12)]))
+    state = np.arange(12) % 3
+    state[7] = -2
+    refused("column state, row 8 .* is -2; number the states from 0", log_of(state=state))
+
+
+def test_frames_of_pandas_that_are_no_tables():
+    refused("its column names are not all strings; rename", log_of().rename(columns={"step": 3}))
+    mixed = log_of().astype({"reward": object})
+    mixed.loc[[0, 4], "reward"] = None, "x"
+    refused("column reward mixes types, row 5 is 'x' among float", mixed)
+    late = log_of(3000, user=None)
+    late.loc[2500:, "user"] = "anna"
+    refused(
+        "column user, row 2501 is 'anna' .*, and no text before", late, columns={"user": "user"}
+    )
+
+    class Odd:
+        def __repr__(self):
+            return "odd " * 100
+
+    strange = log_of().astype({"reward": object})
+    strange["reward"] = [Odd()] * 12
+    with pytest.raises(InputError, match=r"cannot be read as a table|holds null") as caught:
+        opened(strange).scan()
+    assert len(str(caught.value)) < 300
+
+
+def test_columns_named_in_ways_that_mean_nothing():
+    refused("columns: terminated is True; name a column", log_of(), columns={"terminated": True})
+    refused("columns: action is an empty list; name at least one", log_of(), columns={"action": []})
+    single = log_of().assign(reward=[[1.0]] * 12)
+    assert opened(single, columns={"reward": "reward"}).scan().transitions == 12
+    assert opened(single).scan().transitions == 12
+
+
+def test_a_log_that_cannot_be_sorted():
+    log = log_of().drop(columns=["episode", "step"])
+    refused("no column for episode, so the rows cannot be sorted; add it", log, sort=True)
+
+
+def test_files_whose_types_differ_cannot_be_sorted_together(tmp_path):
+    log_of().to_parquet(tmp_path / "a.parquet")
+    log_of(episode=[f"e{k // 3}" for k in range(12)]).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="same types"):
+        opened(tmp_path, sort=True).scan()
+
+
+def test_a_sorted_log_without_room(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(logs, "sorted_file", full)
+    with pytest.raises(O2TDError, match=r"the sorted log cannot be written there .*; make room"):
+        opened(log_of(), sort=True).scan()
+
+
+# -- policies ------------------------------------------------------------------------------------------
+
+
+def test_policies_and_orders_that_are_none():
+    states = np.array([0, 1])
+    with pytest.raises(InputError, match=r"an array of shape \(2,\); pass \(states, actions\)"):
+        probabilities_of([0.5, 0.5], states, "target")
+    with pytest.raises(InputError, match="an array of probabilities needs a log with states"):
+        probabilities_of([[0.5, 0.5]], np.zeros((2, 1)), "target")
+    with pytest.raises(InputError, match="actions must be one list of what the log calls"):
+        action_order(None, None, [["a"], ["b"]])
+    assert action_order(None, None, np.array(["a", "b"])) == ["a", "b"]
+
+
+def test_columns_that_contradict_each_other_are_counted():
+    """target_prob beside the probabilities of all actions: three of twelve rows differ."""
+    log = log_of(target_prob_0=0.75, target_prob_1=0.25)
+    log["target_prob"] = np.where(log["action"] == 0, 0.75, 0.25)
+    assert opened(log).scan().notes == {}
+    log.loc[[1, 5, 6], "target_prob"] += 0.1
+    notes = opened(log).scan().notes
+    assert list(notes.values()) == [3]
+    assert "target" in next(iter(notes))
+
+
+# -- values of one's own -------------------------------------------------------------------------------
+
+
+def test_values_by_state_need_states():
+    log = log_of(obs_0=0.5).drop(columns="state")
+    refused("an array by state needs a log with states", log, value_model=np.zeros(3))
+
+
+def test_one_column_of_values_is_a_vector():
+    flat = opened(log_of(), value_model=lambda s: 2.0 + s)
+    tall = opened(log_of(), value_model=lambda s: (2.0 + s)[:, None])
+    (one,), (two,) = flat.chunks(), tall.chunks()
+    np.testing.assert_array_equal(one.value, 2.0 + np.arange(12) % 3)
+    np.testing.assert_array_equal(two.value, one.value)
+    np.testing.assert_array_equal(two.next_value, one.next_value)
+
+
+def test_what_a_function_of_values_refuses_is_said_as_it_is():
+    def picky(_):
+        raise InputError("these states are not mine")
+
+    with pytest.raises(InputError, match=r"^these states are not mine$"):
+        opened(log_of(), value_model=picky).scan()
+
+
+# -- rows ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", [[12], "a", np.zeros((2, 2, 2)), [0.5], np.ones(3, bool)])
+def test_rows_that_are_not_there(which):
+    (rows,) = opened(log_of()).chunks()
+    with pytest.raises(InputError, match="which must be a slice, a mask or row numbers below 12"):
+        rows.take(which)
+    assert rows.take([1, 3]).state.tolist() == [1, 0]
+
+
+def test_rows_with_neither_observations_nor_states():
+    with pytest.raises(InputError, match="neither observations nor states"):
+        inputs_of(None, None)
+    for given in [(None, np.zeros(1)), (np.zeros(1), None)]:
+        with pytest.raises(InputError, match="neither observations nor states"):
+            successors_of(*given)
+
+
+def test_features_that_do_not_fit_the_log():
+    log = log_of(obs_0=0.5).drop(columns="state")
+    (rows,) = opened(log).chunks()
+    with pytest.raises(InputError, match="a table of features needs a log with states"):
+        opened(log).transitions(np.eye(3), rows)
+    with pytest.raises(InputError, match=r"features must give an \(n, d\) array, got"):
+        opened(log).transitions(lambda x: x.tolist(), rows)
+
+
+def test_chunks_have_rows():
+    with pytest.raises(InputError, match="rows"):
+        next(opened(log_of()).chunks(0))
+
+
+# -- files ---------------------------------------------------------------------------------------------
+
+
+def test_paths_that_name_nothing(tmp_path):
+    with pytest.raises(InputError, match="no path was given; name files, folders or globs"):
+        files_of([])
+    with pytest.raises(InputError, match="no log files in this folder; it needs"):
+        files_of(tmp_path)
+
+
+def test_logs_that_cannot_be_written(tmp_path, monkeypatch):
+    source, file = opened(log_of()), tmp_path / "log.parquet"
+    with pytest.raises(InputError, match="there is no such folder; create it first"):
+        sources.write_logs(source, tmp_path / "none" / "log.parquet")
+    with pytest.raises(InputError, match="chunks must be a source, or chunks of one; got 3"):
+        sources.write_logs(3, file)
+    with pytest.raises(InputError, match="there are no rows to write"):
+        sources.write_logs([], file)
+
+    class Full:
+        def __init__(self, *_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(write.pq, "ParquetWriter", Full)
+    with pytest.raises(O2TDError, match=r"cannot be written .No space left.*; nothing was left"):
+        sources.write_logs(source, file)
+    assert not file.exists()
+
+
+def test_a_file_that_vanishes_while_it_is_read(tmp_path):
+    file = tmp_path / "log.parquet"
+    log_of().to_parquet(file)
+    source = opened(file)
+    file.unlink()
+    with pytest.raises((FormatError, InputError), match=r"log\.parquet"):
+        source.scan()
+
+
+# -- environments --------------------------------------------------------------------------------------
+
+
+def test_environments_that_are_none():
+    pytest.importorskip("gymnasium")
+    with pytest.raises(InputError, match="env: Gymnasium cannot make 'NoSuch-v9'"):
+        sources.rollouts("NoSuch-v9", lambda x: x, episodes=1, discount=0.9)
+    with pytest.raises(InputError, match="env must be an environment of Gymnasium or its id"):
+        sources.rollouts(3, lambda x: x, episodes=1, discount=0.9)
