@@ -61,7 +61,7 @@ class GroupedLearner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts that a family builds its lanes from: rows (lanes, n), settings, stacked state."""
+    """The parts that a family builds its lanes from: rows (lanes, n) or constants, settings, state."""
 
     learners: Sequence[Any]
     block: Transitions
@@ -69,6 +69,7 @@ class Parts:
     rows: dict[str, Floats]
     settings: dict[str, Any]
     state: Arrays
+    constants: dict[str, float]
 
     def common(self) -> dict[str, Any]:
         """Reward, discount, source, row arrays and settings: what most families pass on."""
@@ -93,6 +94,10 @@ class Family(ABC):
 
     def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
         """What distinguishes lanes from their first row on, or what a kind has in common."""
+        return {}
+
+    def constants(self, learners: Sequence[Any]) -> dict[str, float]:
+        """Those of `rows` that hold one number throughout; nobody fills them."""
         return {}
 
     @abstractmethod

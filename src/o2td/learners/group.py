@@ -38,7 +38,9 @@ class Group:
         self.firsts = [own.start for _, own in self._own_lanes]  # not the replicates
         self.stride = stride(len(self.owners))
         self._memory = _NONE
-        self._rows = self.family.rows + (("alpha_t",) if learners[0]._settles else ())
+        rows = self.family.rows + (("alpha_t",) if learners[0]._settles else ())
+        self._constants = self.family.constants(self.owners)
+        self._rows = tuple(name for name in rows if name not in self._constants)
         self._settings = self.family.settings(self.owners)
         if len(learners) == 1:
             self.arrays = learners[0]._arrays
@@ -79,7 +81,7 @@ class Group:
             widths = (own.stop - own.start for _, own in self._own_lanes)
             seen = [one for one, width in zip(seen, widths, strict=True) for _ in range(width)]
         after = self._after(block, rows.pop("alpha_t", None))
-        given = Parts(self.owners, block, seen, rows, self._settings, self.arrays)
+        given = Parts(self.owners, block, seen, rows, self._settings, self.arrays, self._constants)
         lanes = self.family.lanes(given)
         self.family.driver(lanes, block, after)(
             block.rows("phi"),

@@ -21,9 +21,8 @@ Python: slowly, but with all features.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +30,7 @@ import numpy as np
 from o2td.arguments import choice
 from o2td.arrays import Floats
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
-from o2td.kernels.kept import CARRIED
+from o2td.kernels.kept import CARRIED, address_of
 from o2td.kernels.settle import After
 from o2td.kernels.steps import COLUMNS, STREAMED, Row, StepLanes, driver_of, run_steps
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
@@ -63,6 +62,7 @@ NOT_NUMBERS = (
     "replicates",
     "skip_zero_ratio",
 )
+Column = tuple[Any, int, int]  # an array, its address, and how far apart in bytes its streams are
 OPTIONAL = {"interest": 1.0, "target_prob": np.nan, "behavior_prob": np.nan}
 
 
@@ -84,17 +84,20 @@ class StepFamily(Family):
         table = np.array([list(numbers.values()) for numbers in given], dtype=np.float64)
         return {"parameters": records(table, tuple(given[0]))}
 
+    def constants(self, learners: Sequence[Any]) -> dict[str, float]:
+        """What a single learner says of itself; several would each need columns of their own."""
+        return learners[0]._constants() if len(learners) == 1 else {}
+
     def lanes(self, parts: Parts) -> StepLanes:
         """Columns of the streams, parameters, scalars, vectors and traces."""
         kind, state, n = parts.learners[0], parts.state, parts.block.n
         given = ("reward", "discount", "rho", "start")
         there = [name for name in OPTIONAL if getattr(parts.seen[0], name) is not None]
         source, found = streams(parts.seen, (*given, *there))
-        shape = len(found["reward"]), n
         held = {name: _placed(array) for name, array in (found | parts.rows).items()}
-        for name, missing in OPTIONAL.items():
+        for name, number in (OPTIONAL | parts.constants).items():
             if name not in held:
-                held[name] = _same(*shape, missing)
+                held[name] = _same(1 << (n - 1).bit_length(), number)
         vectors = tuple(state[name] for name in kind.vectors if name not in kind.traces)
         traces = tuple(state[name] for name in kind.traces)
         return StepLanes(
@@ -186,14 +189,36 @@ class StepLearner(TwoStepLearner):
         super()._allocate(d)
         self._arrays["scalars"] = np.zeros((self._width, len(CARRIED) + len(self.scalars)))
 
+    @property
+    def _decays(self) -> bool:
+        return self._traced or type(self).trace_decay is not TraceLearner.trace_decay
+
+    def _constants(self) -> dict[str, float]:
+        alpha, alpha_w = self.step_size, self.second_step_size
+        alpha_w = alpha if alpha_w is None else alpha_w
+        own = type(self)._fill_rows is not StepLearner._fill_rows
+        if own or self._settles or not (isinstance(alpha, float) and isinstance(alpha_w, float)):
+            return {}
+        found = {"alpha": alpha, "alpha_w": alpha_w}
+        if self._emphasis.uniform:
+            found["emphasis"] = 1.0
+        if not self._decays:
+            found["decay"] = 0.0
+        return found
+
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
-        self._weigh(block, out["emphasis"])
-        self._weigh_inner(block, out["emphasis"])
-        if self._traced or type(self).trace_decay is not TraceLearner.trace_decay:
+        if "emphasis" in out:
+            self._weigh(block, out["emphasis"])
+            self._weigh_inner(block, out["emphasis"])
+        if "decay" not in out:
+            pass
+        elif self._decays:
             passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
             self._fill_decay(block, passed, out["decay"])
         else:
             out["decay"].fill(0.0)
+        if "alpha" not in out:
+            return
 
         def measure() -> Measured:
             z = self._memory.setdefault("gauge", np.zeros(block.d))
@@ -219,29 +244,26 @@ class StepLearner(TwoStepLearner):
 
 
 @lru_cache(maxsize=16)
-def _same(streams: int, n: int, number: float) -> tuple[Floats, int]:
-    """A constant column and its address, cached because blocks have the same length."""
-    column = np.full((streams, n), number)
+def _same(n: int, number: float) -> Column:
+    """A column of one number for every stream, kept for the next block."""
+    column = np.full(n, number)
     column.flags.writeable = False
-    return _placed(column)
+    return column, address_of(column), 0
 
 
-def _placed(array: Any) -> tuple[Any, int]:
-    """The array, its numbers side by side, and where they begin."""
+def _placed(array: Any) -> Column:
     array = np.ascontiguousarray(array)
-    if array.flags.writeable:  # `array.ctypes.data` takes five times as long
-        return array, ctypes.addressof(ctypes.c_char.from_buffer(array))
-    return array, int(array.__array_interface__["data"][0])
+    return array, address_of(array), array.strides[0]
 
 
-def _columns(held: dict[str, tuple[Any, int]], source: Any) -> Any:
+def _columns(held: dict[str, Column], source: Any) -> Any:
     """Where each lane's `COLUMNS` begin: in its stream's arrays, or in its own."""
     first = np.array([[held[name][1] for name in COLUMNS]])
     if len(source) == 1:
         return first
     which = np.repeat(np.arange(len(source))[:, None], len(COLUMNS), axis=1)
     which[:, : len(STREAMED)] = source[:, None]
-    return first + which * [held[name][0].strides[0] for name in COLUMNS]
+    return first + which * [held[name][2] for name in COLUMNS]
 
 
 class Fields(np.record):  # type: ignore[misc]
@@ -254,5 +276,9 @@ class Fields(np.record):  # type: ignore[misc]
 
 def records(table: Floats, names: tuple[str, ...]) -> Any:
     """View the rows of a table as records with these names."""
-    kind = np.dtype((Fields, [(name, np.float64) for name in names]))
-    return np.ascontiguousarray(table).view(kind).reshape(len(table))
+    return np.ascontiguousarray(table).view(_record_of(names)).reshape(len(table))
+
+
+@cache
+def _record_of(names: tuple[str, ...]) -> Any:
+    return np.dtype((Fields, [(name, np.float64) for name in names]))

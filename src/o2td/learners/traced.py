@@ -164,6 +164,10 @@ class TraceLearner(Learner):
             self.trace if isinstance(self.trace, float) else by_state(self.trace, states_of(block))
         )
 
+    def _constants(self) -> dict[str, float]:
+        """Rows of `family.rows` that hold one number throughout, if it is known."""
+        return {}
+
     def _weigh(self, block: Transitions, out: Floats) -> None:
         """Fill `out` with M_t, except for the factor that the weighted kernel computes itself."""
         self._emphasis.weigh(block, self._memory, self._lambda(block), out)
