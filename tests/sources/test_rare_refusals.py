@@ -215,6 +215,14 @@ def test_what_a_function_of_values_refuses_is_said_as_it_is():
         opened(log_of(), value_model=picky).scan()
 
 
+def test_values_of_actions_that_a_cut_leaves_unknown():
+    log = log_of(11, q_0=1.0, q_1=2.0, target_prob_0=0.5, target_prob_1=0.5)
+    log["truncated"] = np.arange(11) == 10
+    log["next_state"] = 0
+    with pytest.raises(InputError, match=r"column q_0, row 11 .* name a column of the value that"):
+        list(opened(log, columns={"q": ["q_0", "q_1"]}).chunks())
+
+
 # -- rows ----------------------------------------------------------------------------------------------
 
 

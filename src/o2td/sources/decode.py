@@ -186,7 +186,7 @@ class Decoder:
                 where.refuse(row, name, said, f"{RUN_TOGETHER}, or write names with letters")
         new = np.empty(len(column), dtype=np.bool_)
         whole = pa.types.is_integer(column.type)
-        values = column.to_numpy(zero_copy_only=False) if whole else None
+        values = column.to_numpy() if whole else None
         if values is not None:
             new[1:] = values[1:] != values[:-1]
         elif len(column) > 1:

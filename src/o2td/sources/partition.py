@@ -30,7 +30,7 @@ def owned(
         stop = len(columns["start"])
         if part >= high:
             later = starts[starts > 0] if beyond else starts
-            starts = starts[:1] if beyond and len(starts) and starts[0] == 0 else starts[:0]
+            starts = starts if beyond and len(starts) and starts[0] == 0 else starts[:0]
             beyond = False
             stop = int(later[0]) if len(later) else stop
         begin = 0
