@@ -43,11 +43,16 @@ def aligned(count: int, d: int) -> Any:
     return flat[skip : skip + count * WIDTH * d].reshape(count, WIDTH * d)
 
 
+def _part(x: Any, i: int, d: int) -> Any:
+    """d numbers of an array from number i on, counted through all of its rows."""
+    return x.reshape(-1)[i : i + d]
+
+
 def slide(M: Any, a: Any, x: Any, i: int, e: Any, q: int, out: Any, d: int) -> None:
     """`M_j += a x_j`, then `out = sum_j M_j e_j`."""
     rows = M.reshape(d, WIDTH)
-    rows += a * x[i : i + d, None]
-    out[:] = e[q : q + d] @ rows
+    rows += a * _part(x, i, d)[:, None]
+    out[:] = _part(e, q, d) @ rows
 
 
 def slide_both(
@@ -55,8 +60,8 @@ def slide_both(
 ) -> None:
     """`M_j += a x_j + b y_j`, then `out = sum_j M_j e_j`."""
     rows = M.reshape(d, WIDTH)
-    rows += a * x[i : i + d, None] + b * y[k : k + d, None]
-    out[:] = e[q : q + d] @ rows
+    rows += a * _part(x, i, d)[:, None] + b * _part(y, k, d)[:, None]
+    out[:] = _part(e, q, d) @ rows
 
 
 def fade(
@@ -75,8 +80,8 @@ def fade(
 ) -> None:
     """`M_j = keep M_j + a x_j + b y_j`, then `out = sum_j M_j e_j`."""
     rows = M.reshape(d, WIDTH)
-    rows[:] = keep * rows + a * x[i : i + d, None] + b * y[k : k + d, None]
-    out[:] = e[q : q + d] @ rows
+    rows[:] = keep * rows + a * _part(x, i, d)[:, None] + b * _part(y, k, d)[:, None]
+    out[:] = _part(e, q, d) @ rows
 
 
 def trail(
@@ -94,9 +99,9 @@ def trail(
 ) -> None:
     """`Z_j = keep Z_j + m x_j`, `M_j += a Z_j`, then `out = sum_j M_j e_j`."""
     rows, traces = M.reshape(d, WIDTH), Z.reshape(d, WIDTH)
-    traces[:] = keep * traces + m * x[i : i + d, None]
+    traces[:] = keep * traces + m * _part(x, i, d)[:, None]
     rows += a * traces
-    out[:] = e[q : q + d] @ rows
+    out[:] = _part(e, q, d) @ rows
 
 
 def squares(R: Any, M: Any, out: Any, d: int) -> None:
