@@ -303,3 +303,54 @@ def test_environments_that_are_none():
         sources.rollouts("NoSuch-v9", lambda x: x, episodes=1, discount=0.9)
     with pytest.raises(InputError, match="env must be an environment of Gymnasium or its id"):
         sources.rollouts(3, lambda x: x, episodes=1, discount=0.9)
+
+
+# -- what is said and allowed ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ({}, {}, ["column done is read as terminated"]),
+        ({"truncated": False}, {}, []),
+        ({}, {"truncated": False}, []),
+        ({}, {"terminated": False}, ["column done is read as truncated"]),
+        ({"terminated": False}, {}, ["column done is read as truncated where terminated is false"]),
+        ({"terminated": False, "truncated": False}, {}, []),
+    ],
+)
+def test_how_done_is_read_is_said_where_it_is_a_guess(columns, options, said):
+    log = log_of().drop(columns="terminated").assign(done=np.arange(12) % 3 == 2, **columns)
+    source = opened(log, columns=options)
+    source.scan()
+    remarks = [one for one in source.info.remarks if "done" in one]
+    assert len(remarks) == len(said)
+    for one, part in zip(remarks, said, strict=True):
+        assert part in one
+
+
+def test_rounding_is_allowed_in_probabilities_and_not_in_ratios():
+    ratios = log_of().drop(columns=["behavior_prob", "target_prob"])
+    rho = np.ones(12)
+    rho[4] = -1e-12
+    refused("column rho, row 5 .* a ratio is zero or more", ratios.assign(rho=rho))
+    (rows,) = opened(log_of(target_prob=1.0 + 1e-9)).chunks()
+    assert (rows.target_prob == 1.0).all()
+    assert (rows.rho == 2.0).all()
+    refused("column target_prob, row 1 .* a probability is in", log_of(target_prob=1.001))
+    refused("column target_prob, row 1 .* a probability is in", log_of(target_prob=-0.001))
+
+
+def test_successors_of_rows_that_do_not_follow_each_other():
+    """Features of successors, where some are the row below and others are given or the row itself."""
+    t = np.arange(12)
+    log = log_of(obs_0=t * 1.0, obs_1=-t * 2.0, next_obs_0=t + 0.5, next_obs_1=-t - 0.5)
+    source = opened(log.drop(columns="state"))
+    (rows,) = source.chunks()
+    batch = source.transitions(lambda x: np.column_stack([x, x[:, 0] ** 2]), rows)
+    x = np.column_stack([t, -2.0 * t, t**2])
+    after = np.column_stack([t + 0.5, -t - 0.5, (t + 0.5) ** 2])
+    ends = t % 3 == 2
+    np.testing.assert_allclose(batch.phi, x)
+    np.testing.assert_allclose(batch.next_phi[~ends], after[~ends])
+    np.testing.assert_allclose(batch.discount, np.where(ends, 0.0, 0.9))

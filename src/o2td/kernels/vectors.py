@@ -44,7 +44,7 @@ def aligned(count: int, d: int) -> Any:
 
 
 def _part(x: Any, i: int, d: int) -> Any:
-    """d numbers of an array from number i on, counted through all of its rows."""
+    """Numbers i to i + d of an array, counted through all of its rows."""
     return x.reshape(-1)[i : i + d]
 
 

@@ -96,7 +96,7 @@ class Nested:
         if not self.episodes:
             yield batch
             return
-        lengths = self._lengths(self._unzipped(batch)[str(self._reward)], 0) + 1
+        lengths = self._lengths(self._unzipped(batch)[str(self._reward)]) + 1
         low = 0
         while low < len(lengths):
             fits = int(np.searchsorted(np.cumsum(lengths[low:]), rows, side="right"))
@@ -130,17 +130,18 @@ class Nested:
 
     # -- rows that are episodes --------------------------------------------------------------------
 
-    def _lengths(self, column: Any, first: int) -> Ints:
+    @staticmethod
+    def _lengths(column: Any) -> Ints:
         """Length of each list; -1 if it is missing, which rewards must not be."""
         lengths: Ints = np.asarray(pc.fill_null(pc.list_value_length(column), -1)).astype(np.int64)
         return lengths
 
     def _learned(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Which lists hold one value per step, and whether rows must be marked as episodes."""
-        steps = self._lengths(columns[str(self._reward)], 0)
+        steps = self._lengths(columns[str(self._reward)])
         for name, column in columns.items():
             if is_list(column.type):
-                more = self._lengths(column, 0) - steps
+                more = self._lengths(column) - steps
                 if np.mean((more == 0) | (more == 1)) > 0.5:
                     self._steps.add(name)
         named = any(called(name, "episode", self._given) for name in columns)
@@ -149,9 +150,7 @@ class Nested:
 
     def _exploded(self, columns: dict[str, Any], first: int) -> dict[str, Any]:
         """One row per step, and one more if a list has a final entry."""
-        lengths = {
-            name: self._lengths(columns[name], first) for name in self._steps if name in columns
-        }
+        lengths = {name: self._lengths(columns[name]) for name in self._steps if name in columns}
         steps = lengths[str(self._reward)]
         for name, found in lengths.items():
             bad = (steps < 0) | ((found >= 0) & (found != steps) & (found != steps + 1))

@@ -263,9 +263,7 @@ def _both(transform: Any, chunk: LogRows) -> tuple[Any, Any]:
     phi = transform(here)
     if isinstance(phi, np.ndarray):
         # Almost all successors are the row below: one copy of them all, then the others.
-        next_phi = np.empty_like(phi)
-        next_phi[:-1] = phi[1:]
-        next_phi[-1] = phi[-1]
+        next_phi = np.roll(phi, -1, axis=0)
         next_phi[chunk.terminated] = phi[chunk.terminated]
         if len(other):
             next_phi[other] = transform(after[other])
