@@ -67,6 +67,19 @@ def test_a_segment_that_is_no_column_is_refused(wrong):
         evaluation.evaluate(made_log(20), GAMMA, target="behavior", segments=wrong)
 
 
+def test_what_may_be_a_segment_is_named_as_the_log_calls_it():
+    log = pd.DataFrame(
+        {"user": ["a", "b"] * 20, "kind": ["old", "new"] * 20, "action": [0, 1] * 20, "reward": 1.0}
+    ).assign(behavior_prob=0.5)
+    asked = {"target": "behavior", "segments": "user"}
+    with pytest.raises(InputError, match=r"policy sees; name one of kind, or pass"):
+        evaluation.evaluate(log, columns={"observation": ["kind"]}, **asked)
+    with pytest.raises(
+        InputError, match=r"policy sees; name it one, columns=\{\"observation\": …\}"
+    ):
+        evaluation.evaluate(log, **asked)
+
+
 def test_too_many_segments_are_refused():
     log = pd.DataFrame({"state": range(60), "reward": 1.0, "rho": 1.0})
     with pytest.raises(InputError, match="more than 20"):

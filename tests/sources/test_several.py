@@ -54,6 +54,17 @@ def test_columns_with_one_beginning_are_the_probabilities_of_the_actions(text):
     assert ratios(source) == pytest.approx([0.4, 1.6, 0.4, 1.6])
 
 
+@pytest.mark.parametrize("columns", [["A_sell", "A_buy"], "A_*"])
+def test_listed_columns_belong_to_the_actions_that_they_are_named_after(columns):
+    """Not to the actions in sorted order; nor need the behaviour's be in the same order."""
+    log = frame(A_sell=0.8, A_buy=0.2, behavior_prob=0.5)
+    source = open_logs(log, {"target_probs": columns}, discount=1.0)
+    assert ratios(source) == pytest.approx([0.4, 1.6, 0.4, 1.6])
+    assert str(source.codings["action"]) == "sell = 0, buy = 1"
+    log = log.drop(columns="behavior_prob").assign(behavior_prob_buy=0.5, behavior_prob_sell=0.5)
+    assert ratios(open_logs(log, {"target_probs": columns}, 1.0)) == ratios(source)
+
+
 def test_two_policies_may_list_the_actions_in_one_order_only():
     log = frame(A_buy=0.2, A_sell=0.8, B_sell=0.5, B_buy=0.5)
     with pytest.raises(

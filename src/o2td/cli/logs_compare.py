@@ -73,7 +73,8 @@ def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: floa
     for option, value in beside.items():
         if value is not None:
             raise InputError(
-                f"{option}: applies to one policy only; leave out --target, and name its columns with -c"
+                f"{option}: applies to one policy only; leave out --target, and name its columns,"
+                " -c target_prob=COLUMN, or those of all actions, -c 'target_probs=PREFIX_*'"
             )
 
 

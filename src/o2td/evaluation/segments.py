@@ -24,6 +24,7 @@ from o2td.evaluation.study import Study
 from o2td.evaluation.thresholds import CANNOT, CAUTION
 from o2td.evaluation.verdicts import Case
 from o2td.sources import Source
+from o2td.sources.places import named
 
 MOST = 20
 Labels = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
@@ -86,11 +87,13 @@ def labels_of(segments: Any, source: Source) -> Labels:
     if segments in seen:
         place = seen.index(segments)
         return lambda inputs: np.array([f"{one:g}" for one in inputs[:, place]])
-    known = ", ".join([*seen, *source.codings] if seen else [str(state)])
+    made = {name: one.column for one in source.codings.values() for name in one.names}
+    known = list(dict.fromkeys(made.get(name, name) for name in seen or [state] if name))
+    remedy = f"name one of {', '.join(known)}" if known else f"name it one, {named('observation')}"
     who = option("segments", "--segment")
     raise InputError(
-        f"{who}: {segments!r} is not a column that the policy sees; name one of {known}, or pass a"
-        " function of observations (or states) in Python"
+        f"{who}: {segments!r} is not a column that the policy sees; {remedy},"
+        " or pass a function of observations (or states) in Python"
     )
 
 

@@ -270,7 +270,8 @@ def _check_needed(mapped: Mapped, name: str, sort: bool) -> bool:
         return True
     if not mapped.context:
         raise InputError(
-            f"{name}: no observations; add columns obs_0, obs_1, … or one integer state"
+            f"{name}: no observations; add columns obs_0, obs_1, … or one integer state, or name"
+            f" yours, {named('observation')}"
         )
     never = option('columns={"terminated": False}', "--columns terminated=never")
     if not (has("terminated") or has("done") or "terminated" in mapped.never):

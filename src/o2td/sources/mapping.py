@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -57,10 +57,18 @@ class Mapped(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
+CHANCES = ("target_probs", "behavior_probs", "next_target_probs")  # of all actions
+
+
 def named_actions(
-    mapped: Mapped, names: Sequence[str], groups: Mapping[str, tuple[str, ...]]
+    mapped: Mapped,
+    names: Sequence[str],
+    groups: Mapping[str, tuple[str, ...]],
+    given: Columns | None = None,
 ) -> tuple[Mapped, list[str] | None]:
     """Columns of probabilities that are named after actions, and these names in order.
+
+    Columns that `given` names stay as they are.
 
     >>> log = Mapped({"action": "a"})
     >>> log, order = named_actions(log, ["target_prob_buy", "target_prob_sell"], {})
@@ -68,7 +76,9 @@ def named_actions(
     (('target_prob_buy', 'target_prob_sell'), ['buy', 'sell'])
     """
     roles, order = dict(mapped.roles), None
-    for role in ("target_probs", "behavior_probs", "next_target_probs"):
+    for role in CHANCES:
+        if given is not None and getattr(given, role) is not None:
+            continue
         found: dict[str, str] = {}
         for synonym in SYNONYMS[role]:
             columns = groups.get(synonym[:-2], ()) or [
@@ -82,6 +92,21 @@ def named_actions(
             order = wanted
             roles[role] = tuple(found[name] for name in order)
     return Mapped(roles, mapped.never, mapped.bandit), order
+
+
+def in_order(values: tuple[Any, ...], columns: Sequence[str]) -> tuple[Any, ...] | None:
+    """The actions in the order of columns that are named after them; None if they are not.
+
+    >>> in_order(("email", "none"), ["A_none", "A_push", "A_email"])
+    ('none', 'push', 'email')
+    """
+    first = str(values[0]) if values else ""
+    for column in columns:
+        prefix = column.removesuffix(first)
+        names = tuple(one.removeprefix(prefix) for one in columns if one.startswith(prefix))
+        if len(names) == len(columns) and set(values) <= set(names):
+            return names
+    return None
 
 
 def about_target(mapped: Mapped, theirs: Roles | None) -> Mapped:
@@ -185,6 +210,8 @@ def _explicit(
         value = list(groups[value])
     if isinstance(value, str) and value.endswith("*") and value not in known:
         found = _numbered(value, names, where, role, groups)
+        if not found and role in CHANCES:
+            found = tuple(name for name in names if name.startswith(value[:-1]))
         if not found:
             raise InputError(f"{where}: no column {value} for {role}; it has {_shown(names)}")
         return found

@@ -105,7 +105,7 @@ def opened(
         mapped = as_bandit(mapped)
     order, action = action_order(target, behavior, actions), mapped.one("action")
     if action is not None and is_text(first.field(action).type):
-        mapped, named = named_actions(mapped, first.names, parts[0].groups)
+        mapped, named = named_actions(mapped, first.names, parts[0].groups, chosen)
         mapped = about_target(mapped, theirs)
         order = order or named
         if (

@@ -275,9 +275,10 @@ def _refuse(place: Place, row: int, name: str, said: str, remedy: str) -> NoRetu
 
 def _needed() -> str:
     either = option('pass target=policy, or target="behavior"', "pass --on-policy")
+    columns = named("target_prob") + option("", " or --target NAME=COLUMN")
     return (
         "add a column rho, or target_prob and behavior_prob (or log-probabilities), or target_prob_0 …,"
-        f" or name yours, {named('target_prob')}; or {either} to evaluate the policy that made the log"
+        f" or name yours, {columns}; or {either} to evaluate the policy that made the log"
     )
 
 

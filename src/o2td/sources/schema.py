@@ -17,7 +17,7 @@ from o2td.sources.coding import (
     numbers_of,
 )
 from o2td.sources.columns import Columns
-from o2td.sources.mapping import Mapped
+from o2td.sources.mapping import CHANCES, Mapped, in_order
 from o2td.sources.parts import Part
 
 _INTS = ("state", "next_state", "step")
@@ -87,9 +87,20 @@ def with_codings(
         codings |= {name: Coding(name, "number", values) for name in states}
     action = mapped.one("action")
     if action is not None and (order is not None or _is_name(parts[0], action)):
-        values = numbers_of(parts, [action], "action") if order is None else tuple(order)
+        values = _actions(parts, action, mapped) if order is None else tuple(order)
         codings[action] = Coding(action, "number", values)
+        for role in CHANCES:
+            own = in_order(values, mapped.many(role)) or ()
+            if set(own) == set(values):
+                roles[role] = tuple(mapped.many(role)[own.index(one)] for one in values)
     return Mapped(roles, mapped.never, mapped.bandit), codings
+
+
+def _actions(parts: Sequence[Part], action: str, mapped: Mapped) -> tuple[Any, ...]:
+    """The actions' names, in the order of the columns of probabilities that bear them, or sorted."""
+    values = numbers_of(parts, [action], "action")
+    named = (in_order(values, mapped.many(role)) for role in CHANCES)
+    return next((found for found in named if found), values)
 
 
 def _is_name(part: Part, column: str) -> bool:
