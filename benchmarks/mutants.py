@@ -24,7 +24,7 @@ PRIVATE = re.compile("_[A-Z][A-Z_]*")  # a limit of a module: nobody is told on 
 TOLERANCE = 1e-7  # a smaller number in a comparison allows for rounding
 HINTS = ("rolled",)  # compiles to nothing
 ABSTRACT = ("NotImplementedError",)  # of a base class: never reached
-IDLE = ("strict",)  # arguments that only check what holds anyway
+IDLE = ("strict", "copy")  # arguments that only check what holds anyway, or save a copy
 IDLE += (
     "no_wrap",
     "pad_edge",

@@ -335,3 +335,61 @@ def test_a_lane_that_stops_at_its_first_row_stays_out(lane, monkeypatch):
     result = run_together(monkeypatch, [lane, lane], None, stream)
     assert result.diverged.tolist() == [0, 0]
     np.testing.assert_array_equal(result.theta, 0.0)
+
+
+# -- where a number gets too large -------------------------------------------------------------------
+
+
+PLAIN = [
+    *(TD, partial(TD, trace=0.5), ETD, partial(ETD, trace=0.3), O2TD, partial(O2TD, trace=0.4)),
+    *(partial(O2TD, omega="printed"), GTD, partial(GTD, trace=0.5), GTD2, partial(GTD2, trace=0.5)),
+    *(partial(GTD2, form="expanded"), TDC, partial(TDC, trace=0.5), TDRC, HTD),
+    *(partial(HTD, trace=0.5), GTD2MP, partial(GTD2MP, trace=0.5)),
+]
+
+
+def quiet(n, at, size, seed=2):
+    """Rewards of 0 but for some rows; ratios of 1."""
+    rewards = np.zeros(n)
+    rewards[at] = size
+    table, batch = short(n, seed=seed, reward=lambda _: rewards)
+    batch |= {"target_prob": batch["behavior_prob"], "state": 1 + batch["state"] % 8}
+    return table, batch
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", PLAIN, ids=repr)
+def test_an_error_that_is_too_large_is_divergence_however_small_the_step(kind, layout):
+    stream = LAYOUTS[layout](*quiet(6, [3], 1e200))
+    learner = kind(1e-200).partial_fit(stream)
+    assert (learner.status.kind, learner.status.step) == ("diverged", 3)
+    np.testing.assert_array_equal(learner.theta, 0.0)
+    fine = kind(1e-200).partial_fit(LAYOUTS[layout](*quiet(6, [3], 1e140)))
+    assert fine.status.kind == "ok"
+    assert fine.steps == 6
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", PLAIN[:7], ids=repr)
+def test_a_step_that_is_too_large_is_divergence_however_small_the_error(kind, layout):
+    stream = LAYOUTS[layout](*quiet(6, [3], 1.0))
+    learner = kind(1e200).partial_fit(stream)
+    assert (learner.status.kind, learner.status.step) == ("diverged", 3)
+    np.testing.assert_array_equal(learner.theta, 0.0)
+    assert kind(1e100).partial_fit(stream[:4]).status.kind == "ok"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("kind", [TD, partial(TD, trace=0.5), GTD2, O2TD], ids=repr)
+def test_a_lane_that_stops_at_its_first_row_stays_out_of_later_blocks(kind, average, layout):
+    """Also where it would go on: a record is taken after every fifth row."""
+    stream = LAYOUTS[layout](*quiet(12, [0, 7], [1e200, 1.0]))
+    lanes = [kind(0.1, average=average), kind(1e-3, average=average)]
+    d = stream.d
+    norm = {"norm": metrics.Quadratic("norm", np.eye(d), np.zeros(d), 0.0)}
+    result = sweep(lanes, stream, norm, 5)
+    assert result.diverged.tolist() == [0, 0]
+    np.testing.assert_array_equal(result.theta, 0.0)
+    calm = sweep(lanes, stream[1:], norm, 5)
+    assert calm.diverged.tolist() == [-1, -1]
