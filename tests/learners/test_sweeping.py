@@ -9,7 +9,8 @@ import pytest
 
 from o2td import Transitions, metrics, sweep
 from o2td.domains import garnet
-from o2td.learners import GTD2, TD, sweeping
+from o2td.emphasis import FollowOn, Omega
+from o2td.learners import GTD2, O2TD, TD, sweeping
 
 from .test_sweep import Own
 
@@ -91,3 +92,29 @@ def test_metrics_of_ones_own_in_every_form_are_one_compiled_function():
     for value in result.values.values():
         np.testing.assert_array_equal(value, result.values["0"])
     assert result.values["0"][0, 1] == pytest.approx(frozen.value(result.theta[:, 0]), rel=1e-14)
+
+
+class Noting(TD):
+    """A constructor that makes something which copies must not share."""
+
+    def __init__(self, step_size=0.1):
+        super().__init__(step_size)
+        self.notes = []
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_lanes_are_copies_as_the_constructor_makes_them(lanes):
+    batch = garnet(seed=1).sample(300, seed=1)
+    learner, assigned = TD(0.05, emphasis=Omega("sample")).partial_fit(batch), TD(0.1)
+    row = batch[:1]
+    learner.learn_one(row.phi[0], row.reward[0], row.next_phi[0], 0.5)
+    assigned.step_size, assigned.emphasis = 0.02, FollowOn()
+    noting, theta = Noting(), learner.theta.copy()
+    result = sweep([learner, assigned, noting] * lanes, batch)
+    expected = [O2TD(0.05), TD(0.02, emphasis=FollowOn()), TD(0.1)]
+    for found, own in zip(result.learners, expected * lanes, strict=True):
+        np.testing.assert_allclose(found.theta, own.fit(batch).theta, rtol=1e-12)
+    np.testing.assert_array_equal(learner.theta, theta)
+    learner.learn_one(row.phi[0], row.reward[0], row.next_phi[0], 0.5)
+    assert learner.steps == batch.n + 2
+    assert result.learners[2].notes is not noting.notes

@@ -122,6 +122,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
             number("radius", radius, above=0.0)
         self.replicates = as_replicates(self, replicates)
         self.initial_theta = initial_theta
+        self._as_made = True  # until a parameter is assigned
         self.reset()
 
     def reset(self) -> Self:
@@ -129,6 +130,14 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
         with self._held():
             self._forget()
         return self
+
+    def _untrained(self) -> Self:
+        """As `clone`, without checking again what our own constructors have accepted."""
+        if not (self._as_made and type(self).__init__.__module__.startswith(f"{__package__}.")):
+            return self.clone()
+        own = self._copied()
+        own._forget()
+        return own
 
     def _forget(self) -> None:
         self._unbind()

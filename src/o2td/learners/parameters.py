@@ -32,10 +32,14 @@ class Parameter:
         own = learner.__dict__
         own[self._name] = value
         own["_step"] = None  # `learn_one` packs its numbers anew
+        own["_as_made"] = False
 
 
 class LearnerParameters(Parameterized):
     """Parameters by name; `dir` omits what a learner inherits but does not take."""
+
+    _as_made: bool = False
+    """Whether its parameters, and what was derived from them, are those of its constructor."""
 
     def __dir__(self) -> list[str]:
         bases = (x for x in type(self).__mro__ if issubclass(x, Parameterized))

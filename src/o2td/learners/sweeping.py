@@ -211,7 +211,7 @@ def _one_stream(
     every = min(every, batch.n + 1)
     measured = _checked(metrics, batch.d)
     names = tuple(metrics or ())
-    trained = [lane.learner.clone() for lane in lanes]
+    trained = [lane.learner._untrained() for lane in lanes]
     seen = [lane.seen(batch) for lane in lanes]
     steps = np.arange(every, batch.n + 1, every)
     values = np.full((len(lanes) + 1, len(names), len(steps)), np.inf)  # the last for replicates

@@ -40,6 +40,12 @@ class OneAtATime:
         self._busy = Lock()
         return self
 
+    def _copied(self) -> Self:
+        """A shallow copy with a lock of its own that `learn_one` has not been bound to."""
+        own = type(self).__new__(type(self))
+        own.__dict__ = {**self.__dict__, **own.__dict__, "_step": None, "_packed": _UNBOUND}
+        return own
+
     @contextmanager
     def _held(self) -> Iterator[None]:
         """Only this thread may learn, or forget, within this block."""
