@@ -290,7 +290,7 @@ def compiled(tree: ast.Module, path: Path, firsts: set[int]) -> list[CodeType]:
 
 
 class Marker(ast.NodeTransformer):
-    """Puts a call of `reached(number)` before the innermost statement around each line."""
+    """Puts a call of `line_reached(number)` before the innermost statement around each line."""
 
     def __init__(self, numbers: dict[int, int]) -> None:
         self.numbers = dict(numbers)
@@ -306,13 +306,13 @@ class Marker(ast.NodeTransformer):
     def marked(self, statement: Any) -> Iterator[Any]:
         for line in sorted(self.numbers):
             if statement.lineno <= line <= end(statement):
-                call = ast.parse(f"reached({self.numbers.pop(line)})").body[0]
+                call = ast.parse(f"line_reached({self.numbers.pop(line)})").body[0]
                 yield ast.copy_location(call, statement)
         yield statement
 
 
 def mark(path: Path, numbers: dict[int, int]) -> list[CodeType]:
-    """Functions of a file that tell `reached` the number of a line when they get to it."""
+    """Functions of a file that tell `line_reached` the number of a line when they get to it."""
     tree = parsed(path)
     around = {
         began(node)

@@ -135,7 +135,7 @@ def within(limit: float, item: Any) -> bool:
 def watch(lines: list[tuple[str, int]]) -> set[int]:
     """The set to which the number of a line (file and line) is added whenever it is reached."""
     seen: set[int] = set()
-    vars(builtins)["reached"] = seen.add
+    vars(builtins)["line_reached"] = seen.add
     numbers: dict[str, dict[int, int]] = {}
     for number, (file, line) in enumerate(lines):
         numbers.setdefault(file, {})[line] = number

@@ -99,7 +99,7 @@ def test_marked_lines_say_when_they_are_reached(
     made: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), made)  # noqa: S102
     seen: list[int] = []
-    monkeypatch.setattr("builtins.reached", seen.append, raising=False)
+    monkeypatch.setattr("builtins.line_reached", seen.append, raising=False)
     assert put(mark(path, {3: 30, 5: 50, 8: 80, 9: 90})) == 1
     assert made["f"](3) == 4
     assert seen == [30, 50]  # the condition, then the loop around the line
