@@ -61,7 +61,7 @@ OWN = ("against_reference", "arctd", "field", "golden", "mean_dynamics", "small_
 
 TOO_SLOW = (
     *("baird", "ends_at_its_limit", "scales_one_by_one", "offset_of_rewards", "td_diverges"),
-    *("variance_is_that", "lanes_are_the_learners", "memory_does_not_grow", "side_by_side"),
+    *("variance_is_that", "lanes_are_the_learners", "memory_does_not_grow"),
     *(
         "mean_dynamics_is_the_average_step",
         "errors_are_large",
