@@ -197,6 +197,7 @@ GROUPS = {
 }
 ABSENT = ("modules.py",)  # needs PyTorch, which is not among the locked requirements
 WHOLE = dict.fromkeys(about.part_of or group for group, about in GROUPS.items())
+MORE = {"evaluation": 1.6, "sources": 1.6}  # times as many of the groups with the most code
 CONTROL = 10  # after every so many mutants the same tests run without a change
 
 
@@ -254,11 +255,15 @@ def everything() -> list[Mutant]:
 
 
 def sample(possible: list[Mutant], number: int, seed: int) -> list[Mutant]:
-    """This many of each group, parts of a group by their size; a larger number adds to a smaller."""
+    """This many of each group or `MORE`, parts by their size; a larger number adds to a smaller."""
     shuffled = random.Random(seed).sample(possible, len(possible))  # noqa: S311
     groups = dict.fromkeys(one.whole for one in shuffled)
     return [
-        one for group in groups for one in islice((o for o in shuffled if o.whole == group), number)
+        one
+        for group in groups
+        for one in islice(
+            (o for o in shuffled if o.whole == group), round(number * MORE.get(group, 1.0))
+        )
     ]
 
 
