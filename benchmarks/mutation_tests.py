@@ -24,7 +24,7 @@ from benchmarks.mutants import Place, mark, put
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 6.0  # seconds; a test that takes longer kills no mutant
-BUDGET = 20.0  # seconds of tests that reach a mutant's line, at most
+BUDGET = 30.0  # seconds of tests that reach a mutant's line, at most
 LIMIT = 60  # seconds after which a child is ended
 AT_ONCE = 300  # tests that a child of the first pass runs, at most
 FIRST = 240.0  # seconds of the first pass; tests that it does not reach are not asked

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
-from o2td.errors import FormatError, InputError
-from o2td.evaluation import Thresholds, ValueModel, load_model
+from o2td.errors import FormatError, InputError, O2TDError
+from o2td.evaluation import Thresholds, ValueModel, evaluate, load_model
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.basis import apply
 from o2td.evaluation.log_tests import score
+from o2td.evaluation.output import json_text, write_page
 from o2td.evaluation.requirements import Quantity, check, parse
 from o2td.evaluation.result import Estimate
 from o2td.features import Fourier, Tabular
@@ -271,3 +273,79 @@ def test_chances_of_normal():
 def test_few_rows_say_nothing_about_logged_probabilities():
     state, pair = np.zeros(3, dtype=int), np.array([0, 1, 0])
     assert score.excess_chance(np.full(3, 0.5), state, pair) == 1.0
+
+
+# -- what is printed and written -----------------------------------------------------------------------
+
+
+def two_segments(tmp_path=None, parts=1, **columns):
+    """Ninety episodes of two rows; seventy start in state 0, twenty in state 1."""
+    rng = np.random.default_rng(1)
+    episode = np.repeat(np.arange(90), 2)
+    first = np.arange(180) % 2 == 0
+    log = pd.DataFrame({"episode": episode, "state": np.where(first, episode >= 70, 2)})
+    log = log.astype({"state": int}).assign(reward=rng.normal(size=180), terminated=~first, rho=1.0)
+    log = log.assign(**columns)
+    if tmp_path is None:
+        return log
+    for k, part in enumerate(np.array_split(np.arange(90), parts)):
+        log[log["episode"].isin(part)].to_parquet(tmp_path / f"{k}.parquet")
+    return tmp_path
+
+
+def test_segments_are_printed_with_their_starts_and_verdicts():
+    bounds = Thresholds(episodes_none=30, episodes_caution=100)
+    answer = evaluate(
+        two_segments(), discount=0.9, segments="state", methods="lstd", thresholds=bounds
+    )
+    large, small = answer.segments
+    assert [(one.segment, one.starts) for one in answer.segments] == [("0", 70), ("1", 20)]
+    assert "only 70 episodes start here" in large.reasons
+    assert small.verdict == "cannot answer"
+    assert "20 episodes start here: too few to know where they start" in small.reasons
+    lines = str(answer).splitlines()
+    (head,) = [k for k, line in enumerate(lines) if line.startswith("segment")]
+    assert lines[head].split()[:4] == ["segment", "starts", "value", "95%"]
+    first, second = lines[head + 1 : head + 3]
+    assert first.split()[:2] == ["0", "70"]
+    assert float(first.split()[2]) == pytest.approx(large.value, abs=0.01)
+    assert second.split()[:2] == ["1", "20"]
+    assert "cannot answer: " in " ".join(lines[head + 2 : head + 5])
+    assert "cannot answer" not in first
+    assert lines[head - 1] == ""
+
+
+def test_a_function_of_segments_gives_one_label_for_each_start():
+    with pytest.raises(InputError, match=r"the function returned 1 labels for \d+ rows"):
+        evaluate(two_segments(), discount=0.9, segments=lambda s: ["all"], methods="lstd")
+
+
+def test_many_files_are_counted(tmp_path):
+    answer = evaluate(two_segments(tmp_path, 7), discount=0.9, methods="lstd", lanes=0)
+    said = str(answer)
+    assert sum(f"{k}.parquet: " in said for k in range(7)) == 5
+    assert "and 2 more files" in said
+    five = evaluate([tmp_path / f"{k}.parquet" for k in range(5)], discount=0.9, methods="lstd")
+    assert "more files" not in str(five)
+
+
+def test_json_and_pages(tmp_path):
+    assert json_text({"a": [1, None]}) == '{"a": [1, null]}'
+    assert json_text({"a": 1}, 0) == '{\n"a": 1\n}'
+    assert json_text({"a": 1}, 2) == '{\n  "a": 1\n}'
+    for bad in (-1, 101, 1.5):
+        with pytest.raises(InputError, match="indent"):
+            json_text({"a": 1}, bad)
+    assert write_page(tmp_path / "page.html", b"<p>") == tmp_path / "page.html"
+    assert (tmp_path / "page.html").read_bytes() == b"<p>"
+    with pytest.raises(O2TDError, match=r"page\.html: cannot be written .*; nothing was changed"):
+        write_page(tmp_path / "none" / "page.html", b"<p>")
+
+
+def test_traces_need_features_that_states_share():
+    with pytest.raises(InputError, match=r"trace: 0\.5 needs features that states share"):
+        evaluate(two_segments(), discount=0.9, features="tabular", trace=0.5)
+    with pytest.raises(
+        InputError, match=r"fourier.* needs columns of observations, and the log gives"
+    ):
+        evaluate(two_segments(), discount=0.9, features="fourier:2")
