@@ -136,6 +136,30 @@ def gem(batch):
     return theta
 
 
+def gem_auto(batch, second=None):
+    """Step sizes `2 / (S sqrt(1 + t / 1000))` of a row's own bounds, as its page says."""
+    theta, k, u, past = np.zeros((4, batch.d))
+    sizes = {"theta": [], "k": []}
+
+    def chosen(name, size):
+        sizes[name].append(size)
+        t, mean = len(sizes[name]) - 1, np.sqrt(np.mean(np.square(sizes[name])))
+        if not mean:
+            return 0.0
+        return min(2.0 / (mean * np.sqrt(1.0 + t / 1000.0)), 1.0 / size if size else np.inf)
+
+    norm = np.linalg.norm
+    for phi, r, phi2, g, rho, before, rho_before, i in Rows(batch):
+        back, m = before * rho_before, max(0.0, phi @ k)
+        error, along = i + back * (past @ k) - phi @ k, phi @ u
+        w = chosen("k", norm(phi) * norm(phi - back * past) + phi @ phi)
+        a = chosen("theta", rho * m * norm(phi) * (norm(phi) + g * norm(phi2)))
+        w = w if second is None else second
+        theta = theta + a * rho * (r + g * (theta @ phi2) - theta @ phi) * m * phi
+        u, k, past = u + w * (error - along) * phi, k + w * along * (phi - back * past), phi
+    return theta
+
+
 def wis(batch, usage=3.0, eta=0.1):
     d = batch.d
     theta, e, v, u = np.zeros(d), np.zeros(d), np.zeros(d), np.full(d, usage)
@@ -246,6 +270,11 @@ CASES = {
     ),
     "PERETD": (o2td.PERETD(A, period=4), per_etd),
     "GEMETD": (o2td.GEMETD(A, second_step_size=W), gem),
+    "GEMETD auto": (o2td.GEMETD("auto"), gem_auto),
+    "GEMETD half auto": (
+        o2td.GEMETD("auto", second_step_size=W),
+        lambda batch: gem_auto(batch, W),
+    ),
     "WISTD": (o2td.WISTD(usage=3.0, recency=0.1, trace=LAM), wis),
     "WISGTD": (
         o2td.WISGTD(second_step_size=W, usage=3.0, recency=0.1, trace=LAM),
