@@ -144,7 +144,7 @@ GROUPS = {
                 for name in ("axes", "divergence", "step_sizes", "sweep")
             ),
             *(f"tests/kernels/test_{name}.py" for name in ("lane_columns", "ring_buffer")),
-            *(f"tests/kernels/test_{name}.py" for name in ("kept", "settle")),
+            *(f"tests/kernels/test_{name}.py" for name in ("kept", "row_passes", "settle")),
         ],
         ("o2td.kernels", "o2td.learners"),
         machine=False,
