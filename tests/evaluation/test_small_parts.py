@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,13 +11,17 @@ from scipy import stats
 from scipy.sparse import csr_array
 
 from o2td.errors import FormatError, InputError, O2TDError
-from o2td.evaluation import Thresholds, ValueModel, evaluate, load_model
+from o2td.evaluation import Thresholds, ValueModel, bootstrap, evaluate, load_model
 from o2td.evaluation.arguments import check_arguments, method_names
 from o2td.evaluation.basis import apply
+from o2td.evaluation.histories import Horizon, effective, padded_sum
 from o2td.evaluation.log_tests import score
+from o2td.evaluation.moments import Spread
 from o2td.evaluation.output import json_text, write_page
+from o2td.evaluation.past import CHOICES, Past
 from o2td.evaluation.requirements import Quantity, check, parse
 from o2td.evaluation.result import Estimate
+from o2td.evaluation.survey import folds_of
 from o2td.features import Fourier, Tabular
 
 GOOD = {"confidence": 0.9, "seed": 0, "trace": None, "lanes": 50, "thresholds": None}
@@ -349,3 +355,92 @@ def test_traces_need_features_that_states_share():
         InputError, match=r"fourier.* needs columns of observations, and the log gives"
     ):
         evaluate(two_segments(), discount=0.9, features="fourier:2")
+
+
+# -- numbers of states with their past, and sums by step ---------------------------------------------
+
+
+@pytest.mark.parametrize("parts", CHOICES, ids=" ".join)
+def test_every_past_has_a_number_of_its_own(parts):
+    """States 0 to 2; previous action, state and reward, or 0 for none; steps up to 4."""
+    past = Past(parts, 3, 2, 4)
+    sizes = {"action": 3, "state": 4, "reward": 3, "step": 6}
+    names = ("action", "state", "reward", "step")
+    ranges = [range(sizes[name] if name in parts else 1) for name in names]
+    every = np.array(list(itertools.product(range(3), *ranges)))
+    codes = past.code(*every.T)
+    assert len(np.unique(codes)) == len(every)
+    assert codes.min() == 0
+    assert codes.max() == len(every) - 1  # without gaps
+    np.testing.assert_array_equal(
+        past.state_of([2, 0]), past.code(*np.array([[2, 0], *[[0, 0]] * 4]))
+    )
+    assert past.fits
+    assert not Past(parts, 2**31, 2, 4).fits
+    assert Past(parts, 2**20, 2, 1000).fits
+
+
+def test_a_past_in_words():
+    assert str(Past(("action",), 1, 1, 1)) == "state with the previous action"
+    assert str(Past(("step", "reward"), 1, 1, 1)) == "state with the step and previous reward"
+
+
+def test_sums_by_step_where_weights_are_small_or_zero():
+    """Two episodes end at step 1 and 2 with weights 0.2 and 0.3; a third has weight 0 from step 1."""
+    alive = np.array([1.5, 0.5, 0.3])
+    horizon = Horizon(
+        weight=alive,
+        square=np.array([1.0, 0.13, 0.09]),
+        number=np.array([3.0, 0.1, 0.15]),
+        ended=np.array([0.0, 0.2, 0.3]),
+        ended_square=np.array([0.0, 0.04, 0.09]),
+    )
+    total = np.array([1.5, 0.5, 0.5])  # those that ended keep their weight
+    np.testing.assert_allclose(horizon.total, total)
+    np.testing.assert_allclose(horizon.inverse, 1.0 / total)
+    np.testing.assert_allclose(horizon.weighted(), np.array([3.0, 0.1, 0.15]) / total)
+    squares = np.array([1.0, 0.13, 0.13])
+    np.testing.assert_allclose(horizon.effective_size, total**2 / squares)
+    none = Horizon(*np.zeros((5, 2)))
+    np.testing.assert_array_equal(none.weighted(), 0.0)
+    np.testing.assert_array_equal(none.inverse, 0.0)
+    np.testing.assert_array_equal(none.effective_size, 0.0)
+    np.testing.assert_array_equal(padded_sum(np.array([1.0]), np.array([2.0, 3.0])), [3.0, 3.0])
+    np.testing.assert_array_equal(padded_sum(np.array([2.0, 3.0]), np.array([1.0])), [3.0, 3.0])
+    assert effective(3.0, 4.5) == 2.0
+    assert effective(3.0, 0.0) == 0.0
+
+
+def test_intervals_by_their_formulas():
+    """BCa by Efron's formula with t levels, on lanes whose quantiles are known."""
+    rng = np.random.default_rng(2)
+    x = rng.exponential(size=40)
+    spread = Spread.of(x, np.arange(40, dtype=np.uint64), seed=0, lanes=500)
+    plain = bootstrap.sandwich(1.5, spread, 0.9)
+    error = np.std(x) / np.sqrt(40) * np.sqrt(40 / 39)
+    assert plain.standard_error == pytest.approx(error, rel=0.02)
+    reach = stats.t.ppf(0.95, 39) * spread.error
+    assert (plain.low, plain.high) == pytest.approx((1.5 - reach, 1.5 + reach))
+    value, lanes = float(x.mean()), spread.lanes
+    found = bootstrap.bca(value, lanes, spread, 0.9)
+    z0, a = stats.norm.ppf((lanes < value).mean()), spread.skew / 6.0
+    z = stats.t.ppf(0.95, 39) * np.sqrt(40 / 39)
+    levels = [stats.norm.cdf(z0 + (z0 + s * z) / (1.0 - a * (z0 + s * z))) for s in (-1, 1)]
+    low, high = np.quantile(lanes, levels)
+    assert found.low == pytest.approx(low, rel=0.01)
+    assert found.high == pytest.approx(high, rel=0.01)
+    assert found.name.startswith("BCa")
+    for few in (lanes[:19], np.append(lanes[:19], np.nan)):
+        assert bootstrap.bca(value, few, spread, 0.9).name == "clustered sandwich"
+    assert bootstrap.bca(value, lanes[:20], spread, 0.9).name.startswith("BCa")
+    assert bootstrap.bca(np.nan, lanes, spread, 0.9).name == "clustered sandwich"
+
+
+def test_folds_depend_on_keys_alone_and_are_even():
+    key = np.random.default_rng(0).integers(0, 2**64, 6000, dtype=np.uint64)
+    fold = folds_of(key, 5)
+    assert set(fold) == set(range(5))
+    assert np.abs(np.bincount(fold) - 1200).max() < 5 * np.sqrt(1200)
+    np.testing.assert_array_equal(folds_of(key[::-1], 5), fold[::-1])
+    mixed = [((int(k) ^ (int(k) >> 29)) * 0xD1B54A32D192ED03) % 2**64 for k in key[:50]]
+    assert fold[:50].tolist() == [(word >> 33) % 5 for word in mixed]
