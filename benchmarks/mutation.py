@@ -45,9 +45,10 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "axes", "bounds", "divergence", "edges", "golden", "learn_one",
-        "mean_dynamics", "short_streams", "small_parts", "step_learner", "step_sizes",
-        "sweep", "sweeping",
+        "against_reference", "arctd", "axes", "bounds", "defaults", "divergence", "edges", "field",
+        "golden", "learn_one", "mean_dynamics", "metrics_thread", "outside", "replicates",
+        "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
+        "threads", "tidbd", "where_the_paper_disagrees",
     )
 ]  # fmt: skip
 STEPPING = [
