@@ -1,6 +1,7 @@
 """Results of the near-optimal study: docs/data/near_optimal.json.
 
-`python -m docs._tools.near [PROBLEMS]` measures again, on this many problems per family.
+`python -m docs._tools.near learners [PROBLEMS]` measures learners again, on this many problems per
+family, and `… solvers [PROBLEMS]` solvers. The other part of the file stays as it is.
 """
 
 from __future__ import annotations
@@ -17,73 +18,81 @@ NEAR = ROOT / "docs" / "data" / "near_optimal.json"
 INTERVALS = NEAR.with_name("learner_intervals.json")
 WALKS = ("random walk", "walk of 19 states")
 RAW = 1e-12  # what errors count at least where they are shown as measured
-SHORT = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
+LEARNERS, SOLVERS = ("arctd", "default", "one", "family", "everywhere"), ("lstd", "fixed")
+SHORT = LEARNERS + SOLVERS
 
 
-def take(problems: int) -> dict[str, Any]:
-    """Measure, and conclude."""
-    from o2td.paper.studies import STUDIES
-    from o2td.paper.studies.families import FAMILIES
-    from o2td.paper.studies.near_optimal import near_optimal
-
-    last = problems * len(FAMILIES)
-    return concluded(list(near_optimal(0, last, STUDIES["near_optimal"].seed)), problems)
-
-
-def concluded(measured: list[Any], problems: int) -> dict[str, Any]:
-    """The study's lines by short name, with families; those of other groups of families separately."""
+def take(part: str, problems: int) -> dict[str, Any]:
+    """Measure learners or solvers, and conclude: the parts of the file that depend on them."""
     import polars as pl
 
+    from o2td.paper.studies import FAMILIES, LATER, STUDIES
+
+    name = {"learners": "near_optimal", "solvers": "near_solvers"}[part]
+    families = len(FAMILIES) - len(LATER) * (part == "learners")
+    plan = STUDIES[name]
+    table = pl.DataFrame(list(plan.run(0, problems * families, plan.seed)))
+    found = learned(table) if part == "learners" else solved(table)
+    return {"problems": {part: problems}, "seeds": {part: plan.seed}, **found}
+
+
+def learned(table: Any) -> dict[str, Any]:
+    """The learners' lines by short name, with families; those of other groups separately."""
     from o2td.paper.near import LEAST, foresight, standings, there
-    from o2td.paper.studies.families import FRESH, SETTLED, TEXTBOOK
-    from o2td.paper.studies.near_optimal import RECORDS
+    from o2td.paper.studies import FRESH, SETTLED, TEXTBOOK
 
-    table = pl.DataFrame(measured)
     groups = {"": SETTLED, "textbook": TEXTBOOK, "fresh": FRESH}
-    parts = {name: _lines(standings(table, some)) for name, some in groups.items()}
-    raw = {name: _lines(standings(table, some, RAW)) for name, some in groups.items()}
-    within, as_measured = (
-        {
-            family: [_rounded(row.learner), row.best, _rounded(row.solver)]
-            for family, row in there(table, least).items()
-        }
-        for least in (LEAST, RAW)
-    )
-    ratios = _ratios(parts, within)
-    for name, some in groups.items():
-        chosen = [float(e) for e in foresight(table, some)[1:]]
-        ratios[_named("learner_foresight", name)] = _rounded(
-            _mean(parts[name]["arctd"]["error"][1:]) / _mean(chosen)
-        )
-    return {
-        "problems": problems,
-        "records": list(RECORDS),
-        **parts[""],
-        "textbook": parts["textbook"],
-        "fresh": parts["fresh"],
-        "there": within,
-        "ratios": ratios,
-        "raw": _ratios(raw, as_measured),
-    }
-
-
-def _ratios(parts: dict[str, Any], within: dict[str, Any]) -> dict[str, Any]:
-    """The ratios that the text quotes: geometric means over families and numbers of rows."""
-
-    def calm(name: str) -> float:
-        rows = parts[""][name]["by_family"].items()
-        return _mean([e for family, row in rows if family not in WALKS for e in row])
-
     found: dict[str, Any] = {}
-    for name, part in parts.items():
-        found[_named("learner", name)] = _over(part, "arctd", "family")
-        found[_named("learner_everywhere", name)] = _over(part, "arctd", "everywhere", 1)
-        found[_named("solver", name)] = _over(part, "lstd", "fixed")
-    found["solver_calm"] = _rounded(calm("lstd") / calm("fixed"))
-    worst = max(within, key=lambda family: within[family][0])
-    found["worst"] = {"family": worst, "ratio": within[worst][0], "best": within[worst][1]}
-    worst = max(within, key=lambda family: within[family][2])
-    found["worst_solver"] = {"family": worst, "ratio": within[worst][2]}
+    for kind, least in (("ratios", LEAST), ("raw", RAW)):
+        ratios: dict[str, Any] = {}
+        for group, some in groups.items():
+            part = _lines(LEARNERS, standings(table, some, least))
+            ratios[_named("learner", group)] = _over(part, "arctd", "family")
+            ratios[_named("learner_everywhere", group)] = _over(part, "arctd", "everywhere", 1)
+            if kind == "ratios":
+                found |= {group: part} if group else part
+                chosen = [float(e) for e in foresight(table, some)[1:]]
+                ratio = _mean(part["arctd"]["error"][1:]) / _mean(chosen)
+                ratios[_named("learner_foresight", group)] = _rounded(ratio)
+        within = there(table, least)
+        worst = max(within, key=lambda family: within[family].learner)
+        ratio, best = _rounded(within[worst].learner), within[worst].best
+        found[kind] = {**ratios, "worst": {"family": worst, "ratio": ratio, "best": best}}
+    within = there(table)
+    found["there"] = {family: [_rounded(row.learner), row.best] for family, row in within.items()}
+    return found
+
+
+def solved(table: Any) -> dict[str, Any]:
+    """The same for solvers, and the mean over all families."""
+    from o2td.paper.near import LEAST, solver_standings, solver_there
+    from o2td.paper.studies import FAMILIES, FRESH, LATER, SETTLED, TEXTBOOK
+
+    groups = {"": SETTLED, "textbook": TEXTBOOK, "fresh": FRESH, "later": LATER}
+    calm = [family for family in SETTLED if family not in WALKS]
+    found: dict[str, Any] = {}
+    for kind, least in (("ratios", LEAST), ("raw", RAW)):
+        ratios: dict[str, Any] = {}
+        for group, some in {**groups, "calm": calm, "all": list(FAMILIES)}.items():
+            part = _lines(SOLVERS, solver_standings(table, some, least))
+            ratios[_named("solver", group)] = _over(part, "lstd", "fixed")
+            if kind == "ratios" and group in groups:
+                found |= {group: part} if group else part
+        for name, some in (("worst_solver", tuple(FAMILIES)), ("worst_solver_later", LATER)):
+            within = {f: x for f, x in solver_there(table, least).items() if f in some}
+            worst = max(within, key=lambda family: within[family])
+            ratios[name] = {"family": worst, "ratio": _rounded(within[worst])}
+        found[kind] = ratios
+    found["solver_there"] = {f: _rounded(x) for f, x in solver_there(table).items()}
+    return found
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """`old` with what is in `new`, dictionaries entry by entry."""
+    found = dict(old)
+    for name, value in new.items():
+        both = isinstance(value, dict) and isinstance(old.get(name), dict)
+        found[name] = merged(old[name], value) if both and name != "by_family" else value
     return found
 
 
@@ -95,14 +104,14 @@ def _over(part: Any, ours: str, others: str, first: int = 0) -> float:
     return _rounded(_mean(part[ours]["error"][first:]) / _mean(part[others]["error"][first:]))
 
 
-def _lines(found: list[Any]) -> dict[str, Any]:
+def _lines(names: tuple[str, ...], found: list[Any]) -> dict[str, Any]:
     return {
         name: {
             "what": line.what,
             "error": [_rounded(e) for e in line.error],
             "by_family": {f: [_rounded(e) for e in v] for f, v in line.by_family.items()},
         }
-        for name, line in zip(SHORT, found, strict=True)
+        for name, line in zip(names, found, strict=True)
     }
 
 
@@ -122,7 +131,8 @@ def lines(group: str = "") -> tuple[list[str], list[list[str]]]:
 
     found = kept()
     some = found[group] if group else found
-    rows = [[said(some[name]["what"]), *map(number, some[name]["error"])] for name in SHORT]
+    names = [name for name in SHORT if name in some]
+    rows = [[said(some[name]["what"]), *map(number, some[name]["error"])] for name in names]
     return ["", *(f"{n:,}" for n in found["records"])], rows
 
 
@@ -136,8 +146,9 @@ def families() -> tuple[list[str], list[list[str]]]:
         for family, ours in some["arctd"]["by_family"].items():
             field = some["family"]["by_family"][family]
             own = [number(a / b) for a, b in zip(ours, field, strict=True)]
-            whole, best, solver = found["there"][family]
-            rows.append([family, *own, f"{number(whole)} ({with_trace(best)})", number(solver)])
+            whole, best = found["there"][family]
+            solver = number(found["solver_there"][family])
+            rows.append([family, *own, f"{number(whole)} ({with_trace(best)})", solver])
     columns = ["family", *(f"{n:,}" for n in found["records"]), "all / best there", "LSTD"]
     return columns, rows
 
@@ -155,5 +166,5 @@ def _mean(values: list[float]) -> float:
 
 
 if __name__ == "__main__":
-    found = take(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
-    NEAR.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found = take(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2)
+    NEAR.write_text(json.dumps(merged(kept(), found), indent=1) + "\n", encoding="utf-8")

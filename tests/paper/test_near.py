@@ -7,8 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from o2td.paper.near import CHOSEN, FIXED, RECORDS, ErrorLine, advice, foresight, standings, there
-from o2td.paper.studies import FAMILIES, FRESH, SETTLED, TEXTBOOK
+from o2td.paper.near import (
+    CHOSEN,
+    FIXED,
+    RECORDS,
+    ErrorLine,
+    advice,
+    foresight,
+    solver_standings,
+    solver_there,
+    standings,
+    there,
+)
+from o2td.paper.studies import FAMILIES, FRESH, LATER, SETTLED, TEXTBOOK
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = ("arctd", "default", "one", "family", "everywhere", "lstd", "fixed")
@@ -58,7 +69,7 @@ def test_errors_below_the_floor_count_alike() -> None:
                 rows.append({**row, "value": value, "index": 0})
     table = pl.DataFrame(rows)
     for some in (SETTLED, TEXTBOOK, FRESH):
-        ours, _, one, each, everywhere, *_ = standings(table, some)
+        ours, _, one, each, everywhere = standings(table, some)
         assert set(ours.by_family) == set(some)
         for line in (ours, one, each, everywhere):
             np.testing.assert_allclose(line.error, 1.0)
@@ -67,3 +78,37 @@ def test_errors_below_the_floor_count_alike() -> None:
         np.testing.assert_allclose(raw[4].error, 1e-9)
     assert there(table)["Dyna maze"].learner == 1.0
     np.testing.assert_allclose(foresight(table, FRESH), 1.0)
+
+
+def test_solvers_are_compared_with_the_best_fixed_trace() -> None:
+    """That of all families for the average, that of each family for the family."""
+    import polars as pl
+
+    values = {
+        "LSTD 0.0": (2.0, 9.0),
+        "LSTD 0.5": (8.0, 3.0),
+        "LSTD 0.9": (9.0, 9.0),
+        CHOSEN: (4, 3),
+    }
+    table = pl.DataFrame(
+        [
+            {
+                "domain": family,
+                "method": method,
+                "quantity": "solver",
+                "x": float(n),
+                "value": value,
+            }
+            for n in RECORDS
+            for method, both in values.items()
+            for family, value in zip(LATER, both, strict=False)
+        ]
+    )
+    ours, fixed = solver_standings(table, LATER)
+    assert fixed.what == "best fixed trace: LSTD 0.0"
+    np.testing.assert_allclose(ours.error, np.sqrt(12.0))
+    np.testing.assert_allclose(fixed.error, np.sqrt(18.0))
+    assert {f: round(x, 9) for f, x in solver_there(table).items()} == {
+        LATER[0]: 2.0,
+        LATER[1]: 1.0,
+    }

@@ -87,7 +87,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "theory": ("theory", "cost"),
     "nearness": ("nearness",),
     "stability": ("stability",),
-    "near-optimal": ("near_optimal",),
+    "near-optimal": ("near_optimal", "near_solvers"),
     "variance": ("more-variance", "more-variance-batch"),
     "published": ("published", "more-collision", "fig-baird"),
     "rooms": ("more-rooms",),

@@ -14,7 +14,7 @@ import numpy as np
 from o2td.experiments.loading import Results
 from o2td.paper.board import DOMAINS, relative, standings
 from o2td.paper.claims.sotd import by_outcome, ratios_by_size
-from o2td.paper.near import advice
+from o2td.paper.near import advice, solver_standings
 from o2td.paper.near import standings as near_standings
 from o2td.report.page import Heading, Items, Section, Text
 from o2td.report.sensitivity import best_by
@@ -60,8 +60,9 @@ def guide(results: Results) -> Section:
 
 def _in_short(results: Results) -> Iterator[str]:
     """What to use untuned, and the best of the leaderboard, where every learner is tuned."""
-    if results.has("near_optimal"):
-        yield from advice(near_standings(results.study("near_optimal")))
+    if results.has("near_optimal", "near_solvers"):
+        tuned = near_standings(results.study("near_optimal"))
+        yield from advice([*tuned, *solver_standings(results.study("near_solvers"))])
     scores = _boards(results)
     solvers = _ranked({m: v for m, v in scores.items() if _is_solver(m)})
     learners = _ranked({m: v for m, v in scores.items() if not _is_solver(m)})

@@ -14,7 +14,7 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.experiments.loading import Results
-from o2td.paper.studies.families import FRESH, SETTLED, TEXTBOOK
+from o2td.paper.studies.families import FRESH, LATER, SETTLED, TEXTBOOK
 from o2td.paper.studies.near_optimal import RECORDS
 from o2td.report.drawing import Folder
 from o2td.report.page import Section, Table, Text
@@ -40,19 +40,14 @@ class ErrorLine(NamedTuple):
 def standings(
     table: pl.DataFrame, some: Collection[str] = SETTLED, least: float = LEAST
 ) -> list[ErrorLine]:
-    """Ours untuned, then the field by degree of hindsight, on these families.
+    """ARCTD untuned, then other learners by degree of hindsight, on these families.
 
     Errors count as at least `least`; with 0, as they are.
     """
-    errors = {key: logs for key, logs in _errors(table, least).items() if key[0] in some}
-    families = list(dict.fromkeys(key[0] for key in errors))
+    errors, families = _among(table, some, least)
     tuned = {(m, q) for _, m, q in errors if q.startswith("step")}
     methods = sorted({method for method, _ in tuned})
     sizes = sorted({size for _, size in tuned})
-
-    def over(pick: dict[str, Floats], what: str) -> ErrorLine:
-        families = {family: np.exp(values) for family, values in pick.items()}
-        return ErrorLine(what, np.exp(np.mean(list(pick.values()), axis=0)), families)
 
     def fixed(method: str, quantity: str) -> dict[str, Floats]:
         return {f: errors[f, method, quantity] for f in families}
@@ -63,29 +58,54 @@ def standings(
             for f in families
         }
 
-    def overall(pick: dict[str, Floats]) -> float:
-        return float(np.mean(list(pick.values())))
-
-    default = min(methods, key=lambda m: overall(fixed(m, "default")))
-    one = min(((m, q) for m in methods for q in sizes), key=lambda key: overall(fixed(*key)))
-    each = min(methods, key=lambda m: overall(by_family(m)))
+    default = min(methods, key=lambda m: _overall(fixed(m, "default")))
+    one = min(((m, q) for m in methods for q in sizes), key=lambda key: _overall(fixed(*key)))
+    each = min(methods, key=lambda m: _overall(by_family(m)))
     everywhere = {
         f: np.min([errors[f, m, q] for m in methods for q in sizes], axis=0) for f in families
     }
-    solver = min(FIXED, key=lambda m: overall(fixed(m, "solver")))
     return [
-        over(fixed(OURS, "default"), "ARCTD(), untuned"),
-        over(fixed(default, "default"), f"best of the others untuned: {default}"),
-        over(fixed(*one), f"best single method and {one[1]} for all families: {one[0]}"),
-        over(by_family(each), f"best single method, one step size per family in hindsight: {each}"),
-        over(everywhere, "best method and step size for every family and n in hindsight"),
-        over(fixed(CHOSEN, "solver"), 'LSTD(trace="auto")'),
-        over(fixed(solver, "solver"), f"best fixed trace: {solver}"),
+        _line(fixed(OURS, "default"), "ARCTD(), untuned"),
+        _line(fixed(default, "default"), f"best of the others untuned: {default}"),
+        _line(fixed(*one), f"best single method and {one[1]} for all families: {one[0]}"),
+        _line(
+            by_family(each), f"best single method, one step size per family in hindsight: {each}"
+        ),
+        _line(everywhere, "best method and step size for every family and n in hindsight"),
     ]
 
 
+def solver_standings(
+    table: pl.DataFrame, some: Collection[str] = SETTLED, least: float = LEAST
+) -> list[ErrorLine]:
+    """LSTD that chooses, then LSTD with the best fixed trace, on these families."""
+    errors, families = _among(table, some, least)
+    by_method = {m: {f: errors[f, m, "solver"] for f in families} for m in (CHOSEN, *FIXED)}
+    best = min(FIXED, key=lambda m: _overall(by_method[m]))
+    return [
+        _line(by_method[CHOSEN], 'LSTD(trace="auto")'),
+        _line(by_method[best], f"best fixed trace: {best}"),
+    ]
+
+
+def _among(
+    table: pl.DataFrame, some: Collection[str], least: float
+) -> tuple[dict[tuple[str, str, str], Floats], list[str]]:
+    errors = {key: logs for key, logs in _errors(table, least).items() if key[0] in some}
+    return errors, list(dict.fromkeys(key[0] for key in errors))
+
+
+def _line(pick: dict[str, Floats], what: str) -> ErrorLine:
+    families = {family: np.exp(values) for family, values in pick.items()}
+    return ErrorLine(what, np.exp(np.mean(list(pick.values()), axis=0)), families)
+
+
+def _overall(pick: dict[str, Floats]) -> float:
+    return float(np.mean(list(pick.values())))
+
+
 def advice(lines: list[ErrorLine]) -> list[str]:
-    """What to use if nothing is tuned, by the errors of :func:`standings`: a stream, a batch."""
+    """What to use if nothing is tuned, a stream and a batch: by the standings of both."""
     arctd, default, _, family, _, chosen, fixed = lines
     learners = sorted((("ARCTD", arctd), (_named(default), default)), key=lambda one: _mean(one[1]))
     solvers = sorted(
@@ -138,27 +158,38 @@ def _over(one: ErrorLine, other: ErrorLine) -> str:
 
 
 class There(NamedTuple):
-    """Ours over the best method tuned for one family, for all numbers of rows."""
+    """ARCTD over the best method tuned for one family, for all numbers of rows."""
 
     learner: float
     best: str
-    solver: float
 
 
 def there(table: pl.DataFrame, least: float = LEAST) -> dict[str, There]:
-    """By family: ARCTD over the best method and step size, LSTD that chooses over the best fixed one."""
+    """By family: ARCTD over the best method and step size."""
+    made = {}
+    for family, means in _means(table, least).items():
+        tuned = {key: value for key, value in means.items() if key[1].startswith("step")}
+        best = min(tuned, key=lambda key: tuned[key])
+        made[family] = There(float(np.exp(means[OURS, "default"] - tuned[best])), best[0])
+    return made
+
+
+def solver_there(table: pl.DataFrame, least: float = LEAST) -> dict[str, float]:
+    """By family: LSTD that chooses over the best fixed one there."""
+    return {
+        family: float(
+            np.exp(means[CHOSEN, "solver"] - min(means[name, "solver"] for name in FIXED))
+        )
+        for family, means in _means(table, least).items()
+    }
+
+
+def _means(table: pl.DataFrame, least: float) -> dict[str, dict[tuple[str, str], float]]:
+    """By family, method and quantity: the mean logarithm over problems and numbers of rows."""
     found: dict[str, dict[tuple[str, str], float]] = {}
     for (family, method, quantity), logs in _errors(table, least).items():
         found.setdefault(family, {})[method, quantity] = float(logs.mean())
-    made = {}
-    for family, means in found.items():
-        tuned = {key: value for key, value in means.items() if key[1].startswith("step")}
-        best = min(tuned, key=lambda key: tuned[key])
-        fixed = min(means[name, "solver"] for name in FIXED)
-        learner = np.exp(means[OURS, "default"] - tuned[best])
-        solver = np.exp(means[CHOSEN, "solver"] - fixed)
-        made[family] = There(float(learner), best[0], float(solver))
-    return made
+    return found
 
 
 def foresight(table: pl.DataFrame, some: Collection[str] = SETTLED) -> Floats:
@@ -196,17 +227,19 @@ def _errors(table: pl.DataFrame, least: float) -> dict[tuple[str, str, str], Flo
 
 def near_optimal(results: Results, folder: Folder) -> Section:
     """Ours compared with the field at four degrees of hindsight."""
-    table = results.study("near_optimal")
+    table, solved = (results.study(name) for name in ("near_optimal", "near_solvers"))
     folder.table(table, "near-optimal")
+    folder.table(solved, "near-optimal-solvers")
     lines = standings(table)
     columns = ["", *(f"{n:,}" for n in RECORDS)]
-    known, textbook, fresh = (
-        [
-            [said(line.what), *(number(float(e)) for e in line.error)]
-            for line in standings(table, some)
-        ]
-        for some in (SETTLED, TEXTBOOK, FRESH)
-    )
+
+    def shown(found: list[ErrorLine]) -> Table:
+        rows = [[said(line.what), *(number(float(e)) for e in line.error)] for line in found]
+        return Table(columns, rows, "", columns[1:])
+
+    def both(some: Collection[str]) -> Table:
+        return shown([*standings(table, some), *solver_standings(solved, some)])
+
     ours, field = lines[0], lines[3]
     families = [
         [
@@ -225,13 +258,15 @@ def near_optimal(results: Results, folder: Folder) -> Section:
             f" {len(ours.by_family)} families of {problems} problem{'s' * (problems > 1)} each. 1 is"
             " the best that the features allow. Errors below a thousandth of the error of predicting 0"
             " count as that thousandth, which takes the place of the best error where the features"
-            " can express every value."
+            " can express every value. Solvers ran on other problems of the families than learners."
         ),
-        Table(columns, known, "", columns[1:]),
+        both(SETTLED),
         Text(f"On families from textbooks, reported before: {', '.join(TEXTBOOK)}."),
-        Table(columns, textbook, "", columns[1:]),
-        Text(f"On families of which nothing was known before: {', '.join(FRESH)}."),
-        Table(columns, fresh, "", columns[1:]),
+        both(TEXTBOOK),
+        Text(f"On families of which ARCTD's design knew nothing: {', '.join(FRESH)}."),
+        both(FRESH),
+        Text(f"Solvers on families that settled nothing: {', '.join(LATER)}."),
+        shown(solver_standings(solved, LATER)),
         Text(
             f"ARCTD's error over that of {_named(field)} with the step size that suits the family best"
             " in hindsight. Below 1, ARCTD is ahead."

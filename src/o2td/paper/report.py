@@ -124,7 +124,7 @@ def _sections(results: Results, folder: Folder) -> list[Callable[[], Section]]:
         (("nearness",), lambda: beyond.nearness(results, folder)),
         (("more-variance", "more-variance-batch"), lambda: comparisons.variance(results, folder)),
         (("stability",), lambda: beyond.stability(results, folder)),
-        (("near_optimal",), lambda: near.near_optimal(results, folder)),
+        (("near_optimal", "near_solvers"), lambda: near.near_optimal(results, folder)),
         (("published", "more-collision"), lambda: comparisons.published(results, folder)),
         (("more-rooms",), lambda: comparisons.rooms(results, folder)),
         (("more-car",), lambda: comparisons.discounts(results, folder)),

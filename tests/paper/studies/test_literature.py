@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from o2td import exact
-from o2td.paper.studies import FAMILIES, FRESH, SETTLED, TEXTBOOK, literature
+from o2td.paper.studies import FAMILIES, FRESH, LATER, SETTLED, TEXTBOOK, literature
 
 UP = 255  # every machine of SysAdmin runs
 
@@ -19,11 +19,11 @@ def moves(problem, action):
 
 
 def test_every_family_has_its_group():
-    assert (*SETTLED, *TEXTBOOK, *FRESH) == tuple(FAMILIES)
-    assert [len(group) for group in (SETTLED, TEXTBOOK, FRESH)] == [18, 7, 7]
+    assert (*SETTLED, *TEXTBOOK, *FRESH, *LATER) == tuple(FAMILIES)
+    assert [len(group) for group in (SETTLED, TEXTBOOK, FRESH, LATER)] == [18, 7, 7, 8]
 
 
-@pytest.mark.parametrize("family", FRESH)
+@pytest.mark.parametrize("family", FRESH + LATER)
 def test_problems_of_a_family_differ(family):
     some = [FAMILIES[family](k, 0) for k in range(8)]
     for one in some:

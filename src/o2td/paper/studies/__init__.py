@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from o2td.experiments.studies import StudyPlan
 from o2td.paper.studies.cost import cost
-from o2td.paper.studies.families import FAMILIES, FRESH, SETTLED, TEXTBOOK
+from o2td.paper.studies.families import FAMILIES, FRESH, LATER, SETTLED, TEXTBOOK
 from o2td.paper.studies.geometry import diverging_cycle, geometry, three_states
 from o2td.paper.studies.landing import nearness, stability
-from o2td.paper.studies.near_optimal import near_optimal
+from o2td.paper.studies.near_optimal import near_optimal, near_solvers
 from o2td.paper.studies.published import published
 from o2td.paper.studies.theory import theory
 
 __all__ = [
     "FAMILIES",
     "FRESH",
+    "LATER",
     "SETTLED",
     "STUDIES",
     "TEXTBOOK",
@@ -28,5 +29,6 @@ STUDIES: dict[str, StudyPlan] = {
     "stability": StudyPlan(stability, 200, 1000, 50, 14),
     "published": StudyPlan(published, 200, 1000, 50, 16),
     "near_optimal": StudyPlan(near_optimal, 32, 192, 1, 902_611),
+    "near_solvers": StudyPlan(near_solvers, 40, 240, 8, 1_118_026),
     "cost": StudyPlan(cost, 1, 1, 1, 15, alone=True),
 }
