@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 import o2td
 from o2td import domains, exact
 from o2td.errors import InputError
-from o2td.solvers.choice import Direction, _reveals
-from o2td.solvers.directions import ADJUSTED, TRACES, collect, groups
+from o2td.solvers.choice import Direction, _candidates, _reveals
+from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, collect, groups
 
 from .test_merge import layouts, stream
 
@@ -114,6 +114,28 @@ def test_many_features_have_fewer_groups():
     batch = problem.sample(600, seed=1)
     assert len(collect(batch).system) == groups(110) < groups(100)
     assert np.isfinite(o2td.LSTD(trace="auto").fit(batch).theta).all()
+
+
+def test_features_whose_ratios_are_all_zero_have_no_weight():
+    """Nothing is known of them, so adjusting leaves rounding errors, which are no equations."""
+    rng, m, n = np.random.default_rng(8), 10, 231
+    rng.integers(9, size=2)
+    one, two = (np.minimum(rng.geometric(0.4, n + 1) - 1, m - 1) for _ in range(2))
+    phi = np.hstack([np.eye(m)[one], np.eye(m)[two]])
+    rho = 2.0 * rng.integers(2, size=n)
+    reward = rng.normal(size=n) + 1.0 + one[:-1]
+    batch = o2td.Transitions(phi[:-1], reward, phi[1:], np.full(n, 0.9), rho=rho)
+    assert np.abs(o2td.LSTD(trace="auto").fit(batch).theta).max() < 1e3
+
+
+def test_a_long_trace_is_not_believed_against_shorter_ones_that_agree():
+    theta, parts = np.zeros((len(DIRECTIONS), 2)), np.zeros((len(DIRECTIONS), 7, 2))
+    theta[4] = 10.0  # λ = 1
+    assert [c.bias for c in _candidates(theta, parts, np.eye(2))[:4]] == [0.0] * 4
+    theta[3] = 1.0  # λ = 0.9: it is off, and the others are so by at most twice as much
+    found = [c.bias for c in _candidates(theta, parts, np.eye(2))]
+    assert found[:5] == pytest.approx([2.0**1.5] * 4 + [0.0])
+    assert min(found[8:]) > 12.0  # shrinking is another matter
 
 
 def test_few_rows_are_not_adjusted():

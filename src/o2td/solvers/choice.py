@@ -9,15 +9,20 @@ explains:
     bias^2_j = max_r (||theta_j - theta_r||^2 - variance of (theta_j - theta_r))_+
 
 Groups say too little about products of many ratios, which are rarely large: variances of long traces
-without a bound on the ratios count twice. With infinitely many rows the longest trace is chosen,
-whose limit is the best approximation.
+without a bound on the ratios count three times. Bounds on the bias fall as traces grow, to half at
+lambda = 1/2: so what a trace r reveals counts up to twice the distance that was seen before it,
+between lambda = 0 and the next shorter unclipped trace. If these agree, r is what is off. With
+infinitely many rows the longest trace is chosen, whose limit is the best approximation, or one that
+agrees with it.
 
 With few rows answers are noisy in most directions, so some candidates are shrunk towards a constant:
 
     theta = (A + k C)^-1 (b + k C theta_0),    theta_0 = u (u.b) / (u.A u),    u = C^-1 mean phi
 
 `theta_0` is the level of all values. Without it, `k C` would amount to a shorter horizon, and the
-level would suffer most. The bias of a shrunk answer is its distance from those shrunk less, too.
+level would suffer most. The bias of a shrunk answer is its distance from every one that is not, too,
+of which sampling explains a quarter here: a shrunk answer varies so little that doubt would always
+speak for it.
 """
 
 from __future__ import annotations
@@ -36,7 +41,9 @@ from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, Direction, Dir
 _BAND = 2  # neighbouring rows whose correlation counts
 _SHRINK = 3.0  # shrinkage of the regression on (rho - 1) phi, in features per effective row
 _ENOUGH = 4.0  # effective rows per feature from which that regression is trusted
-_LONG, _DOUBT = 0.9, 2.0  # traces whose variance is doubted if nothing bounds ratios, and how much
+_LONG, _DOUBT = 0.9, 3.0  # traces whose variance is doubted if nothing bounds ratios, and how much
+_BEYOND = 2.0  # how far beyond shorter traces a longer one can say that the answer is
+_EXCUSED = 0.25  # share of the explained distance that excuses a shrunk answer
 _RANK = 1e-10  # pivots of the scaled C below this count as zero
 _FAINT = 1e-9  # added to matrices where a group or a feature carries no information
 
@@ -120,7 +127,9 @@ def _systems(sums: Directions, frame: _Frame) -> _Systems:
     spread += shrink * (frame.C + _FAINT * np.eye(d))
     known = scale[:, None] * np.linalg.solve(spread, scale[:, None] * sums.spread[:, d:] / n)
     plain, drawn = sums.totals()
-    return _Systems(np.concatenate([plain, plain[list(ADJUSTED)] - drawn @ known]), known)
+    own = plain[list(ADJUSTED)]
+    seen = own.any(axis=2, keepdims=True)  # not where all ratios are 0: nothing is left to adjust
+    return _Systems(np.concatenate([plain, seen * (own - drawn @ known)]), known)
 
 
 def _moved(whole: Floats, frame: _Frame, ridge: float) -> tuple[Floats, Floats]:
@@ -174,6 +183,7 @@ def _residuals(
         adjusted = place - len(TRACES)
         left = sums.against(ADJUSTED[adjusted], back)
         left -= sums.noise_against(adjusted, back @ systems.known.T)
+        left *= systems.totals[place].any(axis=1)
     pull = ridge / len(left) * (points * frame.scale)
     return np.asarray((left - pull) * frame.scale / frame.rows)
 
@@ -190,8 +200,12 @@ def _candidates(theta: Floats, parts: Floats, C: Floats) -> list[Candidate]:
     between = theta[:, None] - theta
     apart = np.sum((between @ C) * between, axis=-1)
     explained = np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0)
-    explained *= np.maximum(_DOUBTED[:, None], _DOUBTED)
-    bias = np.where(_REVEALS, np.maximum(apart - explained, 0.0), 0.0).max(axis=1)
+    explained *= np.maximum(_DOUBTED[:, None], _DOUBTED) * np.where(_FREE, 1.0, _EXCUSED)[:, None]
+    seen = np.where(_REVEALS, np.maximum(apart - explained, 0.0), 0.0)
+    for longer, before in _BEFORE:
+        most = _BEYOND**2 * apart[0, before]
+        seen[_FREE, longer] = np.minimum(seen[_FREE, longer], most)
+    bias = seen.max(axis=1)
     return [
         Candidate(direction, float(np.sqrt(b)), float(np.sqrt(v)))
         for direction, b, v in zip(DIRECTIONS, bias, _DOUBTED * variance, strict=True)
@@ -213,7 +227,7 @@ def _reveals(other: Direction, one: Direction) -> bool:
     """Whether `other` can reveal the bias of `one`."""
     if other.shrinkage > one.shrinkage or other == one:
         return False
-    if other._replace(shrinkage=one.shrinkage) == one:
+    if (one.shrinkage and not other.shrinkage) or other._replace(shrinkage=one.shrinkage) == one:
         return True
     if other.clip < np.inf:
         return False
@@ -222,4 +236,6 @@ def _reveals(other: Direction, one: Direction) -> bool:
 
 _PLAIN = tuple(DIRECTIONS.index(x._replace(shrinkage=0.0)) for x in DIRECTIONS)
 _REVEALS = np.array([[_reveals(other, one) for other in DIRECTIONS] for one in DIRECTIONS])
+_FREE = np.array([not x.shrinkage for x in DIRECTIONS])
+_BEFORE = ((4, 3), (3, 1))  # places of unclipped traces, and of the next shorter ones
 _DOUBTED = np.array([_DOUBT if x.trace >= _LONG and x.clip == np.inf else 1.0 for x in DIRECTIONS])

@@ -1,7 +1,8 @@
 """Compiled row loops of `LSTD(trace="auto")` for sparse rows.
 
-Traces fill up, but `[Delta, r]` has few entries: each trace is added to the columns of these entries
-only. Rows of the successor with discount 0 are never read.
+`[Delta, r]` has few entries: each trace is added to the columns of these only. A trace fills up while
+ratios and lambda let it: entries that have decayed to nothing are forgotten, and while few are left
+only these are added. Rows of the successor with discount 0 are never read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 
 Sparse = tuple[Floats, Ints, Ints, Ints]  # data, indices and indptr; row t is number `rows[t]`
+_NOTHING = 1e-20  # share of what was added to a trace below which nothing is left of it
+_FULL = 4  # traces with at least one entry in so many are added as a whole
+_BLOCK = 1 << 20  # numbers in the traces that are written down
 _OPTIONS = {"cache": True, "nogil": True, "fastmath": {"reassoc", "contract"}}
 
 
@@ -40,6 +44,35 @@ def _difference(phi, later, t, discount, place, at, value):  # type: ignore[no-u
 
 
 @njit(**_OPTIONS)
+def _decay(e, keep, size, filled, held, count):  # type: ignore[no-untyped-def]
+    """Multiply the `count` entries of `e` named in `filled`, forget those that became nothing.
+
+    `size` has what was last added to each entry, `held` whether it is in `filled`.
+    """
+    left = 0
+    for i in range(count):
+        j = filled[i]
+        e[j] *= keep
+        if abs(e[j]) > _NOTHING * size[j]:
+            filled[left] = j
+            left += 1
+        else:
+            e[j], held[j] = 0.0, False
+    return left
+
+
+@njit(**_OPTIONS)
+def _add(there, x, names, values, count):  # type: ignore[no-untyped-def]
+    """Add x times a trace of `count` entries, or one that is given in full."""
+    if count == len(there):
+        for j in range(count):
+            there[j] += x * values[j]
+    else:
+        for i in range(count):
+            there[names[i]] += x * values[i]
+
+
+@njit(**_OPTIONS)
 def directions(
     phi: Sparse,
     later: Sparse,
@@ -54,42 +87,53 @@ def directions(
     system: Floats,
     noise: Floats,
 ) -> None:
-    """As `row_loops.directions_by_state`, with sums by group and feature instead of state."""
-    groups, p, group = system.shape[0], system.shape[2], 0
+    """As `row_loops.directions_by_state`, with sums by group and feature instead of state.
+
+    Some hundred traces at a time are written down and added group by group, so that the sums that
+    neighbouring rows share stay in the cache.
+    """
+    n, groups, p = len(rho), system.shape[0], system.shape[2]
     d, noisy = p - 1, len(noise) > 0
     data, indices, indptr, rows = phi
     place, at, value = np.full(d, -1), np.empty(d, dtype=np.int64), np.empty(d)
     e, keep = np.append(carry, through), 1.0  # slope last
-    for t in range(len(rho)):
-        if start[t]:
-            e[:] = 0.0
-        elif keep != 1.0:
-            for j in range(p):
-                e[j] *= keep
-        s = rows[t]
-        for k in range(indptr[s], indptr[s + 1]):
-            e[indices[k]] += data[k]
-        a, g = rho[t], discount[t]
-        if a != 0.0:
-            for m in range(_difference(phi, later, t, g, place, at, value)):
-                x, there = a * value[m], system[group, at[m]]
-                if x != 0.0:
-                    for j in range(p):
-                        there[j] += x * e[j]
-            x = a * reward[t]
-            if x != 0.0:
-                earned = system[group, d]
-                for j in range(p):
-                    earned[j] += x * e[j]
-        if noisy and a != 1.0:
-            for k in range(indptr[s], indptr[s + 1]):
-                x, here = (a - 1.0) * data[k], noise[group, indices[k]]
-                for j in range(p):
-                    here[j] += x * e[j]
-        keep = trace * g * min(a, clip)
-        if abs(keep * e[d]) < 1e-290:
-            e[d] = 0.0
-        group = group + 1 if group + 1 < groups else 0
+    size = np.abs(e)
+    size[d] = 1e-270  # the slope multiplies whatever comes before: it is forgotten last
+    filled, held = np.arange(p), np.ones(p, dtype=np.bool_)
+    count = _decay(e, 1.0, size, filled, held, p)
+    several = groups * max(1, _BLOCK // (groups * p))
+    names, values = np.empty((several, p), dtype=np.int32), np.empty((several, p))
+    counts = np.empty(several, dtype=np.int64)
+    for low in range(0, n, several):
+        high = min(low + several, n)
+        for t in range(low, high):
+            if start[t] or keep != 1.0:
+                count = _decay(e, 0.0 if start[t] else keep, size, filled, held, count)
+            for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                j = indices[k]
+                e[j] += data[k]
+                size[j] = abs(data[k])
+                if not held[j]:
+                    filled[count], held[j] = j, True
+                    count += 1
+            few = count * _FULL < p
+            counts[t - low] = count if few else p
+            for i in range(count if few else p):
+                names[t - low, i] = j = filled[i] if few else i
+                values[t - low, i] = e[j]
+            keep = trace * discount[t] * min(rho[t], clip)
+        for group in range(groups):
+            for t in range(low + group, high, groups):
+                a, given = rho[t], (names[t - low], values[t - low], counts[t - low])
+                if a != 0.0:
+                    for m in range(_difference(phi, later, t, discount[t], place, at, value)):
+                        if value[m] != 0.0:
+                            _add(system[group, at[m]], a * value[m], *given)
+                    if reward[t] != 0.0:
+                        _add(system[group, d], a * reward[t], *given)
+                if noisy and a != 1.0:
+                    for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                        _add(noise[group, indices[k]], (a - 1.0) * data[k], *given)
     carry[:], through[0] = keep * e[:d], keep * e[d]
 
 
