@@ -46,8 +46,8 @@ LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
         "against_reference", "arctd", "axes", "bounds", "defaults", "divergence", "edges", "field",
-        "golden", "learn_one", "mean_dynamics", "metrics_thread", "outside", "replicates",
-        "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
+        "golden", "learn_one", "mean_dynamics", "metrics_thread", "outside", "refusals",
+        "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
         "threads", "tidbd", "where_the_paper_disagrees",
     )
 ]  # fmt: skip
