@@ -91,7 +91,7 @@ def test_it_is_what_its_page_says(problem, layout):
             rho=batch.rho,
             start=batch.start,
         )
-    near = 1e-5 if layout == "csr" else 1e-9  # sparse traces drop entries below a millionth
+    near = 1e-9
     least = near * np.abs(expected).max()
     found = o2td.ARCTD().partial_fit(batch).theta
     np.testing.assert_allclose(found, expected, rtol=near, atol=least)
@@ -218,3 +218,24 @@ def test_steps_stay_large_where_nothing_is_random():
     assert errors[0] < 3e-3  # steps that shrink leave 1e-2
     assert errors[3] < 2.0 * errors[0] / 4.0**4
     assert exact.rmse(problem, learner.last_theta) < 1e-9 * zero
+
+
+@pytest.mark.parametrize("given", [{}, {"trace": 0.95, "clip": None}, {"average": False}])
+def test_csr_rows_give_what_dense_ones_do_however_they_are_split(given):
+    """Moves along a trace wait there; large and small ratios write them at once."""
+    rng, n, d = np.random.default_rng(3), 2000, 30
+    phi, later = np.where(rng.random((2, n, d)) < 0.1, rng.normal(size=(2, n, d)), 0.0)
+    rho = rng.choice([0.0, 1e-9, 0.5, 1.0, 2.0], n, p=[0.05, 0.05, 0.3, 0.4, 0.2])
+    numbers = rng.normal(size=n), np.where(rng.random(n) < 0.02, 0.0, 0.95)
+    marks = {"rho": rho, "start": rng.random(n) < 0.01}
+    dense = Transitions(phi, numbers[0], later, numbers[1], **marks)
+    csr = Transitions(sp.csr_array(phi), numbers[0], sp.csr_array(later), numbers[1], **marks)
+    expected, whole = (o2td.ARCTD(**given).partial_fit(rows) for rows in (dense, csr))
+    parts = o2td.ARCTD(**given)
+    for part in csr.chunks(37):
+        parts.partial_fit(part)
+    for found in (whole, parts):
+        for name in ("theta", "last_theta", "w"):
+            known = getattr(expected, name)
+            least = 1e-12 * np.abs(known).max()
+            np.testing.assert_allclose(getattr(found, name), known, rtol=1e-12, atol=least)

@@ -1,28 +1,16 @@
-"""Several sums or additions of a step, fused into one pass over each row or trace."""
+"""Several sums or additions of a step, fused into one pass over each row or trace.
+
+Dense traces move at once; on CSR rows z is a `PendingTrace`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from o2td.arrays import Floats
 from o2td.compiled import overload
-from o2td.kernels.access import (
-    OPTIONS,
-    VANISHED,
-    DenseFeatures,
-    SparseTrace,
-    _entries,
-    _is,
-    add,
-    count,
-    dot,
-    follow,
-    index,
-    square,
-    value,
-)
+from o2td.kernels import pending
+from o2td.kernels.access import OPTIONS, _entries, _is, add, dot, follow, square
 from o2td.kernels.load_store import (
     get_row,
     get_theta,
@@ -32,8 +20,9 @@ from o2td.kernels.load_store import (
     put_w,
     put_z,
 )
+from o2td.kernels.pending import PendingTrace
 
-__all__ = ["measured", "move"]
+__all__ = ["lift", "measured", "move"]
 
 Two = tuple[float, float]
 Three = tuple[float, float, float]
@@ -48,79 +37,21 @@ def measured(
     `|phi - discount next_phi|^2`. On CSR rows, entries of the old trace that fall below `floor` are
     dropped, and need not be visited again.
     """
-    if isinstance(z, SparseTrace):
-        z.values[np.abs(factor * z.values) <= max(floor, VANISHED)] = 0.0
+    if isinstance(z, PendingTrace):
+        return pending.measured(row, theta, w, u, z, factor, floor)
     follow(z, factor, 1.0, row.phi)
-    g, phi, later = row.discount, row.phi, row.next_phi
-    square_of = square(phi) + g * g * square(later) - 2.0 * g * _across(phi, later)
+    phi, later, dphi = row.phi, row.next_phi, _entries(row.phi)[1].copy()
+    dphi[: later.size] -= row.discount * _entries(later)[1]
     products = dot(phi, theta), dot(later, theta), dot(phi, w), dot(z, w)
-    return (*products, dot(phi, u), dot(later, u), square(z), square(phi), square_of)
-
-
-def _across(x: Any, y: Any) -> float:
-    """`sum_j x_j y_j` of two rows."""
-    places, numbers = _entries(y)
-    if isinstance(places, slice):
-        return float(_entries(x)[1][: len(numbers)] @ numbers)
-    held = dict(zip(places.tolist(), numbers.tolist(), strict=True))
-    return float(sum(value(x, k) * held.get(index(x, k), 0.0) for k in range(count(x))))
-
-
-@overload(_across, jit_options=OPTIONS)
-def _across_sparse(x, y):  # type: ignore[no-untyped-def]
-    def compiled(x, y):  # type: ignore[no-untyped-def]
-        total, i, k = 0.0, 0, 0
-        while i < count(x) and k < count(y):
-            a, b = index(x, i), index(y, k)
-            if a == b:
-                total += value(x, i) * value(y, k)
-            i += a <= b
-            k += b <= a
-        return total
-
-    return compiled
+    return (*products, dot(phi, u), dot(later, u), square(z), square(phi), float(dphi @ dphi))
 
 
 @overload(measured, jit_options=OPTIONS)
 def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
-    if not _is(row.types[row.fields.index("phi")], DenseFeatures):
-
-        def sparse(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
-            g, phi, later, kept = row.discount, row.phi, row.next_phi, 0
-            a = b = c = e = f = h = zz = own = ahead = 0.0
-            for k in range(z.sizes[z.place]):
-                j = z.indices[k]
-                entry = factor * z.values[j]
-                if abs(entry) <= max(floor, VANISHED):
-                    z.values[j] = 0.0
-                else:
-                    z.values[j] = entry
-                    z.indices[kept] = j
-                    kept += 1
-                    e += entry * w[j]
-                    zz += entry * entry
-            for k in range(count(phi)):
-                j, x = index(phi, k), value(phi, k)
-                entry = z.values[j]
-                if entry == 0.0:
-                    z.indices[kept] = j
-                    kept += 1
-                z.values[j] = entry + x
-                zz += x * (2.0 * entry + x)
-                a += x * theta[j]
-                c += x * w[j]
-                f += x * u[j]
-                own += x * x
-            z.sizes[z.place] = kept
-            for k in range(count(later)):
-                j, x = index(later, k), value(later, k)
-                b += x * theta[j]
-                h += x * u[j]
-                ahead += x * x
-            apart = own + g * g * ahead - 2.0 * g * _across(phi, later)
-            return a, b, c, c + e, f, h, max(zz, 0.0), own, max(apart, 0.0)
-
-        return sparse
+    if _is(z, PendingTrace):
+        return lambda row, theta, w, u, z, factor, floor: pending.measured(
+            row, theta, w, u, z, factor, floor
+        )
 
     def dense(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
         a = b = c = e = f = h = zz = ff = dd = 0.0
@@ -146,40 +77,65 @@ def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-de
     return dense
 
 
-def move(theta: Floats, w: Floats, row: Any, z: Any, first: Three, second: Two) -> None:
-    """`theta += a z + b phi + c next_phi` and `w += a z + b phi`, each with its own numbers."""
+def move(
+    theta: Floats, w: Floats, u: Floats, row: Any, z: Any, first: Three, second: Two, bend: float
+) -> None:
+    """`theta += a z + b phi + c next_phi`, `w += a z + b phi` (numbers of its own), `u += bend phi`."""
+    if isinstance(z, PendingTrace):
+        pending.move(theta, w, u, row, z, first, second, bend)
+        return
     for v, (along, own, *ahead) in ((theta, first), (w, second)):
         add(v, along, z)
         add(v, own, row.phi)
         for factor in ahead:
             add(v, factor, row.next_phi)
+    add(u, bend, row.phi)
 
 
 @overload(move, jit_options=OPTIONS)
-def _move(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
-    if not _is(row.types[row.fields.index("phi")], DenseFeatures):
+def _move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
+    if _is(z, PendingTrace):
+        return lambda theta, w, u, row, z, first, second, bend: pending.move(
+            theta, w, u, row, z, first, second, bend
+        )
 
-        def sparse(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
-            for k in range(count(z)):
-                j = z.indices[k]
-                entry = z.values[j]
-                theta[j] += first[0] * entry
-                w[j] += second[0] * entry
-            for k in range(count(row.phi)):
-                j, x = index(row.phi, k), value(row.phi, k)
-                theta[j] += first[1] * x
-                w[j] += second[1] * x
-            if first[2] != 0.0:
-                add(theta, first[2], row.next_phi)
-
-        return sparse
-
-    def dense(theta, w, row, z, first, second):  # type: ignore[no-untyped-def]
+    def dense(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
         phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
+        if bend != 0.0:
+            add(u, bend, phi)
         for j in range(phi.size):
-            x, u = get_row(phi.values, phi.begin + j), get_z(z.values, j)
+            x, k = get_row(phi.values, phi.begin + j), get_z(z.values, j)
             y = 0.0 if ends else get_row(later.values, later.begin + j)
-            put_theta(theta, j, get_theta(theta, j) + first[0] * u + first[1] * x + first[2] * y)
-            put_w(w, j, get_w(w, j) + second[0] * u + second[1] * x)
+            put_theta(theta, j, get_theta(theta, j) + first[0] * k + first[1] * x + first[2] * y)
+            put_w(w, j, get_w(w, j) + second[0] * k + second[1] * x)
+
+    return dense
+
+
+def lift(
+    theta: Floats, w: Floats, u: Floats, z: Any, shift: float, scale: float, whole: bool
+) -> None:
+    """`theta += shift u` and `w *= scale`; if moves are pending and `whole`, theta is written.
+
+    One function for all of these, because each that is compiled costs a tenth of a second.
+    """
+    if isinstance(z, PendingTrace):
+        pending.lift(theta, w, u, z, shift, scale, whole)
+    else:
+        theta += shift * u
+        w *= scale
+
+
+@overload(lift)
+def _lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
+    if _is(z, PendingTrace):
+        return lambda theta, w, u, z, shift, scale, whole: pending.lift(
+            theta, w, u, z, shift, scale, whole
+        )
+
+    def dense(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
+        for j in range(len(theta)):
+            theta[j] += shift * u[j]
+            w[j] *= scale
 
     return dense

@@ -62,14 +62,8 @@ class After(NamedTuple):
 
     settle: Settle | None = None
     ball: Ball | None = None
-    lazy: Lazy | None = None
-
-
-@jitable
-def copy(source, into):  # type: ignore[no-untyped-def]
-    """Copy element by element, which compiles quickly."""
-    for j in range(len(source)):
-        into[j] = source[j]
+    lazy: Any = None
+    """`Lazy`, or `pending.Pending`."""
 
 
 @jitable
@@ -124,14 +118,6 @@ def shrink(mean, a, steps, lazy):  # type: ignore[no-untyped-def]
         share = 1.0
     lazy.share[0] = share if eta >= 1.0 else share * (1.0 - eta)
     return 0.0 if eta >= 1.0 else 1.0 / share
-
-
-@jitable
-def settle_all(theta, mean, lazy):  # type: ignore[no-untyped-def]
-    """After a step that moved all of theta, before `shrink`; `lazy.old` is theta before it."""
-    for j in range(len(theta)):
-        mean[j] -= (theta[j] - lazy.old[j]) / lazy.share[0]
-        lazy.old[j] = theta[j]
 
 
 # -- the entries that a CSR row may move --------------------------------------------------------------

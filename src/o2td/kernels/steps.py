@@ -20,22 +20,13 @@ from numba.core.registry import CPUDispatcher
 
 from o2td.arrays import Floats
 from o2td.compiled import njit, overload
-from o2td.kernels import access, fused, kept, load_store, settle
+from o2td.kernels import access, fused, kept, load_store, pending, settle
 from o2td.kernels.access import DenseFeatures, SparseFeatures
 from o2td.kernels.kept import Kept, calm, keep, keep_lists, traces_of, vectors_of
 from o2td.kernels.load_store import peek
+from o2td.kernels.pending import before, closed, follow, handed, opened
 from o2td.kernels.ring_buffer import append
-from o2td.kernels.settle import (
-    After,
-    average,
-    close_lane,
-    confine,
-    copy,
-    open_lane,
-    settle_all,
-    shrink,
-    touch,
-)
+from o2td.kernels.settle import After, average, confine
 from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["COLUMNS", "STREAMED", "Row", "StepLanes", "driver_of", "run_steps"]
@@ -146,18 +137,6 @@ def _features_at(rows, values, t, present):  # type: ignore[no-untyped-def]
     return sparse
 
 
-def moves_all(s: Any) -> bool:
-    """Whether the next step moves all of theta: where there is a scalar `due`, from that row on."""
-    return "due" in s.dtype.names and bool(s.steps >= s.due)
-
-
-@overload(moves_all)
-def _moves_all(s):  # type: ignore[no-untyped-def]
-    if "due" in s.fields:
-        return lambda s: s.steps >= s.due
-    return lambda s: False
-
-
 def step(*arguments: Any) -> None:
     """Placeholder for the learner's own step in `drive_steps`."""
     raise NotImplementedError
@@ -203,8 +182,9 @@ def drive_steps(
             p, s, theta = lanes.parameters[lane], lanes.scalars[lane], vectors[0]
             if settle is not None:
                 mean, weight = settle.mean[lane], settle.average[lane]
+            given = handed(traces, settle, lane, lazy)
             if lazy is not None:
-                open_lane(theta, mean, lazy)
+                opened(vectors, given, mean, lazy)
             for t in range(lo, hi):
                 gamma, ratio = peek(discount, t), peek(rho, t)
                 row = Row(
@@ -225,30 +205,26 @@ def drive_steps(
                     peek(behavior, t),
                 )
                 if lazy is not None:
-                    whole = moves_all(s)
-                    if whole:
-                        copy(theta, lazy.old)
-                    else:
-                        touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0)
-                step(row, p, s, *vectors, *traces)
+                    before(row, given, theta, mean, weight, s.steps, lazy)
+                step(row, p, s, *vectors, *given)
                 s.steps += 1.0
                 s.before = gamma
                 s.rho_before = ratio
-                if ratio > LARGE and not calm(kept.places, lane):
-                    theta[0] = np.nan  # or a trace that the next row resets would hide it
+                if ratio > LARGE:
+                    if lazy is not None:
+                        closed(vectors, given, mean, lazy)
+                        opened(vectors, given, mean, lazy)
+                    if not calm(kept.places, lane):
+                        theta[0] = np.nan  # or a trace that the next row resets would hide it
                 if settle is not None:
                     if ball is not None:
                         confine(theta, ball.alpha[lane, t] * ball.l1[lane], ball.radius[lane])
                     if lazy is None:
                         average(mean, theta, weight, s.steps - 1.0)
                     else:
-                        if whole:
-                            settle_all(theta, mean, lazy)
-                        factor = shrink(mean, weight, s.steps - 1.0, lazy)
-                        if factor > 0.0:
-                            touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)
+                        follow(row, given, theta, mean, weight, s.steps - 1.0, lazy)
             if lazy is not None:
-                close_lane(theta, mean, lazy)
+                closed(vectors, given, mean, lazy)
             if not calm(kept.places, lane):
                 return lane, lo
         if every > 0 and (first + hi) % every == 0:
@@ -320,7 +296,7 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
     The driver's name contains a digest of the files that Numba does not check.
     """
     digest = hashlib.sha256(",".join(names).encode() + Path(__file__).read_bytes())
-    for module in (access, fused, kept, load_store, settle):
+    for module in (access, fused, kept, load_store, pending, settle):
         digest.update(Path(str(module.__file__)).read_bytes())
     function = own.py_func
     code = drive_steps.__code__.replace(

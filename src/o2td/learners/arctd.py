@@ -57,8 +57,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.kernels.access import add
-from o2td.kernels.fused import measured, move
+from o2td.kernels.fused import lift, measured, move
 from o2td.kernels.kept import CARRIED
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
@@ -78,7 +77,7 @@ LARGEST = 3.0  # ratio in a trace
 GROWING, GROWN = -1.0, -2.0  # in place of lambda
 BOOST, LASTS, EVEN, RECENT, COMMON = 4.0, 1000.0, 0.03, 5.0, 0.1  # of steps along u
 FLAT = 1e-3  # how far phi.u may be from 1 without a change of u
-NEGLIGIBLE = 1e-6  # of the root of N: entries of a sparse trace below this are dropped
+NEGLIGIBLE = 1e-14  # of the root of N: entries of a sparse trace below this are dropped
 FAINT = 1e-100  # where the scale of w is written into w
 
 
@@ -90,8 +89,7 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
         for j in range(len(theta)):  # a slice would take two seconds to compile
             past[j] = theta[j]
     if s.steps >= s.due:
-        for j in range(len(theta)):
-            theta[j] += s.shift * u[j]
+        lift(theta, w, u, z, s.shift, 1.0, s.steps >= s.check)
         wait = min(s.steps / 16.0, max(8.0, len(theta) / 8.0))
         s.shift, s.due = 0.0, s.steps + 1.0 + wait
         if s.steps >= s.check:
@@ -159,14 +157,12 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
     s.shift += push * boost * s.flat
     if row.alpha < 0.0 and abs(1.0 - level) > FLAT:
         bend = 2.0 * (1.0 - level) / both
-        add(u, bend, row.phi)
     s.scale *= 1.0 - alpha * s.squares
     if s.scale < FAINT:
-        for j in range(len(w)):
-            w[j] *= s.scale
+        lift(theta, w, u, z, 0.0, s.scale, False)
         s.scale = 1.0
     first = push, turn - share * pull - s.shift * bend, -turn * row.discount
-    move(theta, w, row, z, first, (push / s.scale, -pull / s.scale))
+    move(theta, w, u, row, z, first, (push / s.scale, -pull / s.scale), bend)
 
 
 class ARCTD(StepLearner):
@@ -203,6 +199,7 @@ class ARCTD(StepLearner):
     step = staticmethod(step)
     linear = False
     finds_step = True
+    postpones = True
     simplified = (
         "traces and step size are held fixed here; ARCTD() lengthens its traces and shrinks its steps"
         " as it learns"

@@ -85,6 +85,8 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     """Whether it keeps more than theta across starts, such as a row count or step sizes."""
     moves_all: ClassVar[bool] = False
     """Whether a CSR row may change theta where neither the row nor a trace has entries."""
+    postpones: ClassVar[bool] = False
+    """Whether its step leaves moves along a trace pending on CSR rows (`kernels.pending`)."""
     fixed: ClassVar[tuple[str, ...]] = ()
     """Parameters of the base class that this learner sets itself."""
     undefined: ClassVar[tuple[str, ...]] = ()

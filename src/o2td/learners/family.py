@@ -41,6 +41,7 @@ class GroupedLearner(Protocol):
     l1: float
     radius: float | None
     moves_all: ClassVar[bool]
+    postpones: ClassVar[bool]
 
     @property
     def _settles(self) -> bool: ...

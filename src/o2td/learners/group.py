@@ -9,6 +9,7 @@ import numpy as np
 
 from o2td.arrays import Floats
 from o2td.kernels.packing import STEPS
+from o2td.kernels.pending import Pending
 from o2td.kernels.ring_buffer import RingBuffer
 from o2td.kernels.settle import After, Ball, Lazy, Settle
 from o2td.learners.family import GroupedLearner, Parts, stride
@@ -98,14 +99,17 @@ class Group:
 
     def _after(self, block: Transitions, alpha: Floats | None) -> After:
         """What happens to theta after each step; `alpha` (lanes, n) is needed if anything does."""
-        if alpha is None:
-            return After()
         some = self.owners
+        pending = block.sparse and some[0].postpones
+        if alpha is None and not pending:
+            return After()
         settle = Settle(
             np.array([averaging(x.average) for x in some]),
             np.array([x._carried[STEPS] - block.n for x in some]),
-            self.arrays["mean"],
+            np.zeros((len(some), block.d)) if alpha is None else self.arrays["mean"],
         )
+        if alpha is None or pending:
+            return After(settle, None, Pending.room(block.d))
         if any(x.l1 > 0.0 or x.radius is not None for x in some):
             radius = [np.inf if x.radius is None else float(x.radius) for x in some]
             return After(settle, Ball(np.array([x.l1 for x in some]), np.array(radius), alpha))

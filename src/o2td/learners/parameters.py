@@ -15,7 +15,7 @@ from o2td.parameters import Parameterized, defaults_of
 DECLARED = {
     *("family", "needs", "discounted", "linear", "vectors", "traces", "scalars", "step", "fixed"),
     *("undefined", "counts_rows", "moves_all", "one_lambda", "finds_step", "mirror", "member"),
-    *("trace_decay", "correction", "no_dynamics", "simplified"),
+    *("trace_decay", "correction", "no_dynamics", "simplified", "postpones"),
 }
 
 

@@ -152,6 +152,8 @@ class StepLearner(TwoStepLearner):
         super().__init_subclass__()
         if hasattr(cls, "step"):
             cls.family = StepFamily(cls.step)
+        if "step" in vars(cls) and "postpones" not in vars(cls):
+            cls.postpones = False  # of the step that it replaces
 
     def _numbers(self, lane: int) -> dict[str, float]:
         """What the step gets as `p`: all numeric parameters, and lambda; lanes are replicates."""

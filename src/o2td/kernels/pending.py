@@ -1,0 +1,319 @@
+"""A long trace on CSR rows at the cost of the row's own entries.
+
+A step that moves theta, w and the mean along a trace z visits every entry of z, on every row. Here
+these moves are only counted:
+
+    z = g a,    theta = T + t a + l u,    w = W + s a,    mean = theta + share (M + m a + k u)
+
+where the arrays of the learner hold a, T, W and M, and g, t, s, m, l, k are numbers. A decay of z
+changes g, a move along z the numbers t, s and m, one along u the numbers l and k; where a row adds
+x / g to a, T, W and M lose t x / g, s x / g and m x / g. So a row visits its own entries, and its
+successor's. `z.z` and `z.w` are carried along. When g has lost three digits, the numbers are
+written into the arrays (`fold`), entry by entry of the trace, and so they are at the end of a stretch
+of rows (`end`): results then differ by rounding only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from o2td.arrays import Floats
+from o2td.compiled import jitable, overload
+from o2td.kernels.access import VANISHED, _is, count, index, value
+from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
+from o2td.kernels.settle import SMALLEST, close_lane, open_lane, shrink, touch
+from o2td.kernels.weighted import FASTMATH
+
+__all__ = ["Pending", "PendingTrace"]
+
+DIGITS = 1e-3  # g at which the numbers are written into the arrays
+NUMBERS = (
+    *("g", "theta_a", "w_a", "mean_a", "theta_u", "mean_u"),
+    *("zz", "zw", "z_phi", "share", "rate"),
+)
+
+
+class Pending(NamedTuple):
+    """Memory of a lane while a stretch of rows is open."""
+
+    mark: Floats
+    """(d,) zeros; a row's entries for as long as its successor's are visited."""
+    numbers: npt.NDArray[Any]
+    """(1,) record."""
+
+    @classmethod
+    def room(cls, d: int) -> Pending:
+        """Memory for d features."""
+        kind = np.dtype((np.record, [(name, np.float64) for name in NUMBERS]))
+        return cls(np.zeros(d), np.zeros(1, dtype=kind))
+
+
+class PendingTrace(NamedTuple):
+    """A sparse trace, what is counted in multiples of it, and the mean that follows theta."""
+
+    values: Floats
+    indices: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int64]
+    place: int
+    mean: Floats
+    mark: Floats
+    numbers: Any
+
+
+@jitable(fastmath=FASTMATH)
+def fold(theta, w, z, g, floor):  # type: ignore[no-untyped-def]
+    """Write what is counted along a, and `z = g a`, of which entries below `floor` are dropped."""
+    n, mean, kept, zz, zw = z.numbers, z.mean, 0, 0.0, 0.0
+    theta_a, w_a, mean_a, least = n.theta_a, n.w_a, n.mean_a, max(floor, VANISHED)
+    for k in range(z.sizes[z.place]):
+        j = get_row(z.indices, k)
+        a = get_z(z.values, j)
+        moved = get_theta(w, j) + w_a * a
+        put_theta(theta, j, get_theta(theta, j) + theta_a * a)
+        put_theta(w, j, moved)
+        put_w(mean, j, get_w(mean, j) + mean_a * a)
+        entry = g * a
+        if abs(entry) <= least:
+            put_z(z.values, j, 0.0)
+        else:
+            put_z(z.values, j, entry)
+            z.indices[kept] = j
+            kept += 1
+            zz += entry * entry
+            zw += entry * moved
+    z.sizes[z.place] = kept
+    n.g, n.theta_a, n.w_a, n.mean_a, n.zz, n.zw = 1.0, 0.0, 0.0, 0.0, zz, zw
+
+
+@jitable
+def begin(theta, w, z):  # type: ignore[no-untyped-def]
+    """Replace the mean by M; nothing is counted yet."""
+    n = z.numbers
+    n.g, n.share, n.theta_a, n.w_a, n.mean_a = 1.0, 1.0, 0.0, 0.0, 0.0
+    n.theta_u = n.mean_u = 0.0
+    for j in range(len(theta)):
+        z.mean[j] -= theta[j]
+        z.mark[j] = 0.0  # a lane that diverged may have left a row there
+    fold(theta, w, z, 1.0, 0.0)
+
+
+@jitable
+def end(theta, w, u, z):  # type: ignore[no-untyped-def]
+    """Write all that is counted, and the mean."""
+    n = z.numbers
+    fold(theta, w, z, n.g, 0.0)
+    for j in range(len(theta)):
+        theta[j] += n.theta_u * u[j]
+        z.mean[j] = theta[j] + n.share * (z.mean[j] + n.mean_u * u[j])
+
+
+@jitable
+def lower(z, a, steps):  # type: ignore[no-untyped-def]
+    """Before a row: lower the share of M, which follows what the row does to theta at `rate`."""
+    n, eta = z.numbers, min(1.0, a / (steps + a)) if a > 0.0 else 1.0
+    if eta >= 1.0:  # the mean is theta: at the first row, and where a is 0
+        n.rate = n.share = 0.0
+        return
+    if n.share < SMALLEST:
+        for j in range(len(z.mean)):
+            z.mean[j] *= n.share
+        n.mean_a *= n.share
+        n.mean_u *= n.share
+        n.share = 1.0
+    n.rate = 1.0 / n.share
+    n.share *= 1.0 - eta
+
+
+@jitable(forceinline=True, fastmath=FASTMATH)
+def measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
+    """As `fused.measured`; the row itself enters the trace in `move`."""
+    n, phi, later, gamma = z.numbers, row.phi, row.next_phi, row.discount
+    g = n.g * factor
+    if DIGITS < abs(g) < 1.0 / DIGITS:
+        n.g = g
+        n.zz *= factor * factor
+        n.zw *= factor
+    else:
+        fold(theta, w, z, g, floor)
+    a = b = c = e = f = h = i = own = ahead = across = 0.0
+    for k in range(count(phi)):
+        j, x = index(phi, k), value(phi, k)
+        put_w(z.mark, j, x)
+        a += x * get_theta(theta, j)
+        c += x * get_theta(w, j)
+        e += x * get_z(z.values, j)
+        f += x * get_theta(u, j)
+        own += x * x
+    for k in range(count(later)):
+        j, x = index(later, k), value(later, k)
+        b += x * get_theta(theta, j)
+        h += x * get_theta(u, j)
+        i += x * get_z(z.values, j)
+        across += x * get_w(z.mark, j)
+        ahead += x * x
+    a += n.theta_a * e + n.theta_u * f
+    b += n.theta_a * i + n.theta_u * h
+    c += n.w_a * e
+    n.zz = max(n.zz + 2.0 * n.g * e + own, 0.0)
+    n.zw += c
+    n.z_phi = n.g * e + own
+    apart = own + gamma * gamma * ahead - 2.0 * gamma * across
+    return a, b, c, n.zw, f, h, n.zz, own, max(apart, 0.0)
+
+
+@jitable(forceinline=True, fastmath=FASTMATH)
+def move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
+    """As `fused.move`."""
+    n, phi, later = z.numbers, row.phi, row.next_phi
+    one = 1.0 / n.g
+    along = first[1] - n.theta_a * one - n.theta_u * bend
+    aside = second[1] - n.w_a * one
+    behind = -n.rate * first[1] - n.mean_a * one - n.mean_u * bend
+    kept = z.sizes[z.place]
+    for k in range(count(phi)):
+        j, x = index(phi, k), value(phi, k)
+        old = get_z(z.values, j)
+        if old == 0.0:
+            z.indices[kept] = j
+            kept += 1
+        new = old + one * x
+        put_z(z.values, j, new if new != 0.0 else 1e-200)  # 0 would be listed twice
+        put_w(z.mark, j, 0.0)
+        put_theta(theta, j, get_theta(theta, j) + along * x)
+        put_theta(w, j, get_theta(w, j) + aside * x)
+        put_w(z.mean, j, get_w(z.mean, j) + behind * x)
+    z.sizes[z.place] = kept
+    if bend != 0.0:
+        for k in range(count(phi)):
+            j = index(phi, k)
+            put_theta(u, j, get_theta(u, j) + bend * value(phi, k))
+    if first[2] != 0.0:
+        behind = -n.rate * first[2]
+        for k in range(count(later)):
+            j, x = index(later, k), value(later, k)
+            put_theta(theta, j, get_theta(theta, j) + first[2] * x)
+            put_w(z.mean, j, get_w(z.mean, j) + behind * x)
+    n.theta_a += first[0] * n.g
+    n.mean_a -= n.rate * first[0] * n.g
+    n.w_a += second[0] * n.g
+    n.zw += second[0] * n.zz + second[1] * n.z_phi
+
+
+@jitable
+def lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
+    """As `fused.lift`."""
+    n = z.numbers
+    n.theta_u += shift
+    n.mean_u -= n.rate * shift
+    if scale != 1.0:
+        for j in range(len(w)):
+            w[j] *= scale
+        n.w_a *= scale
+        n.zw *= scale
+    if whole:
+        fold(theta, w, z, n.g, 0.0)
+        for j in range(len(theta)):
+            theta[j] += n.theta_u * u[j]
+            z.mean[j] += n.mean_u * u[j]
+        n.theta_u = n.mean_u = 0.0
+
+
+# -- what the driver of steps does around a row, with `settle.Lazy` or `Pending` ------------------------
+
+
+def handed(traces: Any, settle: Any, lane: int, lazy: Any) -> Any:
+    """The traces as the step gets them."""
+    if not isinstance(lazy, Pending):
+        return traces
+    z, rest = traces[0], (settle.mean[lane], lazy.mark, lazy.numbers[0])
+    return (PendingTrace(z.values, z.indices, z.sizes, z.place, *rest),)
+
+
+@overload(handed)
+def _handed(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
+    if not _is(lazy, Pending):
+        return lambda traces, settle, lane, lazy: traces
+
+    def compiled(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
+        z, mean, numbers = traces[0], settle.mean[lane], lazy.numbers[0]
+        return (PendingTrace(z.values, z.indices, z.sizes, z.place, mean, lazy.mark, numbers),)
+
+    return compiled
+
+
+def opened(vectors: Any, traces: Any, mean: Floats, lazy: Any) -> None:
+    """Begin a stretch of rows."""
+    if isinstance(lazy, Pending):
+        begin(vectors[0], vectors[1], traces[0])
+    else:
+        open_lane(vectors[0], mean, lazy)
+
+
+@overload(opened)
+def _opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
+    if _is(lazy, Pending):
+        return lambda vectors, traces, mean, lazy: begin(vectors[0], vectors[1], traces[0])
+    return lambda vectors, traces, mean, lazy: open_lane(vectors[0], mean, lazy)
+
+
+def closed(vectors: Any, traces: Any, mean: Floats, lazy: Any) -> None:
+    """End a stretch of rows: theta, traces and the mean are what they should be."""
+    if isinstance(lazy, Pending):
+        end(vectors[0], vectors[1], vectors[2], traces[0])
+    else:
+        close_lane(vectors[0], mean, lazy)
+
+
+@overload(closed)
+def _closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
+    if _is(lazy, Pending):
+        return lambda vectors, traces, mean, lazy: end(
+            vectors[0], vectors[1], vectors[2], traces[0]
+        )
+    return lambda vectors, traces, mean, lazy: close_lane(vectors[0], mean, lazy)
+
+
+def before(
+    row: Any, traces: Any, theta: Floats, mean: Floats, a: float, t: float, lazy: Any
+) -> None:
+    """Before a row: remember theta where it may move."""
+    if isinstance(lazy, Pending):
+        lower(traces[0], a, t)
+    else:
+        touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0)
+
+
+@overload(before)
+def _before(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+    if _is(lazy, Pending):
+        return lambda row, traces, theta, mean, a, t, lazy: lower(traces[0], a, t)
+    return lambda row, traces, theta, mean, a, t, lazy: touch(
+        (row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0
+    )
+
+
+def follow(
+    row: Any, traces: Any, theta: Floats, mean: Floats, a: float, t: float, lazy: Any
+) -> None:
+    """After a row: let the mean follow theta."""
+    if isinstance(lazy, Pending):
+        return
+    factor = shrink(mean, a, t, lazy)
+    if factor > 0.0:
+        touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)
+
+
+@overload(follow)
+def _follow(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+    if _is(lazy, Pending):
+        return lambda row, traces, theta, mean, a, t, lazy: None
+
+    def compiled(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+        factor = shrink(mean, a, t, lazy)
+        if factor > 0.0:
+            touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)
+
+    return compiled
