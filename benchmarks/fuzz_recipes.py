@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import tempfile
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 
 import o2td
 from o2td import Problem, Transitions, domains, evaluation, experiments, features, sources
+from o2td.errors import O2TDError
 
 N, D, S, A = 6, 3, 4, 2
 _RNG = np.random.default_rng(0)
@@ -279,6 +281,17 @@ def behavior_keys() -> Any:
 @recipe
 def finite_model() -> Any:
     return o2td.exact.model(problem())
+
+
+def compile_all() -> None:
+    """Compile what calls will need, so that their time is not that of the compiler."""
+    for kind in o2td.registry.LEARNERS.names():
+        for rows in (batch(), sparse_batch(), table_batch()):
+            for more in ({}, {"average": True}, {"l1": 0.1}, {"radius": 1.0}, {"trace": 0.5}):
+                with contextlib.suppress(O2TDError):
+                    one = learner(kind).set_params(**more)
+                    one.partial_fit(rows).predict(rows.phi)
+                    one.learn_one(PHI[0], 1.0, NEXT[0], 0.9)
 
 
 def coin(x: Any) -> Any:

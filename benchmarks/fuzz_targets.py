@@ -15,6 +15,8 @@ SKLEARN = ("X", "y", "sample_weight")
 HOOKS = {"Learner": {"correction", "step", "trace_decay"}}
 # These work for minutes if nothing is wrong, so they get a few seconds in which to refuse.
 LONG = {"reproduce", "run_studies", "tune"}
+# These draw pictures for a second if nothing is wrong, so only one in ten of their calls is made.
+DRAWS = {"plot", "report", "reproduce"}
 
 
 class Target(NamedTuple):

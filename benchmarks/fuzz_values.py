@@ -3,10 +3,11 @@
 A failure can be pasted into a shell after `from benchmarks.fuzz_values import *`.
 """
 
-# ruff: noqa: E501, F405
+# ruff: noqa: E501, F401, F405  # some names are used in texts only
 from __future__ import annotations
 
 import datetime as dt
+import os
 import random
 from decimal import Decimal
 from fractions import Fraction
@@ -14,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 from numpy import inf, nan
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, csr_matrix
 
 from benchmarks.fuzz_recipes import *  # noqa: F403
 from benchmarks.fuzz_recipes import NEXT, PHI, PLACES, REWARD, SPEC, A, D, Made, N, S
@@ -108,7 +112,21 @@ ODD: list[Any] = [
     np.arange(N, dtype=np.uint64) + np.uint64(2**63),
     Decimal("0.5"), Fraction(1, 2), dt.date(2020, 1, 1), Path("no/such/folder/file"), Path(),
     range(3), range(2**40),
+    "\ud800", "a\nb", "nan", "x" * 5000, b"\xff\xfe", 10**400, -(10**400), Decimal("sNaN"), Decimal("Infinity"),
+    np.array([1.0, 2.0], dtype=">f8"), np.ones(N, dtype=np.longdouble), np.array([1, 2], dtype="m8[s]"),
+    np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]), np.array([None, nan, "a"], dtype=object), np.array([b"a"]),
+    np.ones((N, D))[::-1], np.ones((D, N)).T, np.float64("inf"), np.int64(-(2**63)), np.datetime64("NaT"),
+    {"a": {"b": [1, None]}}, {None: 1}, {"reward": 1, "state": ["a"]}, [{"a": 1}], (1, "a", None), slice(0, 2), ..., NotImplemented,
 ]  # fmt: skip
+
+
+_CONSUMED = """
+object()|object|nothing|len|int|np|iter(range(3))|{1, 2}|csr_array((2, 3))|csr_array(np.eye(3))
+csr_array([[nan, inf]])|csr_matrix(np.eye(3))|coo_array(np.eye(3))|memoryview(b'ab')|lambda: 1
+np.ma.masked_array([1.0, 2.0], [0, 1])|np.random.default_rng(0)
+emphasis.Omega()|features.Fourier(2)|open(os.devnull)|pa.array([1, None])|pl.Series(['a', None])
+pd.Series([1.0, None])|pd.DataFrame({'a': [1, 2]})
+""".strip().replace("\n", "|").split("|")  # fmt: skip
 
 
 def fresh_odd(draw: random.Random) -> Made:
@@ -116,16 +134,8 @@ def fresh_odd(draw: random.Random) -> Made:
     makers: list[Any] = [batch, problem, learner, solver, frame]
     if draw.random() < 0.2:
         return draw.choice(makers).written()  # type: ignore[no-any-return]
-    return draw.choice([
-        Made("object()", object()), Made("object", object), Made("nothing", nothing), Made("len", len),
-        Made("iter(range(3))", iter(range(3))), Made("{1, 2}", {1, 2}),
-        Made("csr_array((2, 3))", csr_array((2, 3))), Made("csr_array(np.eye(3))", csr_array(np.eye(3))),
-        Made("csr_array([[nan, inf]])", csr_array([[nan, inf]])),
-        Made("coo_array(np.eye(3))", coo_array(np.eye(3))), Made("memoryview(b'ab')", memoryview(b"ab")),
-        Made("np.ma.masked_array([1.0, 2.0], [0, 1])", np.ma.masked_array([1.0, 2.0], [0, 1])),
-        Made("emphasis.Omega()", emphasis.Omega()), Made("features.Fourier(2)", features.Fourier(2)),
-        Made("np.random.default_rng(0)", np.random.default_rng(0)),
-    ])  # fmt: skip
+    text = draw.choice(_CONSUMED)
+    return Made(text, eval(text))  # noqa: S307
 
 
 def bent(value: Any, draw: random.Random) -> Any:
@@ -140,9 +150,16 @@ def bent(value: Any, draw: random.Random) -> Any:
         return _bent_array(value, draw)
     if isinstance(value, str):
         return draw.choice(
-            [value.upper(), value + " ", value[:-1], value.encode(), [value], value * 99]
+            [
+                value.upper(),
+                value + " ",
+                value[:-1],
+                value.encode("utf-8", "replace"),
+                [value],
+                value * 99,
+            ]
         )
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) and abs(value) < 10**300:
         return draw.choice(
             [-value, value * 10**9, str(value), [value], np.array(value), value + 0.5]
         )

@@ -22,6 +22,8 @@ __all__ = [
     "file_path",
     "function",
     "instance",
+    "is_real",
+    "is_whole",
     "listed",
     "number",
     "real",
@@ -99,7 +101,7 @@ def whole(
     3
     """
     low = -_INFINITY if least is None else least
-    if _whole(value) and value >= low and (most is None or value <= most):
+    if is_whole(value) and value >= low and (most is None or value <= most):
         return int(value)
     wanted = f" of at least {least}" if most is None else f" from {least} to {most}"
     hint = f"; {remedy}" if remedy else ""
@@ -121,8 +123,8 @@ def number(
     >>> number("ridge", 1, low=0.0)
     1.0
     """
-    inside = _real(value) and max(low, -_LARGEST) <= value <= min(high, _LARGEST)
-    if _real(value) and inside and (above is None or value > above):
+    inside = is_real(value) and max(low, -_LARGEST) <= value <= min(high, _LARGEST)
+    if is_real(value) and inside and (above is None or value > above):
         return float(value)
     bounds = ""
     if above is not None:
@@ -138,7 +140,7 @@ def unit(name: str, value: object) -> float:
     >>> unit("trace", 0.5)
     0.5
     """
-    if _real(value) and 0.0 <= value <= 1.0:
+    if is_real(value) and 0.0 <= value <= 1.0:
         return float(value)
     raise InputError(f"{name} must be a number in [0, 1], got {shown(value)}")
 
@@ -149,7 +151,7 @@ def real(name: str, value: object) -> float:
     >>> real("sell_above", 10**400)
     inf
     """
-    if not _real(value) or value != value:
+    if not is_real(value) or value != value:
         raise InputError(f"{name} must be a number, got {shown(value)}")
     if abs(value) > _LARGEST:
         return _INFINITY if value > 0 else -_INFINITY
@@ -219,7 +221,7 @@ def some_path(name: str, value: object) -> Path:
     """
     if isinstance(value, (str, os.PathLike)) and value != "":
         given = os.fspath(value)
-        if isinstance(given, str) and "\0" not in given:
+        if isinstance(given, str) and "\0" not in given and _encodable(given):
             found = Path(given)
             if max(map(len, map(os.fsencode, found.parts)), default=0) > MAX_NAME:
                 raise InputError(
@@ -227,6 +229,14 @@ def some_path(name: str, value: object) -> Path:
                 )
             return found
     raise InputError(f"{name} must be the path of a file or folder, got {shown(value)}")
+
+
+def _encodable(given: str) -> bool:
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True
 
 
 def file_path(value: object) -> Path:
@@ -241,10 +251,25 @@ def file_path(value: object) -> Path:
     return found
 
 
-def _whole(value: object) -> TypeGuard[int]:
-    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether `value` is a whole number.
+
+    >>> is_whole(2), is_whole(2.0), is_whole(True)
+    (True, False, False)
+    """
+    return type(value) is int or (isinstance(value, Integral) and not _no_number(value))
 
 
-def _real(value: object) -> TypeGuard[float]:
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether `value` is a real number.
+
+    >>> is_real(2), is_real(2.5), is_real(True)
+    (True, True, False)
+    """
     plain = type(value) is float  # most are, and asking an abstract class takes longer
-    return plain or (isinstance(value, Real) and not isinstance(value, bool))
+    return plain or (isinstance(value, Real) and not _no_number(value))
+
+
+def _no_number(value: object) -> bool:
+    """True and False are whole numbers to Python, and durations are to NumPy."""
+    return isinstance(value, bool) or type(value).__name__ == "timedelta64"

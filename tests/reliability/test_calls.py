@@ -97,6 +97,15 @@ def _evaluated(**given: Any) -> Any:
         (lambda: _evaluated(methods=np.array(1.0)), "methods: .* is not a list of names"),
         (lambda: _evaluated(segments=np.ma.masked_array([1.0, 2.0], [0, 1])), "segments must be"),
         (lambda: o2td.exact.analyze(o2td.domains.random_walk(), progress=object), "progress"),
+        (lambda: o2td.TD(trace=np.array([1, 2], dtype="m8[s]")), "trace must be a number"),
+        (lambda: o2td.domains.random_walk().sample(np.timedelta64(3)), "n must be a whole number"),
+        (lambda: _evaluated(lanes=np.timedelta64(30)), "lanes: "),
+        (lambda: o2td.LSTD().save("\ud800"), "path must be the path"),
+        (lambda: o2td.LSTD.load("\ud800"), "path must be the path"),
+        (lambda: o2td.features.Fourier(2).fit(10**400), "X: not a table of numbers"),
+        (lambda: o2td.ARCTD(step_size=10**400), "step_size"),
+        (lambda: o2td.LSTD().merge(10**5000), "cannot merge <int>"),
+        (lambda: o2td.checks.check_learner(int), "learners: check a class, an instance or a name"),
     ],
 )
 def test_what_ten_minutes_of_odd_values_once_found(call: Callable[[], Any], said: str) -> None:

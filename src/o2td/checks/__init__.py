@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from o2td.arguments import shown
 from o2td.checks import (  # noqa: F401  (their import registers the checks)
     alike,
     domains,
@@ -148,9 +149,9 @@ def _instances(kind: str, subject: Any) -> Iterator[tuple[Any, str]]:
         return
     if isinstance(subject, str):
         subject = _REGISTRIES[kind][subject]
+    if not callable(getattr(subject, "predict", None)):
+        raise InputError(f"{kind}: check a class, an instance or a name, not {shown(subject)}")
     if isinstance(subject, type):
         yield from ((member, repr(member)) for member in members(subject))
-    elif callable(getattr(subject, "predict", None)):
-        yield subject, repr(subject)
     else:
-        raise InputError(f"{kind}: check a class, an instance or a name, not {subject!r}")
+        yield subject, repr(subject)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from o2td.arguments import listed, shown
+from o2td.arguments import is_real, is_whole, listed, shown
 from o2td.errors import InputError, option
 from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
@@ -27,13 +26,13 @@ def check_arguments(
     horizon: Any = None,
 ) -> None:
     """Refuse what cannot be used, naming the argument and what to pass."""
-    if horizon is not None and (not _whole(horizon) or horizon < 1):
-        raise InputError(f"horizon: {horizon!r} is not a number of steps; pass one such as 25")
-    if not _number(confidence) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence: {confidence!r} is not between 0 and 1; pass 0.95")
+    if horizon is not None and (not is_whole(horizon) or horizon < 1):
+        raise InputError(f"horizon: {shown(horizon)} is not a number of steps; pass one such as 25")
+    if not is_real(confidence) or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence: {shown(confidence)} is not between 0 and 1; pass 0.95")
     if not _seed(seed):
-        raise InputError(f"seed: {seed!r} is not a whole number from 0 up; pass one such as 0")
-    if not _whole(lanes) or (lanes != 0 and not _LEAST_LANES <= lanes <= _MOST_LANES):
+        raise InputError(f"seed: {shown(seed)} is not a whole number from 0 up; pass one such as 0")
+    if not is_whole(lanes) or (lanes != 0 and not _LEAST_LANES <= lanes <= _MOST_LANES):
         name, most = option("lanes", "--bootstrap"), f"{_MOST_LANES:,}"
         raise InputError(
             f"{name}: {shown(lanes)}; pass 0 (no bootstrap) or at least {_LEAST_LANES}, at most {most}"
@@ -43,8 +42,8 @@ def check_arguments(
             f"thresholds: {type(thresholds).__name__} is not a table of thresholds; pass"
             " o2td.evaluation.Thresholds(episodes_caution=100), with the names to change"
         )
-    if trace is not None and (not _number(trace) or not 0.0 <= trace <= 1.0):
-        raise InputError(f"trace: {trace!r} is not in [0, 1]; pass one such as 0.9")
+    if trace is not None and (not is_real(trace) or not 0.0 <= trace <= 1.0):
+        raise InputError(f"trace: {shown(trace)} is not in [0, 1]; pass one such as 0.9")
     if trace and isinstance(features, str) and features == "auto":
         raise InputError(
             f'trace: {trace} cannot be combined with features="auto", which chooses traces itself; name'
@@ -91,15 +90,7 @@ def method_names(methods: Any) -> tuple[list[str] | None, bool]:
     return list(asked), False
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
 def _seed(value: Any) -> bool:
     several = isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) == 1
     parts = value if several else [value]
-    return len(parts) > 0 and all(_whole(part) and part >= 0 for part in parts)
+    return len(parts) > 0 and all(is_whole(part) and part >= 0 for part in parts)

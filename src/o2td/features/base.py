@@ -225,7 +225,7 @@ def as_matrix(X: npt.ArrayLike) -> npt.NDArray[Any]:
         array = as_array("X", X)
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X: not a table of numbers ({error}); pass an (n, k) array") from None
     if array.dtype.kind not in "fiub":
         raise InputError(f"X: has dtype {array.dtype}; pass real numbers")

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive
+from o2td.arguments import shown
 from o2td.arrays import FeatureRows, Floats, points
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.linear_algebra import Solution, conclude
@@ -81,7 +82,7 @@ class Solver(Parameterized, ABC):
         """Add the rows that `other` has seen, as if they came after this solver's own."""
         if type(other) is not type(self) or other.get_params() != self.get_params():
             raise InputError(
-                f"cannot merge {other!r} into {self!r}: solver and parameters must agree"
+                f"cannot merge {shown(other)} into {self!r}: solver and parameters must agree"
             )
         if other is self:
             raise InputError("cannot merge a solver into itself: its rows would count twice")

@@ -202,7 +202,7 @@ def _expanded(text: str, given: Columns | None) -> list[Part]:
         found = [path]
     elif glob.has_magic(text):
         found = [Path(one) for one in glob.glob(text, recursive=True)]  # noqa: PTH207
-        found = [file for file in found if file.is_file()]
+        found = [file for file in found if _is_there(file)]
         if not found:
             raise InputError(f"{text}: no file matches this pattern")
     else:
@@ -214,6 +214,8 @@ def _part(file: Path, given: Columns | None) -> Part:
     form = _format_of(file)
     if form is None:
         raise InputError(f"{file}: unknown format; rename or convert it to one of {_endings()}")
+    if not file.exists():
+        raise FormatError(f"{file}: is a link to nothing; restore what it leads to, or remove it")
     if file.stat().st_size == 0:
         raise FormatError(f"{file}: is empty (0 bytes); leave it out, or restore it")
     return Part(form(file), given)
@@ -222,7 +224,12 @@ def _part(file: Path, given: Columns | None) -> Part:
 def _is_log(file: Path, folder: Path) -> bool:
     """A file with a known ending, not hidden and not a marker such as `_SUCCESS`."""
     hidden = any(part[0] in "._" for part in file.relative_to(folder).parts)
-    return file.is_file() and not hidden and _format_of(file) is not None
+    return _is_there(file) and not hidden and _format_of(file) is not None
+
+
+def _is_there(file: Path) -> bool:
+    """A file, or a link to one that was lost: its rows must not be left out unnoticed."""
+    return file.is_file() or (file.is_symlink() and not file.exists())
 
 
 def _natural(file: Path) -> list[tuple[int, int, str]]:

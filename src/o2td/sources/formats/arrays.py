@@ -133,6 +133,11 @@ class Hdf5(Arrays):
 
         def note(name: str, one: Any) -> None:
             if hasattr(one, "dtype"):
+                if _elsewhere(one):
+                    raise InputError(
+                        f"{self.label}: {name} is stored in another file, which a log may not make"
+                        " o2td read; copy it into this file"
+                    )
                 found[name] = one
 
         with self.refusing(), h5py.File(self.place, "r") as file:
@@ -143,6 +148,12 @@ class Hdf5(Arrays):
                     " minari:FOLDER"
                 )
             yield found
+
+
+def _elsewhere(one: Any) -> bool:
+    """Whether the values of an HDF5 dataset are in another file, of whatever kind."""
+    virtual = one.is_virtual and any(part.file_name != "." for part in one.virtual_sources())
+    return bool(one.external or virtual)
 
 
 class _Member:

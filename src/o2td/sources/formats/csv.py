@@ -6,10 +6,10 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from o2td.errors import InputError, import_extra
-from o2td.sources.formats.text import LARGE, POINT, TextFormat, sentence
+from o2td.sources.formats.text import LARGE, POINT, TEXT_BLOCK, TextFormat, sentence
 from o2td.sources.places import ROWS
 
 TRUE = ["1", "1.0", "true", "True", "TRUE"]
@@ -19,6 +19,7 @@ _FLAGS = frozenset(["0", "1", "0.0", "1.0"])
 _WORDS = frozenset(["true", "false"])
 _SEPARATORS = ";\t|,"
 _FIELDS = 2  # separators that make it one
+_LONGEST = 4 * TEXT_BLOCK  # characters of a line and of a field; Arrow takes about half as many
 
 
 class Csv(TextFormat):
@@ -27,6 +28,7 @@ class Csv(TextFormat):
     name = "csv"
     suffixes = (".csv", ".tsv")
     words = True
+    longest = _LONGEST
 
     @property
     def _separator(self) -> str:
@@ -62,12 +64,16 @@ class Csv(TextFormat):
         ) as reader:
             yield reader
 
-    def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
+    def first_misfit(self, lines: Iterator[str], kinds: Mapping[str, str]) -> str | None:
         """The first line with too few or too many fields, or cell of the wrong kind."""
         with _long_fields():
             rows = (row for row in csv.reader(lines, delimiter=self._separator) if row)
-            header = next(rows, [])
-            return _other_separator(header) or _first_misfit(header, rows, kinds)
+            try:
+                header = next(rows, [])
+                return _other_separator(header) or _first_misfit(header, rows, kinds)
+            except csv.Error:
+                size = f"{_LONGEST >> 20} MB"
+                return f"a field is longer than {size}; close the quote that it may begin with"
 
 
 def _other_separator(header: Sequence[str]) -> str | None:
@@ -93,7 +99,7 @@ def _other_separator(header: Sequence[str]) -> str | None:
 @contextmanager
 def _long_fields() -> Iterator[None]:
     """Let Python's reader accept fields as long as Arrow's does."""
-    before = csv.field_size_limit(2**31 - 1)
+    before = csv.field_size_limit(_LONGEST)
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,7 +21,6 @@ from o2td.sources.places import ROWS
 
 _PARSED = 1 << 20  # bytes of text that one thread parses at a time, if no line is longer
 _AT_ONCE = 4 << 20  # bytes of text held at a time, if no line is longer
-_LONGEST = 1 << 28  # bytes of a line
 _DEEPEST = (
     100  # levels of lists and objects; Arrow's parser runs out of stack on a hundred thousand
 )
@@ -42,7 +41,7 @@ class NdJson(TextFormat):
             size = block if types is None else _AT_ONCE
             yield Reader(_whole_lines(source, size, self.label), types)
 
-    def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
+    def first_misfit(self, lines: Iterator[str], kinds: Mapping[str, str]) -> str | None:
         """The first line that is not an object, or cell of the wrong kind."""
         firsts: dict[str, type] = {}
         full = (line for line in lines if line.strip())
@@ -95,9 +94,10 @@ def _whole_lines(source: Any, size: int, label: str) -> Iterator[bytes]:
         cut = data.rfind(b"\n") + 1
         if not cut:
             begun.append(data)
-            if len(begun) * size > _LONGEST:
+            if len(begun) * size > TextFormat.longest:
+                most = f"{TextFormat.longest >> 20} MB"
                 raise FormatError(
-                    f"{label}: a line is longer than {_LONGEST >> 20} MB; write one object per line"
+                    f"{label}: a line is longer than {most}; write one object per line"
                 )
             continue
         block = b"".join([*begun, data[:cut]])

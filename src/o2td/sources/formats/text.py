@@ -34,13 +34,14 @@ class TextFormat(Format):
 
     text = True
     words: ClassVar[bool] = False  # whether flags are written as words
+    longest: ClassVar[int] = 1 << 28  # characters of a line
 
     @abstractmethod
     def opened(self, types: dict[str, Any] | None, block: int) -> AbstractContextManager[Any]:
         """Arrow's reader; without types it infers them from the first block."""
 
     @abstractmethod
-    def first_misfit(self, lines: IO[str], kinds: Mapping[str, str]) -> str | None:
+    def first_misfit(self, lines: Iterator[str], kinds: Mapping[str, str]) -> str | None:
         """What is wrong with the first line or cell that does not fit `kinds`."""
 
     def schema(self) -> Any:
@@ -103,10 +104,28 @@ class TextFormat(Format):
     def _first(self, kinds: Mapping[str, str]) -> str | None:
         try:
             with _lines(Path(self.place)) as lines:
-                found = self.first_misfit(lines, kinds)
+                found = self.first_misfit(_bounded(lines, self.longest), kinds)
+        except _LongLineError as error:
+            return f"{self.label}: {error}"
         except (OSError, EOFError, ImportError, zlib.error) as error:
             return f"{self.label}: cannot be read to its end ({error}); restore it from a copy"
         return None if found is None else f"{self.label}: {found}"
+
+
+class _LongLineError(Exception):
+    """A line that would not fit in memory, or not in a block of Arrow's."""
+
+
+def _bounded(lines: IO[str], longest: int) -> Iterator[str]:
+    """The lines, none of them longer than this: a small compressed file may hold enormous ones."""
+    number = 0
+    while line := lines.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise _LongLineError(
+                f"line {number} is longer than {longest >> 20} MB; write one row per line"
+            )
+        yield line
 
 
 def _widened(kind: Any) -> Any:
