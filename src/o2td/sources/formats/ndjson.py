@@ -20,6 +20,7 @@ from o2td.sources.formats.text import LARGE, POINT, TextFormat, sentence
 from o2td.sources.places import ROWS
 
 _PARSED = 1 << 20  # bytes of text that one thread parses at a time, if no line is longer
+_LONGEST = 1 << 28  # bytes of a line
 _AT_ONCE = 4 << 20  # bytes of text held at a time, if no line is longer
 _DEEPEST = (
     100  # levels of lists and objects; Arrow's parser runs out of stack on a hundred thousand
@@ -33,6 +34,7 @@ class NdJson(TextFormat):
 
     name = "ndjson"
     suffixes = (".ndjson", ".jsonl")
+    longest = _LONGEST
 
     @contextmanager
     def opened(self, types: dict[str, Any] | None, block: int) -> Iterator[Any]:
@@ -94,8 +96,8 @@ def _whole_lines(source: Any, size: int, label: str) -> Iterator[bytes]:
         cut = data.rfind(b"\n") + 1
         if not cut:
             begun.append(data)
-            if len(begun) * size > TextFormat.longest:
-                most = f"{TextFormat.longest >> 20} MB"
+            if len(begun) * size > _LONGEST:
+                most = f"{_LONGEST >> 20} MB"
                 raise FormatError(
                     f"{label}: a line is longer than {most}; write one object per line"
                 )

@@ -34,7 +34,7 @@ class TextFormat(Format):
 
     text = True
     words: ClassVar[bool] = False  # whether flags are written as words
-    longest: ClassVar[int] = 1 << 28  # characters of a line
+    longest: ClassVar[int]  # characters of a line
 
     @abstractmethod
     def opened(self, types: dict[str, Any] | None, block: int) -> AbstractContextManager[Any]:
