@@ -202,15 +202,31 @@ def all_of(name: str, value: object, kind: type[Kind], wanted: str, least: int =
     return found
 
 
-def function(name: str, value: object, wanted: str = "a function") -> Callable[..., Any]:
-    """`value`, which must be something to call.
+def function(
+    name: str, value: object, wanted: str = "a function", takes: int = 1
+) -> Callable[..., Any]:
+    """`value`, which must be something to call with `takes` arguments.
 
     >>> function("progress", print) is print
     True
     """
-    if not callable(value) or value is object:  # which takes no arguments
+    if not callable(value) or value is object or not _takes(value, takes):
         raise InputError(f"{name} must be {wanted}, got {shown(value)}")
     return value
+
+
+def _takes(value: Callable[..., Any], count: int) -> bool:
+    from inspect import signature
+
+    try:
+        known = signature(value)
+    except (TypeError, ValueError):  # something built in
+        return True
+    try:
+        known.bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def some_path(name: str, value: object) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import is_real, real, shown
 from o2td.arrays import Floats, as_numbers
 from o2td.errors import InputError
 from o2td.parameters import Parameterized, defaults_of
@@ -77,9 +78,9 @@ def as_average(value: Any) -> Any:
     """False, True, or how much recent iterates count: a number of at least 1."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if isinstance(value, (int, float, np.floating)) and 1.0 <= value < np.inf:
-        return float(value)
-    raise InputError(f"average must be True, False or a number from 1, got {value!r}")
+    if is_real(value) and 1.0 <= (found := real("average", value)) < np.inf:
+        return found
+    raise InputError(f"average must be True, False or a number from 1, got {shown(value)}")
 
 
 def averaging(average: bool | float) -> float:
