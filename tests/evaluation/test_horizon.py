@@ -236,3 +236,18 @@ def test_without_discount_a_model_that_never_ends_has_no_value() -> None:
     system = ModelSystem(Cells(Tabular(3).fit()), 2, None, 1.0)
     system.add(ends, fold_of(ends.key, FOLDS), None)
     assert np.isfinite(system.endless())
+
+
+def test_last_rows_beyond_the_horizon_are_not_missing() -> None:
+    """Episodes of six steps whose last row has no successor say all about the first three."""
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame(
+        {"episode": np.repeat(np.arange(200), 6), "step": np.tile(np.arange(6), 200), "state": 0}
+    ).assign(action=rng.integers(0, 2, 1200), terminated=rng.random(1200) < 0.1, behavior_prob=0.5)
+    log["reward"] = log.action.astype(float)
+    log = log[log.groupby("episode").terminated.cumsum() - log.terminated == 0]
+    asked = {"discount": 1.0, "target": np.array([[0.4, 0.6]]), "methods": ["wpdis"]}
+    said = "the last rows of truncated episodes were dropped"
+    found = {h: evaluation.evaluate(log, horizon=h, **asked)["wpdis"] for h in (3, 6)}
+    assert not any(reason.startswith(said) for reason in found[3].reasons)
+    assert any(reason.startswith(said) for reason in found[6].reasons)

@@ -65,6 +65,13 @@ def test_listed_columns_belong_to_the_actions_that_they_are_named_after(columns)
     assert ratios(open_logs(log, {"target_probs": columns}, 1.0)) == ratios(source)
 
 
+@pytest.mark.parametrize("columns", [["q_sell", "q_buy"], "q_*"])
+def test_action_values_belong_to_the_actions_that_they_are_named_after(columns):
+    log = frame(A_buy=0.2, A_sell=0.8, q_sell=5.0, q_buy=3.0)
+    source = open_logs(log, {"target_probs": "A_*", "q": columns}, discount=1.0)
+    assert next(source.chunks()).action_value.tolist() == [3.0, 5.0, 3.0, 5.0]
+
+
 def test_two_policies_may_list_the_actions_in_one_order_only():
     log = frame(A_buy=0.2, A_sell=0.8, B_sell=0.5, B_buy=0.5)
     with pytest.raises(

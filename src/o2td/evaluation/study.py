@@ -192,7 +192,9 @@ class Study:
         """What is known about the log, the same for all estimates."""
         survey, weights, info = self.survey, self.survey.weights(), self.source.info
         weight = self.weighed.spread("weight")
-        dropped, unheld = info.dropped.get(NO_FINAL, 0), info.notes.get(UNHELD, 0)
+        unheld = info.notes.get(UNHELD, 0)
+        # One row of an episode at most; those beyond the horizon are not missing.
+        dropped = min(info.dropped.get(NO_FINAL, 0), survey.unended + unheld)
         return Grounds(
             survey.weighed.moments.units,
             weights["effective_sample_size"],

@@ -218,6 +218,11 @@ class Survey:
         """Whether nothing is discounted and nothing terminates."""
         return self.smallest_discount >= 1.0 and not self.weighed.totals.ended
 
+    @property
+    def unended(self) -> int:
+        """How many episodes neither terminate nor reach the horizon."""
+        return int(self.episodes + self.weighed.lone - self.weighed.totals.ended)
+
     def hastened(self, dropped: int, unknown: int = 0) -> float:
         """Relative bias from dropping non-terminal last rows.
 

@@ -57,7 +57,8 @@ class Mapped(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-CHANCES = ("target_probs", "behavior_probs", "next_target_probs")  # of all actions
+CHANCES = ("target_probs", "behavior_probs", "next_target_probs")
+BY_ACTION = (*CHANCES, "q")  # roles with a column for each action
 
 
 def named_actions(
@@ -210,7 +211,7 @@ def _explicit(
         value = list(groups[value])
     if isinstance(value, str) and value.endswith("*") and value not in known:
         found = _numbered(value, names, where, role, groups)
-        if not found and role in CHANCES:
+        if not found and role in BY_ACTION:
             found = tuple(name for name in names if name.startswith(value[:-1]))
         if not found:
             raise InputError(f"{where}: no column {value} for {role}; it has {_shown(names)}")

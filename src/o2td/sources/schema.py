@@ -17,7 +17,7 @@ from o2td.sources.coding import (
     numbers_of,
 )
 from o2td.sources.columns import Columns
-from o2td.sources.mapping import CHANCES, Mapped, in_order
+from o2td.sources.mapping import BY_ACTION, CHANCES, Mapped, in_order
 from o2td.sources.parts import Part
 
 _INTS = ("state", "next_state", "step")
@@ -89,7 +89,7 @@ def with_codings(
     if action is not None and (order is not None or _is_name(parts[0], action)):
         values = _actions(parts, action, mapped) if order is None else tuple(order)
         codings[action] = Coding(action, "number", values)
-        for role in CHANCES:
+        for role in BY_ACTION:
             own = in_order(values, mapped.many(role)) or ()
             if set(own) == set(values):
                 roles[role] = tuple(mapped.many(role)[own.index(one)] for one in values)
