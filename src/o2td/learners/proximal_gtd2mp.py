@@ -19,6 +19,7 @@ import numpy.typing as npt
 from o2td.compiled import njit
 from o2td.emphasis import Emphasis
 from o2td.kernels.gradient import Member
+from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.row_mask import MaskedStepLearner, learned
 from o2td.learners.step_learner import (
@@ -43,7 +44,7 @@ def shrunk(x, bound):  # type: ignore[no-untyped-def]
     return max(0.0, x - bound) + min(0.0, x + bound)
 
 
-@njit(cache=True, allocates=False)
+@njit(cache=True, allocates=False, fastmath=FASTMATH)
 def step(row: Row, p, s, theta, w, mid, z):  # type: ignore[no-untyped-def]
     """One row; `mid`, zero between rows, holds the change of theta by the first step.
 

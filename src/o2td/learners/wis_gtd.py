@@ -35,14 +35,14 @@ def step(row: Row, p, s, theta, w, u, e, v):  # type: ignore[no-untyped-def]
     use(row, p, kept, u, v)
     follow(e, row.rho * kept, row.rho, row.phi)
     back = row.discount * (1.0 - p.trace) * dot(e, w)
-    pull = row.alpha_w * dot(row.phi, w)
     for k in range(count(e)):
-        j, x = index(e, k), value(e, k)
-        theta[j] += row.alpha / max(u[j] + p.usage, LEAST) * delta * x
-        w[j] += row.alpha_w * delta * x
+        j = index(e, k)
+        theta[j] += row.alpha / max(u[j] + p.usage, LEAST) * delta * value(e, k)
     for k in range(count(row.next_phi)):
         j = index(row.next_phi, k)
         theta[j] -= row.alpha / max(u[j] + p.usage, LEAST) * back * value(row.next_phi, k)
+    pull = row.alpha_w * dot(row.phi, w)
+    add(w, row.alpha_w * delta, e)
     add(w, -pull, row.phi)
 
 
