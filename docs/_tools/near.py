@@ -153,6 +153,21 @@ def families() -> tuple[list[str], list[list[str]]]:
     return columns, rows
 
 
+def later_families() -> tuple[list[str], list[list[str]]]:
+    """Head and rows for families on which only solvers ran: LSTD that chooses over a fixed trace."""
+    found = kept()
+    chosen, fixed = (found["later"][name]["by_family"] for name in SOLVERS)
+    rows = [
+        [
+            family,
+            *(number(a / b) for a, b in zip(ours, fixed[family], strict=True)),
+            number(found["solver_there"][family]),
+        ]
+        for family, ours in chosen.items()
+    ]
+    return ["family", *(f"{n:,}" for n in found["records"]), "all / best there"], rows
+
+
 def intervals() -> tuple[list[str], list[list[str]]]:
     """Head and rows: how often learners' intervals covered, by problem."""
     found = json.loads(INTERVALS.read_text(encoding="utf-8"))["coverage"]

@@ -418,7 +418,12 @@ def test_what_is_recommended_where_nothing_is_tuned() -> None:
     assert ratios["learner_everywhere_fresh"] < 1.0
     assert ratios["worst"]["ratio"] < 1.5
     assert lines["raw"]["worst"]["family"] == "Dyna maze"  # without noise a constant step is best
-    assert ratios["solver_fresh"] == pytest.approx(1.0, abs=0.02)  # its choice gains nothing there
+    assert max(ratios["solver_all"], ratios["solver_later"]) < 0.9
+    assert min(ratios["solver_textbook"], ratios["solver_fresh"]) > 0.9  # a small gain
+    assert max(ratios["solver_textbook"], ratios["solver_fresh"]) < 1.0
+    assert ratios["worst_solver"]["family"] == "RiverSwim"
+    assert 1.15 < ratios["worst_solver"]["ratio"] < 1.16  # slightly more than was aimed at
+    assert ratios["worst_solver_later"]["ratio"] < 1.15
     assert lines["there"]["garnet, on-policy"][0] < 1.0
 
 
