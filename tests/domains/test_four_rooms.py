@@ -98,3 +98,22 @@ def test_eight_lanes_are_the_eight_problems(variance: str, scheme: Any) -> None:
     # A state in a room serves two targets, a hallway two of other rooms.
     assert ((lanes.rho > 0).sum(axis=0) <= 2).all()
     assert (lanes.rho > 0).any(axis=1).all()
+
+
+def test_published_features_are_three_tilings_of_two_by_two() -> None:
+    found, place = domains.four_rooms(features="published").features, np.array(_cells())
+    assert found.shape == (104, 12)
+    assert np.linalg.matrix_rank(found) == 10
+    for k, cut in enumerate((10, 7, 4)):
+        right, above = place[:, 0] >= cut, place[:, 1] >= cut
+        for tile, inside in enumerate(
+            (~right & ~above, ~right & above, right & ~above, right & above)
+        ):
+            np.testing.assert_array_equal(found[:, 4 * k + tile], inside)
+
+
+def test_batches_of_lanes_have_probabilities() -> None:
+    batch = domains.four_rooms_lanes(200, seed=6).batch(3)
+    assert batch.target_prob is not None
+    assert batch.behavior_prob is not None
+    np.testing.assert_allclose(batch.rho, batch.target_prob / batch.behavior_prob, rtol=1e-15)
