@@ -13,9 +13,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import o2td.kernels.lanes
-import o2td.kernels.single_row
-import o2td.solvers.row_loops
 from benchmarks.fuzz_common import fuzz, seeds
 
 with seeds("o2td.archive", "o2td.learners", "o2td.solvers", "zipfile") as atheris:

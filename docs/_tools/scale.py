@@ -27,37 +27,41 @@ def measured() -> str:
     scan, whole, hashed = one["scan"], one["evaluate"], one["hashed"]
     files, states, held = one["files"], one["states"], one["table"]
     rows = [
-        [f"bare scan of {scan['rows']:,} rows", f"{scan['cpu']:.1f}", str(scan["peak_mb"])],
-        [f"`evaluate`, {whole['rows']:,} rows", f"{whole['cpu']:.1f}", str(whole["peak_mb"])],
+        [f"bare scan of {scan['rows']:,} rows", f"{scan['cpu']:.1f}", *_end(scan)],
+        [f"`evaluate`, {whole['rows']:,} rows", f"{whole['cpu']:.1f}", *_end(whole)],
         *(
-            [f"`evaluate`, {files['rows']:,} rows in {count} files", f"{cpu:.1f}",
-             str(files["peak_mb"])]
+            [f"`evaluate`, {files['rows']:,} rows in {count} files", f"{cpu:.1f}", *_end(files)]
             for count, cpu in files["by_files"].items()
         ),
         [f"`evaluate`, {states['rows']:,} rows of walks over {states['states']:,} states",
-         f"{states['cpu']:.1f}", str(states["peak_mb"])],
+         f"{states['cpu']:.1f}", *_end(states)],
         *(
             [f"`evaluate`, {2 * far['states']:,} rows of jumps among {far['states']:,} states",
-             f"{far['cpu']:.1f}", str(far["peak_mb"])]
+             f"{far['cpu']:.1f}", *_end(far)]
             for far in one["jumping"]
         ),
         *(
             [f"a table of {held['states']:,} states, {held['rows']:,} rows, {name}",
-             f"{held[name]:.1f}", str(held["peak_mb"])]
+             f"{held[name]:.1f}", *_end(held)]
             for name in ("TD", "LSTD")
         ),
         *(
-            [f"sweep of {one[name]['lanes']:,} lanes × 20,000 rows", f"{one[name]['cpu']:.1f}",
-             str(one[name]["peak_mb"])]
+            [f"sweep of {one[name]['lanes']:,} lanes × 20,000 rows", f"{one[name]['cpu']:.2f}",
+             *_end(one[name])]
             for name in ("hundred", "lanes")
         ),
         *(
             [f"{hashed['rows']:,} rows hashed into {hashed['columns']:,} columns, {name}",
-             f"{hashed[name]:.1f}", str(hashed["peak_mb"])]
+             f"{hashed[name]:.2f}", *_end(hashed)]
             for name in ("features", "TD", "TDC")
         ),
     ]  # fmt: skip
-    return table(["", "seconds of the processor", "peak in MB"], rows)
+    return table(["", "seconds of the processor", "peak in MB", "code"], rows)
+
+
+def _end(one: dict[str, Any]) -> list[str]:
+    """Memory, and the commit that was measured."""
+    return [str(one["peak_mb"]), one["code"]]
 
 
 def ratio() -> str:
