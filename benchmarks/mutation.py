@@ -45,15 +45,15 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "arctd", "axes", "bounds", "defaults", "divergence", "edges", "field",
-        "golden", "learn_one", "mean_dynamics", "metrics_thread", "outside", "refusals",
-        "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep", "sweeping",
-        "threads", "tidbd", "where_the_paper_disagrees",
+        "against_reference", "arctd", "axes", "bounds", "cuts", "defaults", "divergence", "edges",
+        "field", "golden", "learn_one", "loaded", "mean_dynamics", "metrics_thread", "outside",
+        "refusals", "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
+        "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
     )
 ]  # fmt: skip
 STEPPING = [
     *(f"tests/learners/test_{name}.py" for name in ("learn_one", "edges", "short_streams")),
-    *("tests/kernels/test_lanes.py", "tests/kernels/test_vectors.py"),
+    *(f"tests/kernels/test_{name}.py" for name in ("lanes", "packing", "vectors")),
 ]  # others take too long without compilation
 
 
@@ -103,6 +103,7 @@ GROUPS = {
         ["learners/**/*.py", "emphasis.py"],
         [
             *LEARNING,
+            "tests/kernels/test_packing.py",
             "tests/test_emphasis.py",
             *(f"tests/reliability/test_{name}.py" for name in ("divergence", "bad_input")),
             "src/o2td/learners",
@@ -146,6 +147,10 @@ GROUPS = {
             ),
             *(f"tests/kernels/test_{name}.py" for name in ("lane_columns", "ring_buffer")),
             *(f"tests/kernels/test_{name}.py" for name in ("kept", "row_passes", "settle")),
+            *(
+                f"tests/kernels/test_{name}.py"
+                for name in ("gauges", "metric_values", "resampling")
+            ),
         ],
         ("o2td.kernels", "o2td.learners"),
         machine=False,

@@ -11,7 +11,7 @@ import pytest
 from o2td.documents import finite
 from o2td.errors import InputError, O2TDError, spoken_to_the_command_line
 from o2td.evaluation import output
-from o2td.evaluation.output import check_folder, write_folder
+from o2td.evaluation.output import check_folder, json_text, write_folder, write_page
 
 
 def names(folder: Path) -> set[str]:
@@ -139,3 +139,16 @@ def test_json_has_no_words_that_json_does_not_know() -> None:
         "c": np.array([1.5, np.nan]),
     }
     assert finite(answer) == {"a": None, "b": [None, 3], "c": [1.5, None]}
+
+
+def test_json_and_pages(tmp_path: Path) -> None:
+    assert json_text({"a": [1, None]}) == '{"a": [1, null]}'
+    assert json_text({"a": 1}, 0) == '{\n"a": 1\n}'
+    assert json_text({"a": 1}, 2) == '{\n  "a": 1\n}'
+    for bad in (-1, 101, 1.5):
+        with pytest.raises(InputError, match="indent"):
+            json_text({"a": 1}, bad)
+    assert write_page(tmp_path / "page.html", b"<p>") == tmp_path / "page.html"
+    assert (tmp_path / "page.html").read_bytes() == b"<p>"
+    with pytest.raises(O2TDError, match=r"page\.html: cannot be written .*; nothing was changed"):
+        write_page(tmp_path / "none" / "page.html", b"<p>")

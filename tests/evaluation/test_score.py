@@ -9,10 +9,12 @@ from scipy.stats import chi2, norm, poisson
 from o2td.evaluation.log_tests.score import (
     chi_square_chance,
     clustered,
+    excess_chance,
     means,
     poisson_chance,
     rising,
     strongest,
+    two_sided,
 )
 
 
@@ -92,3 +94,30 @@ def test_chances_of_chi_square_and_poisson_are_scipys(freedom) -> None:
             near = 1e-12 if mean <= 50.0 else 1e-2
             assert poisson_chance(count, mean) == pytest.approx(wanted, abs=near)
     assert poisson_chance(0, 3.0) == 1.0
+
+
+@pytest.mark.parametrize("freedom", [3.0, 10.0, 200.0])
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.001])
+def test_chances_of_chi_square(freedom, share):
+    value = chi2.isf(share, freedom)
+    assert chi_square_chance(value, freedom) == pytest.approx(share, rel=0.15)
+    assert chi_square_chance(value, 0.0) == chi_square_chance(value, -1.0) == 1.0
+
+
+@pytest.mark.parametrize("mean", [0.3, 4.0, 49.0, 50.0, 51.0, 400.0])
+def test_chances_of_poisson(mean):
+    for count in (0, 1, int(mean) + 1, int(mean + 2 * mean**0.5)):
+        exact = poisson.sf(count - 1, mean)
+        assert poisson_chance(count, mean) == pytest.approx(exact, rel=0.15, abs=1e-12)
+        if mean <= 50.0:
+            assert poisson_chance(count, mean) == pytest.approx(exact, rel=1e-9)
+
+
+def test_chances_of_normal():
+    for z in (-2.0, 0.0, 0.5, 3.0):
+        assert two_sided(z) == pytest.approx(2.0 * norm.sf(abs(z)), rel=1e-12)
+
+
+def test_few_rows_say_nothing_about_logged_probabilities():
+    state, pair = np.zeros(3, dtype=int), np.array([0, 1, 0])
+    assert excess_chance(np.full(3, 0.5), state, pair) == 1.0

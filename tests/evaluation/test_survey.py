@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.evaluation.survey import FEWEST, Sample
+from o2td.evaluation.survey import FEWEST, Sample, folds_of
 
 from .episodes import block_of
 from .logs import line_log
@@ -73,3 +73,13 @@ def test_visits_ahead_are_those_of_a_chain_that_ends_as_often_as_the_log():
     log = line_log(30, 1).assign(rho=1.0)
     ends = log.terminated.mean()
     assert surveyed(log, 0.9).ahead() == pytest.approx(1.0 / (1.0 - 0.9 * (1.0 - ends)))
+
+
+def test_folds_depend_on_keys_alone_and_are_even():
+    key = np.random.default_rng(0).integers(0, 2**64, 6000, dtype=np.uint64)
+    fold = folds_of(key, 5)
+    assert set(fold) == set(range(5))
+    assert np.abs(np.bincount(fold) - 1200).max() < 5 * np.sqrt(1200)
+    np.testing.assert_array_equal(folds_of(key[::-1], 5), fold[::-1])
+    mixed = [((int(k) ^ (int(k) >> 29)) * 0xD1B54A32D192ED03) % 2**64 for k in key[:50]]
+    assert fold[:50].tolist() == [(word >> 33) % 5 for word in mixed]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,16 @@ def test_every_option_that_changes_where_a_method_lands_is_tried_with_every_choi
     for option, choices in analysis._CHOICES.items():
         shown = {name.partition(f"{option}=")[2] for name in found if f"{option}=" in name}
         assert len({one.rstrip(")").partition(",")[0] for one in shown}) == len(choices) - 1
+
+
+def test_a_learner_without_a_fixed_point_is_said_to_have_none() -> None:
+    problem = make_problem(seed=2)
+
+    class Drifts:
+        def mean_dynamics(self, model: Any) -> SimpleNamespace:
+            return SimpleNamespace(A=np.zeros((problem.d, problem.d)), b=np.ones(problem.d))
+
+    finder = analysis._Amplification(problem, (0.0,), lambda *_: None)
+    found = analysis._learner(problem, "Drifts", Drifts(), finder)
+    assert found.reason == "its mean dynamics have no fixed point"
+    assert (found.stable, found.max_step_size) == (False, 0.0)

@@ -85,22 +85,6 @@ def test_regressions_are_compressed(weighted: bool, sparse: bool) -> None:
     np.testing.assert_allclose(unit, np.eye(3), atol=1e-12)
 
 
-def test_what_few_problems_refuse() -> None:
-    from o2td.exact import oblique
-    from o2td.exact.bellman_system import BellmanSystem
-
-    problem = make_problem(seed=2)
-    made = BellmanSystem(problem)
-    visits = made.visits
-    np.testing.assert_allclose(visits, exact.state_distribution(problem))
-    lost = BellmanSystem(make_problem(seed=2))
-    with pytest.raises(RuntimeError, match="the problem of this system is gone"):
-        _ = lost.visits
-    with pytest.raises(InputError, match=r"X has no rows \(shape \(0, 2\)\); pass one for each"):
-        oblique._matrix("X", np.zeros((0, 2)))
-    np.testing.assert_array_equal(oblique._matrix("X", np.eye(2)), np.eye(2))
-
-
 def test_a_behaviour_that_never_comes_to_where_the_target_is_followed() -> None:
     """State 0 is left for ever for state 1, in which no target is followed."""
     problem = followed([0.0, 1.0], 0.9)
@@ -111,22 +95,6 @@ def test_a_behaviour_that_never_comes_to_where_the_target_is_followed() -> None:
     system = exact.bellman_system.BellmanSystem(problem)
     system.visits = np.array([0.25, 0.75])
     np.testing.assert_array_equal(system.weight, [1.0, 0.0])
-
-
-def test_a_learner_without_a_fixed_point_is_said_to_have_none() -> None:
-    from o2td.exact import analysis
-    from o2td.learners.dynamics import MeanDynamics
-
-    problem = make_problem(seed=2)
-
-    class Drifts:
-        def mean_dynamics(self, model: Any) -> MeanDynamics:
-            return MeanDynamics(np.zeros((problem.d, problem.d)), np.ones(problem.d), problem.d)
-
-    finder = analysis._Amplification(problem, (0.0,), lambda *_: None)
-    found = analysis._learner(problem, "Drifts", Drifts(), finder)
-    assert found.reason == "its mean dynamics have no fixed point"
-    assert (found.stable, found.max_step_size) == (False, 0.0)
 
 
 def test_dann_s_form_needs_a_target_in_every_visited_state() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.kernels import gauges, metric_values, row_passes
+from o2td.kernels import row_passes
 from tests.learners.conftest import LAYOUTS, random_rows
 
 N, D, STATES = 24, 4, 6
@@ -90,33 +90,3 @@ def test_moments_by_regression(rows):
         below = max(phi @ y, 0.2 * np.mean(seen))
         assert out[t] == pytest.approx(phi @ x / below if below else 0.0, rel=1e-9, abs=1e-12)
     close(memory, [largest, np.mean(seen), N])
-
-
-@pytest.mark.parametrize("traced", [None, True])
-def test_sizes_that_step_rules_measure(rows, traced):
-    rng = np.random.default_rng(0)
-    weight, decay, out = rng.random(N), rng.random(N), np.empty((3, N))
-    z = rng.normal(size=D) if traced else np.zeros(D)
-    expected = z.copy()
-    if hasattr(rows[0], "matrix"):
-        gauges.measure_dense(*rows, GAMMA, weight, decay, traced, z, out)
-    else:
-        active = np.arange(D, dtype=np.int32)
-        gauges.measure_sparse(*rows, GAMMA, weight, decay, traced, z, active, D, out)
-    for t in range(N):
-        expected = (decay[t] * expected if traced else 0.0) + weight[t] * PHI[t]
-        length = np.linalg.norm(expected) * np.linalg.norm(DPHI[t])
-        close(out[:, t], [length, expected @ DPHI[t], PHI[t] @ PHI[t]])
-    if traced:
-        close(z, expected)
-
-
-def test_whether_a_matrix_is_upper_triangular():
-    R = np.triu(np.ones((3, 3)))
-    assert metric_values.is_upper(R)
-    for i, j in ((1, 0), (2, 0), (2, 1)):
-        for entry in (2.0, -1.0, np.nan):
-            other = R.copy()
-            other[i, j] = entry
-            assert not metric_values.is_upper(other)
-    assert metric_values.is_upper(np.zeros((1, 1)))

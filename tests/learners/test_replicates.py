@@ -8,7 +8,6 @@ import pytest
 import o2td
 from o2td import domains, exact
 from o2td.errors import InputError
-from o2td.kernels.resampling import mixed
 from o2td.learners import Learner
 from o2td.learners.replicates import SPREAD, multipliers
 from o2td.transitions import Transitions
@@ -223,11 +222,3 @@ def test_refusals_name_the_remedy(make, words):
 def learned(learner):
     """After one row."""
     return learner.partial_fit(Transitions([[1.0]], [1.0], [[1.0]], discount=0.5))
-
-
-def test_words_are_those_of_splitmix64():
-    """The generator's first numbers from seed 1234567, as published with it."""
-    known = (6457827717110365317, 3203168211198807973, 9817491932198370423)
-    for k, word in enumerate(known, 1):
-        state = (1234567 + k * 0x9E3779B97F4A7C15) % 2**64
-        assert int(mixed(np.uint64(state))) == word

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2td.errors import NoAnswerError
+from o2td.linear_algebra import least_squares
 from o2td.linear_algebra.least_squares import compress, orthonormalizer
 
 
@@ -38,3 +40,28 @@ def test_columns_become_orthonormal_in_the_weighted_norm():
     assert B.shape == (4, 3)
     basis = rows @ B
     np.testing.assert_allclose(basis.T @ (weight[:, None] * basis), np.eye(3), atol=1e-9)
+
+
+def test_a_triangle_of_blocks_is_that_of_all_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, weight, value = rng.normal(size=(40, 3)), rng.random(40), rng.normal(size=40)
+    weight[[4, 20]] = 0.0
+    both = np.sqrt(weight)[:, None] * np.column_stack([rows, value])
+    for block in (1, 20, 1 << 21):
+        monkeypatch.setattr(least_squares, "_BLOCK", block)
+        R = least_squares.weighted_triangle(rows, weight, value)
+        assert R.shape == (4, 4)
+        np.testing.assert_allclose(R.T @ R, both.T @ both, rtol=1e-12, atol=1e-13)
+        np.testing.assert_array_equal(R, np.triu(R))
+    few = least_squares.weighted_triangle(rows[:2], None)
+    assert few.shape == (3, 3)
+    np.testing.assert_allclose(few.T @ few, rows[:2].T @ rows[:2], atol=1e-13)
+
+
+def test_a_decomposition_that_fails_is_no_answer(monkeypatch):
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    with pytest.raises(NoAnswerError, match="too large or too unequal to be decomposed; rescale"):
+        orthonormalizer(np.array([[3.0, 0.0], [4.0, 5.0]]))

@@ -59,22 +59,6 @@ def test_sums_over_states_in_blocks(layout, monkeypatch):
     np.testing.assert_array_equal(found, np.column_stack([delta, data.reward]))
 
 
-def test_a_triangle_of_blocks_is_that_of_all_rows(monkeypatch):
-    rng = np.random.default_rng(0)
-    rows, weight, value = rng.normal(size=(40, 3)), rng.random(40), rng.normal(size=40)
-    weight[[4, 20]] = 0.0
-    both = np.sqrt(weight)[:, None] * np.column_stack([rows, value])
-    for block in (1, 20, 1 << 21):
-        monkeypatch.setattr(least_squares, "_BLOCK", block)
-        R = least_squares.weighted_triangle(rows, weight, value)
-        assert R.shape == (4, 4)
-        np.testing.assert_allclose(R.T @ R, both.T @ both, rtol=1e-12, atol=1e-13)
-        np.testing.assert_array_equal(R, np.triu(R))
-    few = least_squares.weighted_triangle(rows[:2], None)
-    assert few.shape == (3, 3)
-    np.testing.assert_allclose(few.T @ few, rows[:2].T @ rows[:2], atol=1e-13)
-
-
 def test_rows_of_a_table_are_summed_by_pairs_of_states():
     """`A = sum rho z (phi - gamma phi')` by hand, over a table whose states recur."""
     batch = garnet(5, states=6, d=3).sample(400, seed=5)

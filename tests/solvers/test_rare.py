@@ -1,4 +1,4 @@
-"""What few callers meet: loaded sums joined, empty answers, refusals, decompositions that fail."""
+"""What few callers meet: loaded sums joined, empty answers, refusals."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from scipy.sparse import csr_array, random_array
 
 import o2td
 from o2td import Transitions
-from o2td.errors import InputError, NoAnswerError
-from o2td.linear_algebra import least_squares, rank, sparse
-from o2td.solvers.aggregate import HeldRows, StateSums, collect
+from o2td.errors import InputError
 
 TABLE = np.array([[1.0, 0.0], [0.5, 2.0], [0.0, 3.0], [-1.0, 1.0]])
 
@@ -54,21 +52,6 @@ def test_other_features_of_the_same_state_are_averaged_over_its_visits(tmp_path)
     np.testing.assert_allclose(sums.features(), [expected[k] for k in range(3)])
 
 
-def test_held_rows_are_those_of_their_states():
-    held = HeldRows(np.array([2, 5, 9]), TABLE[:3])
-    np.testing.assert_array_equal(held[np.array([9, 2])], TABLE[[2, 0]])
-
-
-def test_sums_that_overflow_when_they_are_joined():
-    large = rows([0, 1], reward=1e149, rho=1e149)
-    one, two = collect(large), collect(large)
-    assert isinstance(one.then(collect(rows([0, 1]))), StateSums)
-    for part in (one, two):
-        part.reward *= 1e10
-    with np.errstate(over="ignore"), pytest.raises(InputError):
-        one.then(two)
-
-
 def test_all_rows_are_forgotten():
     solver = o2td.LSTD().update(rows([0, 1, 2]))
     assert solver.theta.any()
@@ -90,14 +73,6 @@ def test_an_answer_without_rows_or_features_that_say_anything():
     assert nothing.residual == 0.0
     assert o2td.LSTD(trace="auto").selects
     assert not o2td.LSTD(trace=0.5).selects
-
-
-@pytest.mark.parametrize(("b", "residual"), [([0.0, 0.0], 0.0), ([0.0, 3.0], 1.0)])
-def test_a_sparse_system_of_zeros(b, residual):
-    found = sparse.solve_sparse(csr_array((2, 2)), np.array(b), 3)
-    assert (found.status, found.rank, found.condition) == ("no data", 0, np.inf)
-    assert found.residual == residual
-    np.testing.assert_array_equal(found.theta, 0.0)
 
 
 def test_omega_is_solved_again_after_new_rows():
@@ -128,31 +103,6 @@ def test_batches_that_a_solver_cannot_use():
     )
     with pytest.raises(InputError, match="another kind of successors or states than earlier"):
         single.merge(whole)
-
-
-def test_decompositions_that_fail(monkeypatch):
-    def fails(*_, **__):
-        raise np.linalg.LinAlgError
-
-    A = np.array([[3.0, 0.0], [4.0, 5.0]])
-    import scipy.linalg
-
-    right = scipy.linalg.svd
-    tried = []
-
-    def sometimes(given, lapack_driver="gesdd", **options):
-        tried.append((lapack_driver, options))
-        return right(given, lapack_driver=lapack_driver, **options) if len(tried) > 1 else fails()
-
-    monkeypatch.setattr(scipy.linalg, "svd", sometimes)
-    U, s, Vt = rank.svd(A)
-    np.testing.assert_allclose(s, np.sqrt([45.0, 5.0]))
-    np.testing.assert_allclose(U * s @ Vt, A, atol=1e-14)
-    assert [name for name, _ in tried] == ["gesdd", "gesvd"]
-    assert tried[0][1] == tried[1][1] == {"full_matrices": False, "check_finite": False}
-    monkeypatch.setattr(np.linalg, "svd", fails)
-    with pytest.raises(NoAnswerError, match="too large or too unequal to be decomposed; rescale"):
-        least_squares.orthonormalizer(A)
 
 
 def test_the_answer_of_least_norm_in_any_units():

@@ -13,6 +13,8 @@ import pytest
 from o2td import sources
 from o2td.cli import main
 from o2td.errors import InputError
+from o2td.sources import coding
+from tests.sources.small_logs import log_of, opened, refused
 
 ROWS = 1200
 WEATHER = ("rain", "snow", "sun")
@@ -181,3 +183,11 @@ def test_the_code_is_kept_in_the_model(tmp_path, capsys):
     assert main(["predict", str(out / "model.npz"), str(tmp_path / "new.csv")]) == 2
     assert "is 'fog', which is none of rain, snow, sun" in capsys.readouterr().err
     assert first
+
+
+def test_more_names_than_can_be_numbered(monkeypatch):
+    monkeypatch.setattr(coding, "_NAMES", 4)
+    log = log_of(state=[f"s{k % 3}" for k in range(12)])
+    assert opened(log).scan().transitions == 12
+    log["state"] = [f"s{k}" for k in range(12)]
+    refused("column state holds more than 4 different names of states; group them", log)

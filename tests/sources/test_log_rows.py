@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+import pytest
 
 from o2td import sources
+from o2td.errors import InputError
+from o2td.sources.log_rows import inputs_of, successors_of
 
 
 def test_rows_whose_successor_is_not_the_next_row():
@@ -24,3 +28,11 @@ def test_rows_whose_successor_is_not_the_next_row():
     seen = log.rename(columns={"state": "obs_0", "next_state": "next_obs_0"})
     (chunk,) = sources.open_logs(seen.assign(obs_1=0.0, next_obs_1=0.0), discount=0.9).chunks()
     assert chunk.elsewhere().tolist() == [1, 2]
+
+
+def test_rows_with_neither_observations_nor_states():
+    with pytest.raises(InputError, match="neither observations nor states"):
+        inputs_of(None, None)
+    for given in [(None, np.zeros(1)), (np.zeros(1), None)]:
+        with pytest.raises(InputError, match="neither observations nor states"):
+            successors_of(*given)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.policies import _of_scores, softmax
+from o2td.sources.policies import _of_scores, action_order, probabilities_of, softmax
 
 ROWS = 400
 WEIGHTS = np.array([[0.5, -0.5, 0.0], [0.0, 1.0, -1.0]])
@@ -118,3 +118,14 @@ def test_scores_that_sum_to_one_are_probabilities_and_others_logits(width):
     np.testing.assert_allclose(found, [[0.25, 0.75], [0.5, 0.5]], rtol=1e-12)
     logits = np.log([[1.0, 3.0], [2.0, 2.0]])
     np.testing.assert_allclose(_of_scores(logits, 1e-6), [[0.25, 0.75], [0.5, 0.5]])
+
+
+def test_policies_and_orders_that_are_none():
+    states = np.array([0, 1])
+    with pytest.raises(InputError, match=r"an array of shape \(2,\); pass \(states, actions\)"):
+        probabilities_of([0.5, 0.5], states, "target")
+    with pytest.raises(InputError, match="an array of probabilities needs a log with states"):
+        probabilities_of([[0.5, 0.5]], np.zeros((2, 1)), "target")
+    with pytest.raises(InputError, match="actions must be one list of what the log calls"):
+        action_order(None, None, [["a"], ["b"]])
+    assert action_order(None, None, np.array(["a", "b"])) == ["a", "b"]

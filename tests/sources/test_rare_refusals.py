@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from o2td import sources
-from o2td.errors import FormatError, InputError, O2TDError
-from o2td.sources import coding, logs, write
-from o2td.sources.log_rows import inputs_of, successors_of
-from o2td.sources.parts import files_of
-from o2td.sources.policies import action_order, probabilities_of
-
-
-def log_of(rows=12, **columns):
-    """Episodes of three rows, states 0 to 2, two actions in turn."""
-    t = np.arange(rows)
-    base = {"episode": t // 3, "step": t % 3, "state": t % 3, "action": t % 2, "reward": 1.0}
-    base |= {"terminated": t % 3 == 2, "behavior_prob": 0.5, "target_prob": 0.25}
-    return pd.DataFrame(base | columns)
-
-
-def opened(log, **options):
-    return sources.open_logs(log, discount=0.9, **options)
-
-
-def refused(match, log, **options):
-    with pytest.raises(InputError, match=match):
-        opened(log, **options).scan()
-
+from o2td.errors import FormatError, InputError
+from tests.sources.small_logs import log_of, opened, refused
 
 # -- models of the behaviour ---------------------------------------------------------------------------
 
@@ -97,14 +73,6 @@ def test_a_behaviour_is_estimated_from_logs_with_few_whole_actions():
 # -- columns and cells ---------------------------------------------------------------------------------
 
 
-def test_more_names_than_can_be_numbered(monkeypatch):
-    monkeypatch.setattr(coding, "_NAMES", 4)
-    log = log_of(state=[f"s{k % 3}" for k in range(12)])
-    assert opened(log).scan().transitions == 12
-    log["state"] = [f"s{k}" for k in range(12)]
-    refused("column state holds more than 4 different names of states; group them", log)
-
-
 def test_a_time_or_a_state_that_is_missing_or_negative():
     log = log_of(time=np.arange(12.0)).drop(columns="step")
     assert opened(log).scan().transitions == 12
@@ -156,27 +124,7 @@ def test_files_whose_types_differ_cannot_be_sorted_together(tmp_path):
         opened(tmp_path, sort=True).scan()
 
 
-def test_a_sorted_log_without_room(monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "no room")
-
-    monkeypatch.setattr(logs, "sorted_file", full)
-    with pytest.raises(O2TDError, match=r"the sorted log cannot be written there .*; make room"):
-        opened(log_of(), sort=True).scan()
-
-
 # -- policies ------------------------------------------------------------------------------------------
-
-
-def test_policies_and_orders_that_are_none():
-    states = np.array([0, 1])
-    with pytest.raises(InputError, match=r"an array of shape \(2,\); pass \(states, actions\)"):
-        probabilities_of([0.5, 0.5], states, "target")
-    with pytest.raises(InputError, match="an array of probabilities needs a log with states"):
-        probabilities_of([[0.5, 0.5]], np.zeros((2, 1)), "target")
-    with pytest.raises(InputError, match="actions must be one list of what the log calls"):
-        action_order(None, None, [["a"], ["b"]])
-    assert action_order(None, None, np.array(["a", "b"])) == ["a", "b"]
 
 
 def test_columns_that_contradict_each_other_are_counted():
@@ -234,14 +182,6 @@ def test_rows_that_are_not_there(which):
     assert rows.take([1, 3]).state.tolist() == [1, 0]
 
 
-def test_rows_with_neither_observations_nor_states():
-    with pytest.raises(InputError, match="neither observations nor states"):
-        inputs_of(None, None)
-    for given in [(None, np.zeros(1)), (np.zeros(1), None)]:
-        with pytest.raises(InputError, match="neither observations nor states"):
-            successors_of(*given)
-
-
 def test_features_that_do_not_fit_the_log():
     log = log_of(obs_0=0.5).drop(columns="state")
     (rows,) = opened(log).chunks()
@@ -257,32 +197,6 @@ def test_chunks_have_rows():
 
 
 # -- files ---------------------------------------------------------------------------------------------
-
-
-def test_paths_that_name_nothing(tmp_path):
-    with pytest.raises(InputError, match="no path was given; name files, folders or globs"):
-        files_of([])
-    with pytest.raises(InputError, match="no log files in this folder; it needs"):
-        files_of(tmp_path)
-
-
-def test_logs_that_cannot_be_written(tmp_path, monkeypatch):
-    source, file = opened(log_of()), tmp_path / "log.parquet"
-    with pytest.raises(InputError, match="there is no such folder; create it first"):
-        sources.write_logs(source, tmp_path / "none" / "log.parquet")
-    with pytest.raises(InputError, match="chunks must be a source, or chunks of one; got 3"):
-        sources.write_logs(3, file)
-    with pytest.raises(InputError, match="there are no rows to write"):
-        sources.write_logs([], file)
-
-    class Full:
-        def __init__(self, *_, **__):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(write.pq, "ParquetWriter", Full)
-    with pytest.raises(O2TDError, match=r"cannot be written .No space left.*; nothing was left"):
-        sources.write_logs(source, file)
-    assert not file.exists()
 
 
 def test_a_file_that_vanishes_while_it_is_read(tmp_path):
