@@ -268,3 +268,36 @@ def test_successors_of_rows_that_do_not_follow_each_other():
     np.testing.assert_allclose(batch.phi, x)
     np.testing.assert_allclose(batch.next_phi[~ends], after[~ends])
     np.testing.assert_allclose(batch.discount, np.where(ends, 0.0, 0.9))
+
+
+def test_a_row_is_named_by_its_place_in_its_file_in_a_part_of_a_log_too(tmp_path):
+    """The second part begins inside the second file, after the end of an episode of the first."""
+    log = log_of(30)
+    log.loc[24, "behavior_prob"] = 2.0
+    log[:13].to_parquet(tmp_path / "a.parquet")
+    log[13:].to_parquet(tmp_path / "b.parquet")
+    parts = opened(tmp_path).partitions()
+    assert sum(len(chunk) for chunk in parts[0].chunks()) == 15
+    with pytest.raises(InputError, match=r"b\.parquet: column behavior_prob, row 12 "):
+        list(parts[1].chunks())
+
+
+def test_a_function_of_values_that_raises_is_named_with_the_first_row():
+    def broken(_):
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(
+        InputError, match=r"raised ZeroDivisionError for 12 rows from frame, row 1 on"
+    ):
+        opened(log_of(), value_model=broken).scan()
+
+
+@pytest.mark.parametrize("options", [{}, {"target": "behavior"}])
+def test_probabilities_of_all_actions_are_not_looked_up_where_ratios_are_known(options):
+    """Actions beyond them then do no harm, and no probability of the action taken is made up."""
+    log = log_of(action=5, target_prob_0=0.5, target_prob_1=0.5, rho=1.0)
+    log = log.drop(columns=["behavior_prob", "target_prob"])
+    (rows,) = opened(log, **options).chunks()
+    assert rows.target_prob is None
+    np.testing.assert_array_equal(rows.rho, 1.0)
+    np.testing.assert_array_equal(rows.target_probs, 0.5)
