@@ -30,3 +30,15 @@ def test_flags_are_booleans_without_gaps():
     assert arrow_cells.pa_bool(pa.array([True, False]))
     assert not arrow_cells.pa_bool(pa.array([True, None]))
     assert not arrow_cells.pa_bool(pa.array([1, 0]))
+
+
+def test_numbers_are_usable_one_by_one_where_their_squares_are_too_many():
+    from o2td.sources.arrow_cells import LARGEST, all_usable
+
+    assert all_usable(np.array([0.1, -0.2]) * LARGEST)
+    assert all_usable(np.full(9, 0.9) * LARGEST)
+    assert all_usable(np.array([LARGEST, -LARGEST, 0.0]))
+    for bad in (np.nan, np.inf, -np.inf, 1.1 * LARGEST, -1.1 * LARGEST):
+        assert not all_usable(np.array([1.0, bad]))
+    assert all_usable(np.array([3.0, -3.0, 3.0]), most=3.0)
+    assert not all_usable(np.array([3.1]), most=3.0)
