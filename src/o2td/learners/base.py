@@ -137,9 +137,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
         """As `clone`, without checking again what our own constructors have accepted."""
         if not (self._as_made and type(self).__init__.__module__.startswith(f"{__package__}.")):
             return self.clone()
-        own = self._copied()
-        own._forget()
-        return own
+        return self._copied().reset()
 
     def _forget(self) -> None:
         self._unbind()

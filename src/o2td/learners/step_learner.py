@@ -212,16 +212,19 @@ class StepLearner(TwoStepLearner):
         if "emphasis" in out:
             self._weigh(block, out["emphasis"])
             self._weigh_inner(block, out["emphasis"])
-        if "decay" not in out:
-            pass
-        elif self._decays:
-            passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
-            self._fill_decay(block, passed, out["decay"])
-        else:
-            out["decay"].fill(0.0)
-        if "alpha" not in out:
-            return
+        if "decay" in out:
+            self._fill_decays(block, out["decay"])
+        if "alpha" in out:
+            self._fill_steps(block, out)
 
+    def _fill_decays(self, block: Transitions, out: Floats) -> None:
+        if self._decays:
+            passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
+            self._fill_decay(block, passed, out)
+        else:
+            out.fill(0.0)
+
+    def _fill_steps(self, block: Transitions, out: dict[str, Floats]) -> None:
         def measure() -> Measured:
             z = self._memory.setdefault("gauge", np.zeros(block.d))
             return self._measure(block, out["emphasis"], out["decay"], z, block.rho)
