@@ -105,6 +105,10 @@ def _evaluated(**given: Any) -> Any:
         (lambda: o2td.features.Fourier(2).fit(10**400), "X: not a table of numbers"),
         (lambda: o2td.ARCTD(step_size=10**400), "step_size"),
         (lambda: o2td.ARCTD(average=10**400), "average must be"),
+        (
+            lambda: o2td.GTD2MP(trace=int).partial_fit(o2td.domains.random_walk().sample(9)),
+            "trace, a function of states, cannot be used",
+        ),
         (lambda: o2td.TD(trace=lambda: 1), "trace must be a number in .* or a function"),
         (lambda: o2td.LSTD().merge(10**5000), "cannot merge <int>"),
         (lambda: o2td.checks.check_learner(int), "learners: check a class, an instance or a name"),

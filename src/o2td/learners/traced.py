@@ -288,7 +288,10 @@ def as_trace(value: Any) -> Any:
 def by_state(trace: Any, state: Any) -> Floats:
     """Lambda of these states, by the function or from the list."""
     if callable(trace):
-        found = np.asarray(trace(state), dtype=np.float64)
+        try:
+            found = np.asarray(trace(state), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"trace, a function of states, cannot be used: {error}") from error
         if found.shape != np.shape(state) or not ((found >= 0.0) & (found <= 1.0)).all():
             raise InputError("trace, a function of states, must give a number in [0, 1] for each")
         return found
