@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from o2td import evaluation
-from o2td.evaluation.horizon_features import unclocked
+from o2td.evaluation.horizon_features import StepsSystem, unclocked
+from o2td.evaluation.survey import by_fold, folds_of
+from o2td.evaluation.systems import FOLDS, States
+from o2td.features import Polynomial
 from tests.evaluation.episodes import block_of
 
 STEPS, GAMMA = 12, 0.95
@@ -147,3 +150,26 @@ def test_features_are_chosen_as_if_no_clock_ended_episodes() -> None:
     assert len(block.rows) == 60 * (STEPS - 1)
     assert not block.rows.terminated.any()
     assert block.rows.discount.max() == pytest.approx(1.0 - 1.0 / STEPS)
+
+
+def test_sums_of_parts_merge_into_those_of_the_whole() -> None:
+    def filled(parts: list[np.ndarray]) -> StepsSystem:
+        made = StepsSystem(
+            States(Polynomial(1).fit(np.array([[-3.0, -3.0], [3.0, 3.0]]))), STEPS, 0.9
+        )
+        for which in parts:
+            one = ordered.pick(which)
+            made.add(one, made.basis.rows(one), folds_of(one.key, FOLDS), None)
+        return made
+
+    ordered = by_fold(block_of(linear_log(30, 3), 0.9))
+    every = np.arange(ordered.count)
+    whole, none = filled([every >= 0]), filled([])
+    one, two = filled([every % 3 == 0]), filled([every % 3 != 0])
+    assert whole.cut.any()
+    one.merge(two)
+    one.merge(filled([]))
+    none.merge(whole)
+    for found in (one, none):
+        for name in ("folds", "cut", "starts", "opened"):
+            np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-11)

@@ -121,3 +121,11 @@ def test_chances_of_normal():
 def test_few_rows_say_nothing_about_logged_probabilities():
     state, pair = np.zeros(3, dtype=int), np.array([0, 1, 0])
     assert excess_chance(np.full(3, 0.5), state, pair) == 1.0
+
+
+def test_a_chance_is_at_most_one():
+    """Of noise that was tried for many pairs the corrected chance would be more."""
+    rng = np.random.default_rng(0)
+    noise = [strongest(rng.normal(size=(400, 2)), rng.normal(size=(400, 1))) for _ in range(40)]
+    assert max(found.chance for found in noise) == 1.0
+    assert strongest(rng.normal(size=(9, 1)), rng.normal(size=(9, 1))).chance == 1.0

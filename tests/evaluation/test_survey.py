@@ -83,3 +83,19 @@ def test_folds_depend_on_keys_alone_and_are_even():
     np.testing.assert_array_equal(folds_of(key[::-1], 5), fold[::-1])
     mixed = [((int(k) ^ (int(k) >> 29)) * 0xD1B54A32D192ED03) % 2**64 for k in key[:50]]
     assert fold[:50].tolist() == [(word >> 33) % 5 for word in mixed]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.01])
+def test_the_standard_error_of_the_mean_ratio_by_its_formula(spread):
+    """`sum_t (rho_t - mean)` of each episode is one number: ratios near 1 have an error near 0."""
+    log = line_log(20, 2)
+    rng = np.random.default_rng(3)
+    rho = 1.0 + spread * rng.normal(size=len(log))
+    log = log.drop(columns=[c for c in log if "prob" in c]).assign(rho=rho)
+    rows = block_of(log)
+    ratio, first = rows.rows.rho, rows.first
+    each = np.add.reduceat(ratio - ratio.mean(), first[:-1])
+    error = np.sqrt((each**2).sum() * len(each) / (len(each) - 1)) / len(ratio)
+    mean, found = surveyed(log).step_support()
+    assert mean == pytest.approx(ratio.mean(), rel=1e-9)
+    assert found == pytest.approx(error, rel=1e-6, abs=1e-9)
