@@ -112,12 +112,13 @@ def _by_observation(view: Seen) -> float:
     assert taken is not None and view.action is not None  # noqa: S101, PT018
     x = np.asarray(view.rows.input, dtype=np.float64).reshape(len(view.rows), -1)
     spread = x.std(axis=0)
-    x = (x - x.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    x = (x - x.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
     phi = np.column_stack([np.ones(len(x)), np.clip(x, -3.0, 3.0)])
     actions = np.unique(view.action)
     worst = 0.0
     for action in actions:
         apart = (view.action == action) / np.maximum(taken, 1e-12) - 1.0
         each = phi * apart[:, None]
-        worst = max(worst, float(np.abs(each.sum(axis=0) / np.sqrt((each**2).sum(axis=0))).max()))
+        total, size = np.abs(each.sum(axis=0)), np.sqrt((each**2).sum(axis=0))
+        worst = max(worst, float(np.divide(total, size, out=total, where=size > 0.0).max()))
     return float(min(1.0, len(actions) * phi.shape[1] * two_sided(worst)))
