@@ -47,7 +47,7 @@ LEARNING = [
     for name in (
         "against_reference", "arctd", "axes", "bounds", "cuts", "defaults", "divergence", "edges",
         "field", "golden", "learn_one", "loaded", "mean_dynamics", "metrics_thread", "outside",
-        "refusals", "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
+        "parameters", "refusals", "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
         "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
     )
 ]  # fmt: skip

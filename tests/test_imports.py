@@ -24,6 +24,7 @@ DOCUMENTED = {"o2td.learners.step_learner"}
 ALLOWED = {
     "evaluation/test_blocks.py": "o2td.evaluation.coverage o2td.evaluation.fitting "
     "o2td.evaluation.moments o2td.evaluation.systems o2td.evaluation.value_model",
+    "evaluation/test_horizon_features.py": "o2td.evaluation.survey o2td.evaluation.systems",
     "kernels/test_pending.py": "o2td.kernels.access",
     "kernels/test_ring_buffer.py": "o2td.kernels.metric_values o2td.kernels.vectors",
     "kernels/test_settle.py": "o2td.kernels.access",

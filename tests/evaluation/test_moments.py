@@ -89,3 +89,11 @@ def test_errors_of_sums_of_columns_are_those_of_the_numbers():
     one, two = alone.spread(0), alone.spread(1)
     assert one.apart(two) == pytest.approx((values[:, 0] - values[:, 1]).std(ddof=1) / np.sqrt(300))
     assert one.apart(alone.spread(0)) == 0.0
+
+
+def test_one_episode_has_no_deviation():
+    moments = Moments(1)
+    moments.add(np.array([[3.0]]), np.array([7], dtype=np.uint64))
+    assert moments.spread(0).deviation == 0.0
+    moments.add(np.array([[5.0]]), np.array([8], dtype=np.uint64))
+    assert moments.spread(0).deviation == pytest.approx(1.0)

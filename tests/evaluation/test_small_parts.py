@@ -140,27 +140,3 @@ def test_traces_need_features_that_states_share():
         InputError, match=r"fourier.* needs columns of observations, and the log gives"
     ):
         evaluate(two_segments(), discount=0.9, features="fourier:2")
-
-
-def test_the_explained_share_is_the_adjusted_coefficient_of_determination():
-    from o2td.evaluation.log_tests.alignment import _explained
-
-    rng = np.random.default_rng(4)
-    code = np.arange(24) % 4
-    values = code + rng.normal(size=24)
-    fitted = np.array([values[code == k].mean() for k in range(4)])[code]
-    r2 = 1.0 - np.square(values - fitted).sum() / np.square(values - values.mean()).sum()
-    adjusted = 1.0 - (1.0 - r2) * 23 / 20
-    assert _explained(values, code) == pytest.approx(adjusted, rel=1e-12)
-    assert _explained(np.ones(24), code) == 0.0
-    assert _explained(values, np.arange(24)) == 0.0
-
-
-def test_one_episode_has_no_deviation():
-    from o2td.evaluation.moments import Moments
-
-    moments = Moments(1)
-    moments.add(np.array([[3.0]]), np.array([7], dtype=np.uint64))
-    assert moments.spread(0).deviation == 0.0
-    moments.add(np.array([[5.0]]), np.array([8], dtype=np.uint64))
-    assert moments.spread(0).deviation == pytest.approx(1.0)

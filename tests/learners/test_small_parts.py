@@ -81,18 +81,3 @@ def test_tdc_in_both_forms_is_its_equation(monkeypatch: pytest.MonkeyPatch) -> N
     whole = TDC(0.1, trace=0.25).member()
     assert (whole.theta_delta_z, whole.theta_w_phi, whole.theta_z_phi) == (1.0, -1.0, 1.0)
     assert (whole.theta_z_next, whole.w_w_phi) == (1.0, -1.0)
-
-
-def test_a_class_takes_its_own_parameters_and_those_that_it_passes_on():
-    from o2td.learners import TD, VTrace
-    from o2td.learners.parameters import whole_signature
-
-    names = list(whole_signature(TD).parameters)
-    assert names[0] == "step_size"
-    assert {"trace", "clip", "cut", "emphasis", "average", "l1", "radius"} < set(names)
-    assert "self" not in names
-    assert "axes" not in names
-    vtrace = list(whole_signature(VTrace).parameters)
-    assert vtrace[0] == "step_size"
-    assert "cut" not in vtrace
-    assert "clip" in vtrace
