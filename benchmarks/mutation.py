@@ -47,8 +47,8 @@ LEARNING = [
     for name in (
         "against_reference", "arctd", "axes", "bounds", "cuts", "defaults", "divergence", "edges",
         "field", "golden", "learn_one", "loaded", "mean_dynamics", "metrics_thread", "outside",
-        "parameters", "refusals", "replicates", "short_streams", "small_parts", "step_learner", "step_sizes",
-        "sweep", "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
+        "parameters", "refusals", "replicates", "short_streams", "small_parts", "step_learner",
+        "step_sizes", "sweep", "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
     )
 ]  # fmt: skip
 STEPPING = [
