@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2td import exact
 from o2td.errors import NoAnswerError
 from o2td.linear_algebra import least_squares
 from o2td.linear_algebra.least_squares import compress, orthonormalizer
@@ -65,3 +66,10 @@ def test_a_decomposition_that_fails_is_no_answer(monkeypatch):
     monkeypatch.setattr(np.linalg, "svd", fails)
     with pytest.raises(NoAnswerError, match="too large or too unequal to be decomposed; rescale"):
         orthonormalizer(np.array([[3.0, 0.0], [4.0, 5.0]]))
+
+
+def test_features_too_small_to_be_scaled():
+    with pytest.raises(NoAnswerError, match="too small to be decomposed; rescale"):
+        exact.oblique_projection(1e-320 * np.eye(3), np.eye(3))
+    found = exact.oblique_projection(1e-300 * np.eye(3), np.eye(3))
+    np.testing.assert_allclose(found, np.eye(3), atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -109,6 +110,7 @@ def _evaluated(**given: Any) -> Any:
             lambda: o2td.GTD2MP(trace=int).partial_fit(o2td.domains.random_walk().sample(9)),
             "trace, a function of states, cannot be used",
         ),
+        (lambda: o2td.checks.fingerprint(random.SystemRandom()), "SystemRandom has no state"),
         (lambda: o2td.TD(trace=lambda: 1), "trace must be a number in .* or a function"),
         (lambda: o2td.LSTD().merge(10**5000), "cannot merge <int>"),
         (lambda: o2td.checks.check_learner(int), "learners: check a class, an instance or a name"),

@@ -238,5 +238,8 @@ def _feed(digest: Any, value: Any, seen: set[int]) -> None:
         digest.update(repr(value).encode())
     elif id(value) not in seen and not callable(value):
         seen.add(id(value))
-        state = value.__getstate__()
+        try:
+            state = value.__getstate__()
+        except (TypeError, AttributeError, NotImplementedError) as error:
+            raise InputError(f"subject: {type(value).__name__} has no state: {error}") from None
         _feed(digest, list(state) if isinstance(state, tuple) else state, seen)

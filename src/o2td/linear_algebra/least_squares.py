@@ -88,7 +88,10 @@ def _decomposed(R: Floats, unit: Floats, longest: int) -> tuple[Floats, Floats, 
             "the features are too large or too unequal to be decomposed; rescale them"
         ) from None
     kept = np.arange(len(size)) < count(size, (longest,))
-    vectors = Vt.T / unit[:, None]
+    with np.errstate(over="ignore"):
+        vectors = Vt.T / unit[:, None]
+    if not np.isfinite(vectors).all():
+        raise NoAnswerError("the features are too small to be decomposed; rescale them")
     return U[:, kept], size[kept], vectors[:, kept], vectors[:, ~kept]
 
 
