@@ -14,10 +14,12 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
-from o2td.errors import InputError
+from o2td.errors import InputError, O2TDError
 
 __all__ = [
     "all_of",
+    "answer_of",
+    "brief",
     "choice",
     "file_path",
     "function",
@@ -38,6 +40,7 @@ __all__ = [
 Kind = TypeVar("Kind")
 
 MAX_SHOWN = 60  # characters of a value in a message
+MAX_SAID = 160  # characters of another error in a message
 MAX_LISTED = 1_000_000
 MAX_NAME = 255 - 32  # bytes of a file's name, and room for that of a temporary one
 _INFINITY = float("inf")
@@ -55,6 +58,12 @@ def shown(value: object) -> str:
     except Exception:  # a repr of the caller's own
         line = f"<{type(value).__name__}>"
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 3] + "..."
+
+
+def brief(error: BaseException) -> str:
+    """What an error says, in one short line."""
+    line = " ".join(str(error).split())
+    return line if len(line) <= MAX_SAID else line[: MAX_SAID - 1] + "…"
 
 
 def switch(name: str, value: object) -> bool:
@@ -213,6 +222,28 @@ def function(
     if not callable(value) or value is object or not _takes(value, takes):
         raise InputError(f"{name} must be {wanted}, got {shown(value)}")
     return value
+
+
+def answer_of(
+    name: str, given: Callable[..., Any], *arguments: Any, on: Callable[[], str] | None = None
+) -> Any:
+    """`given(*arguments)`, of a function of the caller's: an error of its own is named as that.
+
+    `on` says what it was called with, where the arguments do not.
+
+    >>> answer_of("reset", len, 3)
+    Traceback (most recent call last):
+    o2td.errors.InputError: reset: it raised TypeError for 3 (...); fix it
+    """
+    try:
+        return given(*arguments)
+    except O2TDError:
+        raise
+    except Exception as error:
+        what = ", ".join(map(shown, arguments)) if on is None else on()
+        raise InputError(
+            f"{name}: it raised {type(error).__name__} for {what} ({brief(error)}); fix it"
+        ) from error
 
 
 def _takes(value: Callable[..., Any], count: int) -> bool:

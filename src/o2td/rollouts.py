@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from o2td.arguments import answer_of
 from o2td.arrays import Bools, Floats, Ints
 from o2td.errors import InputError
 from o2td.mdp import ROUNDING, rounding
@@ -128,7 +129,7 @@ class Simulator:
         for i, j in np.ndindex(out.shape):
             x, weight, total, ended = first[i], 1.0, 0.0, False
             for _ in range(steps):
-                pi = _probabilities("target", self.target(x), None)
+                pi = _probabilities("target", self.target, x, None)
                 x, reward, ended, _ = self._advance(x, _choose(pi, rng.random()), rng)
                 total += weight * reward
                 weight *= discount
@@ -140,16 +141,16 @@ class Simulator:
 
     def begin(self, rng: np.random.Generator, k: int | None = None) -> Floats:
         """Where an episode starts, of `k` numbers if that is known."""
-        return _observation("reset", self.reset(rng), k)
+        return _observation("reset", answer_of("reset", self.reset, rng), k)
 
     def actions(self, x: Floats) -> int:
         """How many actions the behaviour chooses from."""
-        return len(_probabilities("behavior", self.behavior(x), None))
+        return len(_probabilities("behavior", self.behavior, x, None))
 
     def _advance(
         self, x: Floats, action: int, rng: np.random.Generator
     ) -> tuple[Floats, float, bool, bool]:
-        found = self.step(x.copy(), action, rng)
+        found = answer_of("step", self.step, x.copy(), action, rng)
         if not isinstance(found, (tuple, list)) or not 3 <= len(found) <= 5:
             raise InputError(
                 f"step returned {found!r}; give (observation, reward, terminated), and truncated where"
@@ -165,8 +166,8 @@ class Simulator:
         return _observation("step", next_x, len(x)), float(gain), bool(terminated), cut_off
 
     def _policies(self, x: Floats) -> tuple[Floats, Floats]:
-        b = _probabilities("behavior", self.behavior(x), None)
-        pi = _probabilities("target", self.target(x), len(b))
+        b = _probabilities("behavior", self.behavior, x, None)
+        pi = _probabilities("target", self.target, x, len(b))
         if ((pi > 0.0) & (b <= 0.0)).any():
             a = int(np.argmax((pi > 0.0) & (b <= 0.0)))
             raise InputError(
@@ -203,7 +204,10 @@ def _floats(value: Any) -> Floats:
         return np.array([np.nan])
 
 
-def _probabilities(name: str, value: Any, n_actions: int | None) -> Floats:
+def _probabilities(
+    name: str, policy: Callable[..., Any], x: Floats, n_actions: int | None
+) -> Floats:
+    value = answer_of(name, policy, x)
     p = _floats(value)
     if p.ndim != 1 or (n_actions is not None and len(p) != n_actions):
         raise InputError(f"{name} returned shape {p.shape}; give one probability per action")

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, log
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import choice, switch, text, unit, whole
+from o2td.arguments import answer_of, choice, switch, text, unit, whole
 from o2td.arrays import Floats, Seed, as_numbers, check_finite, in_memory
 from o2td.errors import InputError, NoAnswerError
 from o2td.rollouts import Rollout, Simulator, ValueEstimate
@@ -132,8 +132,8 @@ class SimulatedProblem:
         self.stateful = switch("stateful", stateful)
         plain = Simulator(reset, step, behavior, target)
         self._plain = plain
-        self._fill = plain.rollout if rollout is None else rollout
-        self._returns = plain.returns if returns is None else returns
+        self._fill = plain.rollout if rollout is None else partial(answer_of, "rollout", rollout)
+        self._returns = plain.returns if returns is None else partial(answer_of, "returns", returns)
 
     # -- shapes ------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class SimulatedProblem:
         seen = as_numbers("observations", observations)
         if seen.ndim != 2:
             raise InputError(f"observations must have shape (n, k), got {seen.shape}")
-        rows = transform(seen)
+        rows = answer_of("features", transform, seen)
         shape = getattr(rows, "shape", None)
         if shape is None or len(shape) != 2 or shape[0] != len(seen):
             given = type(rows).__name__ if shape is None else f"shape {shape}"

@@ -108,7 +108,7 @@ def _evaluated(**given: Any) -> Any:
         (lambda: o2td.ARCTD(average=10**400), "average must be"),
         (
             lambda: o2td.GTD2MP(trace=int).partial_fit(o2td.domains.random_walk().sample(9)),
-            "trace, a function of states, cannot be used",
+            "trace, a function of states: it raised TypeError for array",
         ),
         (lambda: o2td.checks.fingerprint(random.SystemRandom()), "SystemRandom has no state"),
         (lambda: o2td.TD(trace=lambda: 1), "trace must be a number in .* or a function"),
@@ -119,3 +119,72 @@ def _evaluated(**given: Any) -> Any:
 def test_what_ten_minutes_of_odd_values_once_found(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         call()
+
+
+def _simulated(method: str = "sample", **own: Any) -> Any:
+    given: dict[str, Any] = {
+        "reset": lambda rng: np.array([rng.random()]),
+        "step": lambda x, action, rng: (0.5 * x, 1.0, False),
+        "behavior": lambda x: np.array([0.5, 0.5]),
+        "target": lambda x: np.array([0.0, 1.0]),
+        "features": lambda X: np.hstack([X, np.ones_like(X)]),
+    }
+    problem = o2td.Problem.simulated(**(given | own), discount=0.5)
+    return problem.sample(3) if method == "sample" else problem.rollout_value([[0.5]])
+
+
+class _Broken:
+    """Fails whatever it is asked to do."""
+
+    def __call__(self, *given: Any) -> Any:
+        raise KeyError("not here")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("parts", ()):
+            return self
+        raise AttributeError(name)
+
+    def __init__(self, *parts: str) -> None:
+        self.parts = parts
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        *((lambda part=part: _simulated(**{part: _Broken()}), part)
+          for part in ("reset", "step", "behavior", "target", "features", "rollout")),
+        *((lambda part=part: _simulated("value", **{part: _Broken()}), part)
+          for part in ("step", "target", "returns")),
+        (lambda: _simulated(features=_Broken("transform")), "features"),
+        (lambda: _evaluated(target=_Broken()), "target"),
+        (lambda: _evaluated(target=_Broken("predict_proba")), "target"),
+        (lambda: _evaluated(behavior=_Broken()), "behavior"),
+        (lambda: _evaluated(features=_Broken()), "features"),
+        (lambda: _evaluated(features=_Broken("transform")), "features"),
+        (lambda: _evaluated(features=_Broken("fit", "transform")), "features"),
+        (lambda: _evaluated(segments=_Broken()), "segments"),
+        (lambda: _evaluated(value_model=_Broken()), "value_model"),
+        (lambda: _evaluated(value_model=_Broken("predict")), "value_model"),
+        (lambda: o2td.TD(trace=_Broken()).partial_fit(o2td.domains.random_walk().sample(9)),
+         "trace, a function of states"),
+        (lambda: o2td.domains.from_gymnasium("FrozenLake-v1", behavior=_Broken()), "behavior"),
+        (lambda: o2td.domains.from_gymnasium("MountainCar-v0", target=_Broken()).sample(5),
+         "target"),
+    ],
+)  # fmt: skip
+def test_an_error_of_a_function_of_the_caller_is_named_as_that(
+    call: Callable[[], Any], name: str
+) -> None:
+    with pytest.raises(
+        InputError, match=rf"^{name}: it raised KeyError for .*not here.*fix it$"
+    ) as e:
+        call()
+    assert isinstance(e.value.__cause__, KeyError)
+
+
+def test_an_error_that_is_named_already_comes_through_as_it_is() -> None:
+    def refuse(rng: Any) -> Any:
+        raise InputError("reset: the arm is not homed")
+
+    with pytest.raises(InputError, match=r"^reset: the arm is not homed$"):
+        _simulated(reset=refuse)

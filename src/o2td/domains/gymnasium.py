@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import unit, whole
+from o2td.arguments import answer_of, unit, whole
 from o2td.arrays import Bools, Floats
 from o2td.errors import InputError, import_extra
 from o2td.mdp import numbers
@@ -169,7 +169,9 @@ def _policy_table(name: str, given: Any, n: int, m: int) -> Floats:
                 f'{name} must be "uniform", "optimal", an array or a function, got {given!r}'
             )
         return np.full((n, m), 1.0 / m)
-    return numbers(name, [given(s) for s in range(n)] if callable(given) else given, (n, m))
+    return numbers(
+        name, [answer_of(name, given, s) for s in range(n)] if callable(given) else given, (n, m)
+    )
 
 
 def _optimal(chances: list[Any], rewards: list[Any], terminal: Bools, discount: float) -> Floats:
@@ -256,7 +258,7 @@ class _Simulator:
 
     def __init__(self, env: Any) -> None:
         self.env, self.inner = env, env.unwrapped
-        first, _ = env.reset(seed=0)
+        first, _ = answer_of("env_id", lambda: env.reset(seed=0), on=lambda: "reset(seed=0)")
         state = np.asarray(getattr(self.inner, "state", None), dtype=np.float64)
         self.settable = (
             env is self.inner

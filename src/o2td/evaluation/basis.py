@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import answer_of
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
 from o2td.errors import InputError, option
@@ -265,7 +266,7 @@ def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
             )
         return features[inputs]
     transform = features.transform if hasattr(features, "transform") else features
-    rows = transform(inputs)
+    rows = answer_of("features", transform, inputs)
     if getattr(rows, "ndim", 0) != 2 or rows.shape[0] != len(inputs):
         raise InputError(f"features: returned shape {np.shape(rows)} for {len(inputs)} rows")
     if not hasattr(features, "state_dict"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import answer_of
 from o2td.errors import InputError, option
 from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.cells import CellSystem
@@ -129,7 +130,7 @@ def _fitted(features: Any, survey: Survey, sample: Episodes, who: str = "feature
         # These maps learn nothing from data but its range.
         return features.fit(np.stack([survey.low, survey.high]))
     if hasattr(features, "fit"):
-        features.fit(sample.rows.input)
+        answer_of(who, features.fit, sample.rows.input)
     return features
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import text
+from o2td.arguments import answer_of, text
 from o2td.documents import finite
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes, Log
@@ -73,7 +73,7 @@ class Segment:
 def labels_of(segments: Any, source: Source) -> Labels:
     """A function from observations (or states) at starts to labels: the user's, or a column."""
     if callable(segments):
-        return lambda inputs: np.asarray(segments(inputs)).astype(str)
+        return lambda inputs: np.asarray(answer_of("segments", segments, inputs)).astype(str)
     text("segments", segments)
     state, seen = source.mapped.one("state"), source.mapped.many("observation")
     coding = source.codings.get(segments) if isinstance(segments, str) else None

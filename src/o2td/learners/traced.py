@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import function, listed, unit
-from o2td.arrays import Floats
+from o2td.arguments import answer_of, function, listed, unit
+from o2td.arrays import Floats, as_numbers
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
 from o2td.kernels.packing import DECAY
@@ -288,10 +288,7 @@ def as_trace(value: Any) -> Any:
 def by_state(trace: Any, state: Any) -> Floats:
     """Lambda of these states, by the function or from the list."""
     if callable(trace):
-        try:
-            found = np.asarray(trace(state), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"trace, a function of states, cannot be used: {error}") from error
+        found = as_numbers("trace", answer_of("trace, a function of states", trace, state))
         if found.shape != np.shape(state) or not ((found >= 0.0) & (found <= 1.0)).all():
             raise InputError("trace, a function of states, must give a number in [0, 1] for each")
         return found

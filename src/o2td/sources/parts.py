@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from o2td.arguments import shown
+from o2td.arguments import brief, shown
 from o2td.errors import FormatError, InputError
 from o2td.registry import FORMATS
 from o2td.sources.arrow import pa
@@ -23,7 +23,6 @@ from o2td.sources.coding import Codings, coded, coded_schema
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
 from o2td.sources.nested import EPISODES, Nested
-from o2td.sources.places import brief
 
 _COMPRESSED = (".gz", ".bz2", ".zst")  # of text formats
 _REMEDY = "restore it from a copy, or write it again"

@@ -36,12 +36,6 @@ class Where:
         raise InputError(f"{name}: column {column}, row {number} ({ROWS}) {shown}; {remedy}")
 
 
-def brief(error: BaseException) -> str:
-    """What an error says, in one short line."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= 160 else text[:157] + "…"
-
-
 def mix(values: npt.NDArray[Any]) -> Keys:
     """A bijection of 64-bit integers that scatters them (the finaliser of SplitMix64)."""
     x = values.astype(np.int64).view(np.uint64).copy()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import listed, shown
+from o2td.arguments import answer_of, listed, shown
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.sources.modules import ask_module, is_module, precision_of
@@ -34,12 +34,12 @@ def probabilities_of(policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats
     precision = None  # of a module's numbers
     if hasattr(policy, "predict_proba"):
         rows = inputs if inputs.ndim == 2 else inputs[:, None]
-        matrix = numbers(policy.predict_proba(rows), name)
+        matrix = numbers(answer_of(name, policy.predict_proba, rows), name)
     elif is_module(policy):
-        answer = ask_module(policy, inputs, name)
+        answer = answer_of(name, ask_module, policy, inputs, name)
         matrix, precision = numbers(answer, name), precision_of(answer)
     elif callable(policy):
-        matrix = numbers(policy(inputs), name)
+        matrix = numbers(answer_of(name, policy, inputs), name)
     else:
         matrix = _of_states(policy, inputs, name)
     if matrix.ndim != 2 or len(matrix) != len(inputs):

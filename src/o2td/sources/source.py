@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import function, instance, shown, whole
+from o2td.arguments import answer_of, function, instance, shown, whole
 from o2td.errors import InputError, option
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.coding import Codings
@@ -234,7 +234,7 @@ class Source:
         given = function("features", getattr(features, "transform", features), _MAPS)
 
         def transform(rows: Any) -> Any:
-            found = given(rows)
+            found = answer_of("features", given, rows)
             if not hasattr(found, "shape"):
                 raise InputError(f"features must give an (n, d) array, got {shown(found)}")
             return found

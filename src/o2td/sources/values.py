@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import answer_of
 from o2td.arrays import Floats
 from o2td.errors import InputError, option
 from o2td.sources.arrow_cells import LARGEST
 from o2td.sources.log_rows import LogRows
 from o2td.sources.mapping import Mapped
 from o2td.sources.modules import ask_module, is_module
-from o2td.sources.places import Where, brief, named
+from o2td.sources.places import Where, named
 from o2td.sources.policies import numbers
 
 ARGUMENT = "value_model"
@@ -152,16 +153,12 @@ class OwnValues:
         if _is_table(model):
             found = self._of_states(inputs, place)
         else:
-            try:
-                found = numbers(_answer(model, inputs), ARGUMENT)
-            except InputError:
-                raise
-            except Exception as error:
+
+            def rows() -> str:
                 file, row = place(0)[0].of(place(0)[1])
-                raise InputError(
-                    f"{ARGUMENT}: it raised {type(error).__name__} for {len(inputs)} rows from {file},"
-                    f" row {row} on ({brief(error)}); fix it"
-                ) from error
+                return f"{len(inputs)} rows from {file}, row {row} on"
+
+            found = numbers(answer_of(ARGUMENT, _answer, model, inputs, on=rows), ARGUMENT)
         if found.ndim == 2 and found.shape[1] == 1:
             found = found[:, 0]
         if found.ndim not in (1, 2) or len(found) != len(inputs):

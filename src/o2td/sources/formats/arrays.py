@@ -15,12 +15,12 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import brief
 from o2td.errors import FormatError, InputError, O2TDError, import_extra
 from o2td.sources.arrow import pa
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
 from o2td.sources.mapping import called
-from o2td.sources.places import brief
 
 _DAMAGED = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, KeyError, TypeError),

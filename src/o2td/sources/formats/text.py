@@ -16,11 +16,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
+from o2td.arguments import brief
 from o2td.errors import FormatError, InputError
 from o2td.sources.arrow import pa
 from o2td.sources.format import Format
 from o2td.sources.nested import is_list
-from o2td.sources.places import ROWS, brief
+from o2td.sources.places import ROWS
 
 TEXT_BLOCK = 1 << 20  # bytes of text parsed at a time; Arrow reads many blocks ahead
 _SNIFFED = 1 << 20  # bytes from which types are inferred
