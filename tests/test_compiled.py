@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from o2td.compiled import njit, overload
+from o2td.compiled import njit, overload, put_off
 
 seen: list[bool] = []
 
@@ -52,3 +52,21 @@ def test_a_function_that_promised_to_allocate_nothing_may_not() -> None:
     assert njit()(total)(3) == 3.0
     with pytest.raises(numba.core.errors.NumbaError, match="returning of array"):
         njit(allocates=False)(total)(3)
+
+
+def test_what_is_put_off_is_plain_until_enough_was_done() -> None:
+    @put_off(10)
+    @njit()
+    def compiled(n: int) -> bool:
+        return is_compiled(n)
+
+    assert [compiled(size, 0) for size in (4, 6, 1, 0)] == [False, False, True, True]
+
+
+def is_compiled(n: int) -> bool:
+    return False
+
+
+@overload(is_compiled)
+def _is_compiled(n):  # type: ignore[no-untyped-def]
+    return lambda n: True

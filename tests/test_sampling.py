@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from o2td import TD, domains
+import o2td
+from o2td import TD, domains, sampling
 from o2td.errors import InputError
 from o2td.sampling import (
     Sampler,
@@ -133,3 +135,20 @@ def test_sampling_400_states_costs_no_more_than_a_pass_of_td() -> None:
         sampling.append(middle - begun)
         learning.append(time.process_time() - middle)
     assert min(sampling) <= 4 / 3 * min(learning)
+
+
+@pytest.mark.parametrize("scheme", ["sequential", "iid"])
+@pytest.mark.parametrize("make", [domains.garnet, domains.random_walk, domains.collision])
+def test_few_rows_that_nothing_is_compiled_for_are_the_same(
+    make: Callable[..., o2td.Problem], scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make().sample(10_000, scheme=scheme)  # compiled from now on
+    drawn = []
+    for plain in (False, True):
+        if plain:
+            for name in ("_build", "_walk", "_steps", "_draw_many"):
+                function = getattr(sampling, name).__wrapped__
+                monkeypatch.setattr(sampling, name, lambda _, *given, f=function: f(*given))
+        drawn.append(make().sample(500, seed=3, scheme=scheme, double=True))
+    for name in ("phi", "reward", "next_phi", "discount", "rho", "start", "next_phi_2", "rho_2"):
+        np.testing.assert_array_equal(getattr(drawn[0], name), getattr(drawn[1], name))

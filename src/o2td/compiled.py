@@ -22,7 +22,7 @@ from numba.extending import register_jitable
 
 from o2td.errors import InputError
 
-__all__ = ["NotKeptWarning", "jitable", "njit", "overload", "refuse_uncompiled"]
+__all__ = ["NotKeptWarning", "jitable", "njit", "overload", "put_off", "refuse_uncompiled"]
 
 LEAN = {"no_cfunc_wrapper": True}  # no form for callers in C: a tenth of the time to compile
 
@@ -85,6 +85,34 @@ def jitable(function: Any = None, **options: Any) -> Any:
     if function is None:
         return functools.partial(jitable, **options)
     return register_jitable(**options, **LEAN)(function)
+
+
+def put_off(work: int) -> Callable[[Any], Any]:
+    """Run a compiled function in plain Python until `work` is done, which its first argument counts.
+
+    For functions whose results do not depend on who computes them, such as draws from tables: a
+    few rows take less time than their compilation.
+
+    >>> @put_off(1000)
+    ... @njit(nogil=True)
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(1, 21)
+    42
+    """
+
+    def decorate(compiled: Any) -> Callable[..., Any]:
+        plain, done = getattr(compiled, "py_func", compiled), 0
+
+        @functools.wraps(plain)
+        def call(size: int, *given: Any) -> Any:
+            nonlocal done
+            done += size if done <= work else 0
+            return (plain if done <= work else compiled)(*given)
+
+        return call
+
+    return decorate
 
 
 def refuse_uncompiled() -> None:

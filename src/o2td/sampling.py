@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import lower_builtin, type_callable
 
 from o2td.arrays import Floats, Ints, freeze
-from o2td.compiled import jitable, njit
+from o2td.compiled import jitable, njit, put_off
 from o2td.errors import InputError
 
 Seed = int | Sequence[int] | np.random.SeedSequence
@@ -29,6 +29,7 @@ Seed = int | Sequence[int] | np.random.SeedSequence
 _MOST_SEEDS = 1000
 _AHEAD = 4  # steps whose part of the table is asked for before it is needed
 _BLOCK = 4096  # rows whose random numbers are drawn at a time
+_FEW = 4096  # rows, or entries of tables, for which nothing is compiled: some 50 ms of plain Python
 _PACKED = ((np.uint16, 9), (np.uint32, 20), (np.uint64, 31))  # type, and bits of it for the alias
 
 
@@ -74,10 +75,11 @@ def alias_tables(ptr: Ints, probability: Floats) -> AliasTables:
     alias = np.empty(len(probability), dtype=np.int32)
     lists = np.empty((2, int(np.diff(ptr).max(initial=0))), dtype=np.int64)
     # A view that is read-only whether or not the array is: one type, compiled once.
-    _build(ptr, freeze(probability), threshold, alias, *lists)
+    _build(len(alias), ptr, freeze(probability), threshold, alias, *lists)
     return AliasTables(ptr, threshold, alias)
 
 
+@put_off(_FEW)
 @njit(cache=True, nogil=True, allocates=False)
 def _build(ptr: Any, probability: Any, threshold: Any, alias: Any, small: Any, large: Any) -> None:
     """Fill `threshold` and `alias`; `small` and `large` are room for the entries of one table."""
@@ -183,6 +185,7 @@ def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
     return context.get_dummy_value()
 
 
+@put_off(_FEW)
 @njit(cache=True, nogil=True, allocates=False)
 def _walk(
     tables: Any, restart: Any, terminal: Any, n_actions: int, raw: Any, again: Any, s: int, out: Any
@@ -217,6 +220,7 @@ def _walk(
     return s, restarts
 
 
+@put_off(_FEW)
 @njit(cache=True, nogil=True, allocates=False)
 def _steps(tables: Any, n_states: int, n_actions: int, raw: Any, out: Any) -> None:
     action_threshold, action_alias, ptr, width, threshold, packed, shift, following = tables
@@ -229,6 +233,7 @@ def _steps(tables: Any, n_states: int, n_actions: int, raw: Any, out: Any) -> No
         next_state[t] = k - low if size == n_states else following[k]
 
 
+@put_off(_FEW)
 @njit(cache=True, nogil=True, allocates=False)
 def _draw_many(tables: Any, raw: Any, out: Any) -> None:
     ptr, threshold, alias = tables
@@ -293,7 +298,8 @@ class Sampler:
             to = tuple(column[part] for column in out)
             raw = raw_numbers(bits, 2 * len(to[0]))
             where = (self._terminal, self._n_actions)
-            state, used = _walk(self._steps, self._restart, *where, raw, again, state, to)
+            given = (self._steps, self._restart, *where, raw, again, state, to)
+            state, used = _walk(len(to[0]), *given)
             again = again[used:]
         return out
 
@@ -303,7 +309,7 @@ class Sampler:
         for part in _blocks(len(states)):
             to = tuple(column[part] for column in out)
             raw = raw_numbers(bits, 2 * len(to[0]))
-            _steps(self._steps, len(self._terminal), self._n_actions, raw, to)
+            _steps(len(to[0]), self._steps, len(self._terminal), self._n_actions, raw, to)
         return out
 
 
@@ -316,5 +322,5 @@ def draw_states(probability: Floats, n: int, bits: np.random.PCG64) -> Ints:
     """`n` states drawn independently."""
     out = np.empty(n, dtype=np.int64)
     tables = alias_tables(np.array([0, len(probability)]), probability)
-    _draw_many(tuple(tables), raw_numbers(bits, n), out)
+    _draw_many(n, tuple(tables), raw_numbers(bits, n), out)
     return out
