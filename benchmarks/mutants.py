@@ -29,6 +29,7 @@ IDLE += (
     "no_wrap",
     "pad_edge",
     "show_header",
+    "style",
     "markup",
     "highlight",
 )  # and those that only lay out text

@@ -12,8 +12,8 @@ from o2td.evaluation.episodes import Log, joined, whole_episodes
 from o2td.sources import open_logs
 
 
-def block_of(log: pd.DataFrame, discount: float = 0.9) -> Episodes:
-    return joined(list(whole_episodes(open_logs(log, discount=discount).chunks())))
+def block_of(log: pd.DataFrame, discount: float | None = 0.9, **given: Any) -> Episodes:
+    return joined(list(whole_episodes(open_logs(log, discount=discount, **given).chunks())))
 
 
 class SmallChunks(Log):

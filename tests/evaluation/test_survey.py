@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from o2td.evaluation.survey import FEWEST, Sample, folds_of
+from o2td.evaluation.survey import FEWEST, Sample, Survey, folds_of
 
 from .episodes import block_of
 from .logs import line_log
@@ -99,3 +102,155 @@ def test_the_standard_error_of_the_mean_ratio_by_its_formula(spread):
     mean, found = surveyed(log).step_support()
     assert mean == pytest.approx(ratio.mean(), rel=1e-9)
     assert found == pytest.approx(error, rel=1e-6, abs=1e-9)
+
+
+def first_pass(log: pd.DataFrame) -> Survey:
+    """What the first pass finds, with the log's own discounts."""
+    return surveyed(log, None, columns={"discount": "discount"})
+
+
+def ratios(seed: int, episodes: int = 14) -> pd.DataFrame:
+    """Short episodes with ratios, three actions of which one is never logged, and a discount each."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for e in range(episodes):
+        length = int(rng.integers(1, 7))
+        for t in range(length):
+            last = t == length - 1
+            row: dict[str, Any] = {"episode": e, "step": t, "state": int(rng.integers(4))}
+            row |= {"next_state": int(rng.integers(4)), "action": int(rng.integers(2))}
+            row |= {"reward": rng.normal(), "terminated": last and e % 3 > 0}
+            row |= {"truncated": last and e % 3 == 0, "behavior_prob": 0.5}
+            row |= {"target_prob_0": 0.2, "target_prob_1": 0.7, "target_prob_2": 0.1}
+            row["discount"] = 0.0 if row["terminated"] else (0.8 if t % 2 else 0.6)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def plain_weights(log: pd.DataFrame) -> pd.DataFrame:
+    """By episode: length, final weight, return, discount left at the end, and whether it ended."""
+    found = []
+    for _, rows in log.groupby("episode", sort=False):
+        weight, gone, total = 1.0, 1.0, 0.0
+        for _, row in rows.iterrows():
+            weight *= row[f"target_prob_{row.action}"] / row.behavior_prob
+            total += gone * row.reward
+            gone *= row.discount
+        found.append((len(rows), weight, total, gone, bool(rows.terminated.iloc[-1])))
+    return pd.DataFrame(found, columns=["length", "weight", "plain", "left", "ended"])
+
+
+def test_what_the_first_pass_counts_by_plain_loops():
+    log = ratios(5)
+    found, each = first_pass(log), plain_weights(log)
+    rho = np.where(log.action == 0, 0.4, 1.4)
+    assert (found.rows, found.episodes, found.zero) == (len(log), 14, 0)
+    assert (found.highest, found.lowest) == (log.reward.max(), log.reward.min())
+    assert (found.largest_discount, found.smallest_discount) == (0.8, 0.6)
+    assert found.n_actions == 3
+    np.testing.assert_allclose(
+        found.taken[0], [(log.action == 0).sum(), (log.action == 1).sum(), 0]
+    )
+    np.testing.assert_allclose(found.taken[1, :2], [rho[log.action == k].sum() for k in (0, 1)])
+    np.testing.assert_allclose(found.taken[2], np.array([0.2, 0.7, 0.1]) * len(log))
+    assert found.most() == pytest.approx(np.abs(log.reward).max() / (1.0 - 0.8))
+    ends = each.ended.sum()
+    assert found.ahead() == pytest.approx(1.0 / (1.0 - 0.8 * (1.0 - ends / len(log))))
+    assert found.left() == pytest.approx(each.left[~each.ended].sum() / 14)
+    assert found.unended == 14 - ends
+    assert not found.endless
+    said = found.weights()
+    weight = np.sort(each.weight)[::-1]
+    assert said["effective_sample_size"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    assert said["effective_rows"] == pytest.approx(rho.sum() ** 2 / (rho**2).sum())
+    assert said["max_rho"] == pytest.approx(1.4)
+    assert said["max_weight"] == pytest.approx(weight[0])
+    assert said["max_weight_share"] == pytest.approx(weight[0] / weight.sum())
+    np.testing.assert_allclose(said["largest_weights"], weight[:10])
+    assert said["largest_weights_share"] == pytest.approx(weight[:10].sum() / weight.sum())
+    assert list(said["effective_sample_size_by_horizon"]) == [
+        n for n in (1, 2, 5) if n <= each.length.max()
+    ]
+
+
+def test_a_log_of_a_few_episodes_lists_all_their_weights_and_no_more():
+    said = first_pass(ratios(6, 3)).weights()
+    np.testing.assert_allclose(
+        said["largest_weights"], np.sort(plain_weights(ratios(6, 3)).weight)[::-1]
+    )
+    assert said["largest_weights_share"] == pytest.approx(1.0)
+    none = first_pass(ratios(6, 3).assign(target_prob_0=0.0, target_prob_1=0.0, target_prob_2=1.0))
+    assert none.weights()["max_weight_share"] is None
+    assert none.weights()["largest_weights_share"] is None
+    assert none.zero == none.rows
+    assert none.support() == 0.0
+
+
+def test_support_is_the_share_of_discounted_visits_that_steps_of_known_actions_reach():
+    """A tenth of the target's probability is an action that was never logged; episodes end."""
+    log = ratios(7, 60)
+    found, length = first_pass(log), plain_weights(log).length
+    mean, error = found.step_support()
+    step = min(1.0, mean + 2.0 * error, 0.9)
+    share = whole = 0.0
+    for t in range(int(length.max())):
+        alive = 0.8**t * (length > t).mean()
+        share, whole = share + alive * step**t, whole + alive
+    assert found.support() == pytest.approx(share / whole, rel=1e-12)
+
+
+def test_overlap_is_told_by_action():
+    log = ratios(8)
+    found = first_pass(log).overlap()
+    logged = [(log.action == k).mean() for k in (0, 1, 2)]
+    assert [one["action"] for one in found] == [0, 1, 2]
+    np.testing.assert_allclose([one["logged"] for one in found], logged)
+    np.testing.assert_allclose([one["target"] for one in found], [0.2, 0.7, 0.1])
+    met = [min(1.0, logged[0] * 0.4 / 0.2), min(1.0, logged[1] * 1.4 / 0.7), 0.0]
+    np.testing.assert_allclose([one["share_met"] for one in found], met)
+    taken = log.drop(columns=["behavior_prob", *(f"target_prob_{k}" for k in range(3))])
+    alone = first_pass(taken.assign(rho=np.where(log.action == 0, 0.5, 1.5))).overlap()
+    assert [one["share_met"] for one in alone] == [None, None]
+    np.testing.assert_allclose([one["target"] for one in alone], [logged[0] * 0.5, logged[1] * 1.5])
+
+
+def test_rows_that_were_dropped_hasten_ends_and_lose_starts():
+    log = ratios(9)
+    found = first_pass(log)
+    ends, rows = plain_weights(log).ended.sum(), len(log)
+    seem = 1.0 - 0.8 * (1.0 - ends / (rows - 2))
+    are = 1.0 - 0.8 * (1.0 - ends / (rows + 5))
+    assert found.hastened(5, 2) == pytest.approx(seem / are - 1.0)
+    assert found.hastened(0) == 0.0
+    assert found.hastened(5, rows) == 0.0
+    assert found.lost(0) == 0.0
+    assert found.lost(6) == pytest.approx(6 / 20)
+    assert first_pass(log.assign(terminated=False, discount=0.9)).hastened(5) == 0.0
+    assert first_pass(log.assign(terminated=False, discount=1.0)).endless
+
+
+def test_two_surveys_merge_into_that_of_the_whole():
+    log = ratios(10, 20)
+    whole, early = first_pass(log), first_pass(log[log.episode < 8])
+    early.merge(first_pass(log[log.episode >= 8]))
+    assert (early.rows, early.episodes, early.zero) == (whole.rows, whole.episodes, whole.zero)
+    for name in ("highest", "lowest", "largest_discount", "smallest_discount", "n_actions"):
+        assert getattr(early, name) == getattr(whole, name), name
+    np.testing.assert_allclose(early.taken, whole.taken)
+    np.testing.assert_array_equal([early.low, early.high], [whole.low, whole.high])
+    assert early.support() == pytest.approx(whole.support(), rel=1e-12)
+    assert early.step_support() == pytest.approx(whole.step_support(), rel=1e-9)
+    one, two = early.weights(), whole.weights()
+    for name in (
+        "effective_sample_size",
+        "effective_rows",
+        "max_rho",
+        "max_weight",
+    ):
+        assert one[name] == pytest.approx(two[name], rel=1e-9), name
+    np.testing.assert_allclose(one["largest_weights"], two["largest_weights"])
+    series, other = early.series(), whole.series()
+    np.testing.assert_array_equal(series["horizon"]["step"], np.arange(1, 7))
+    for name in ("size", "value"):
+        np.testing.assert_allclose(series["horizon"][name], other["horizon"][name])
+    np.testing.assert_allclose(series["weights"], other["weights"])

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from o2td.errors import InputError
 from o2td.sources import arrow_cells
 
 
@@ -42,3 +43,31 @@ def test_numbers_are_usable_one_by_one_where_their_squares_are_too_many():
         assert not all_usable(np.array([1.0, bad]))
     assert all_usable(np.array([3.0, -3.0, 3.0]), most=3.0)
     assert not all_usable(np.array([3.1]), most=3.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array([3, -1, 2**62 + 1]), None),
+        (pa.array([3, 1, 2], pa.uint8()), None),
+        (pa.array([3.0, -1.0, 2.0]), None),
+        (np.array([3.0, -1.0, 2.0]), None),
+        (np.array([3.0, 2.0**53]), None),
+        (pa.array([3, None, 2]), r"row 2 .* is missing or not a number"),
+        (pa.array([3.0, 2.0, 2.5]), r"row 3 .* is 2.5; write a whole number"),
+        (np.array([3.0, np.inf]), r"row 2 .* is inf"),
+        (np.array([3.0, -(2.0**53) - 2.0, 1.5]), r"row 2 .* is -9.0072e\+15"),
+        (pa.array([3, None, 2**62]), r"row 3 .* is 4.61169e\+18"),
+    ],
+)
+def test_whole_numbers_are_kept_to_the_digit_or_refused(column, said):
+    from o2td.sources.arrow_cells import Where, whole_numbers
+
+    where = Where(("a.csv",), 0, 0)
+    if said is not None:
+        with pytest.raises(InputError, match=rf"a.csv: column n, {said}"):
+            whole_numbers(column, "n", where)
+        return
+    found = whole_numbers(column, "n", where)
+    assert found.dtype == np.int64
+    assert found.tolist() == [int(one) for one in column.tolist()]

@@ -36,3 +36,32 @@ def test_rows_with_neither_observations_nor_states():
     for given in [(None, np.zeros(1)), (np.zeros(1), None)]:
         with pytest.raises(InputError, match="neither observations nor states"):
             successors_of(*given)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_starts_are_first_rows_and_starts_of_episodes_without_rows_in_their_order(known):
+    """The only row of episodes 0, 2 and 4 is cut before an end: its state is a start all the same."""
+    log = pd.DataFrame({"episode": [0, 1, 1, 2, 3, 3, 4], "state": [5, 0, 1, 6, 2, 3, 7]})
+    log = log.assign(
+        action=0, reward=1.0, terminated=[False, False, True, False, False, True, False]
+    )
+    log = log.assign(truncated=[True, False, False, True, False, False, True])
+    if known:
+        log = log.assign(
+            behavior_prob=0.5, target_prob_0=log.state / 10, target_prob_1=1 - log.state / 10
+        )
+    else:
+        log = log.assign(rho=1.0)
+    (chunk,) = sources.open_logs(log, discount=0.9).chunks()
+    inputs, chances = chunk.starts()
+    assert inputs.tolist() == [5, 0, 6, 2, 7]
+    if known:
+        np.testing.assert_allclose(chances[:, 0], inputs / 10)
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    else:
+        assert chances is None
+    whole = log[log.episode % 2 == 1]
+    (chunk,) = sources.open_logs(whole, discount=0.9).chunks()
+    inputs, chances = chunk.starts()
+    assert inputs.tolist() == [0, 2]
+    assert chances is None if not known else chances[:, 0].tolist() == [0.0, 0.2]

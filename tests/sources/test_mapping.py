@@ -69,3 +69,21 @@ def test_numbered_columns_begin_with_0_or_1_and_are_complete(numbers, missing):
         return
     with pytest.raises(InputError, match=rf"column obs_{missing} is missing before obs_3"):
         find_columns(names, Columns(), "a.csv")
+
+
+def test_a_list_of_one_name_stays_a_list_and_one_name_of_a_role_of_several_becomes_one():
+    names = ["episode", "x", "y", "a", "reward", "terminated", "rho"]
+    for role, given, wanted in (
+        ("observation", "x", ("x",)),
+        ("observation", ["y", "x"], ("y", "x")),
+        ("action", "a", "a"),
+        ("action", ["a"], ("a",)),
+        ("reward", "reward", "reward"),
+    ):
+        found = find_columns(names, Columns(**{"observation": ["x"]} | {role: given}), "a.csv")
+        assert found.roles[role] == wanted
+        assert found.many(role) == (wanted if isinstance(wanted, tuple) else (wanted,))
+    with pytest.raises(InputError, match="columns: observation is an empty list; name at least"):
+        find_columns(names, Columns(observation=[]), "a.csv")
+    with pytest.raises(InputError, match=r"a.csv: no column 'z', which columns names for action"):
+        find_columns(names, Columns(observation=["x"], action=["a", "z"]), "a.csv")

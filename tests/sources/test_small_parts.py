@@ -257,3 +257,35 @@ def test_arrays_in_memory_need_no_checksums() -> None:
     source = sources.open_logs(arrays, discount=0.9)
     source.scan()
     assert source.info.verified
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_a_final_row_needs_no_action_and_none_is_made_up(single: bool) -> None:
+    """A row with an observation and nothing else ends an episode that was cut."""
+    none = None if single else [0.1, 0.2, None, 0.4, 0.5]
+    logs = pl.DataFrame(
+        {
+            "episode": [0, 0, 0, 1, 1], "obs_0": [1.0, 2.0, 3.0, 4.0, 5.0],
+            "action_0": [2.0, 0.0, None, 1.0, 2.0], "action_1": none,
+            "reward": [1.0, 2.0, None, 3.0, 4.0], "rho": [1.0, 1.0, None, 1.0, 1.0],
+            "terminated": [False, False, False, False, True],
+        }
+    )  # fmt: skip
+    if single:
+        logs = logs.drop("action_1").rename({"action_0": "action"})
+    (chunk,) = sources.open_logs(logs, discount=0.9).chunks()
+    assert chunk.reward.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert chunk.next_observation is not None
+    assert chunk.next_observation[:3, 0].tolist() == [2.0, 3.0, 5.0]
+    assert chunk.start.tolist() == [True, False, True, False]
+    actions = [2, 0, 1, 2] if single else [[2.0, 0.1], [0.0, 0.2], [1.0, 0.4], [2.0, 0.5]]
+    assert chunk.action is not None
+    assert chunk.action.tolist() == actions
+
+
+def test_actions_of_environments_are_numbers_or_boxes() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gymnasium.make("FrozenLake-v1")
+    env.action_space = gymnasium.spaces.MultiBinary(3)
+    with pytest.raises(InputError, match=r"actions are MultiBinary\(3\); only Discrete and Box"):
+        sources.rollouts(env, lambda x: x, discount=0.9, steps=5).scan()
