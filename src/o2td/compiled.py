@@ -22,7 +22,16 @@ from numba.extending import register_jitable
 
 from o2td.errors import InputError
 
-__all__ = ["NotKeptWarning", "jitable", "njit", "overload", "put_off", "refuse_uncompiled"]
+__all__ = [
+    "NotKeptWarning",
+    "by_kind",
+    "jitable",
+    "kind",
+    "njit",
+    "overload",
+    "put_off",
+    "refuse_uncompiled",
+]
 
 LEAN = {"no_cfunc_wrapper": True}  # no form for callers in C: a tenth of the time to compile
 
@@ -113,6 +122,38 @@ def put_off(work: int) -> Callable[[Any], Any]:
         return call
 
     return decorate
+
+
+def kind(x: Any) -> Any:
+    """The class of a tuple, in Python as well as where code is compiled and x is its type.
+
+    >>> kind((1, 2))
+    <class 'tuple'>
+    """
+    return getattr(x, "instance_class", type(x))
+
+
+def by_kind(choose: Any = None, **options: Any) -> Any:
+    """A function of which there are several, and `choose` returns the one for given arguments.
+
+    What it returns takes arguments of the same names. In compiled code `choose` is given types, and
+    `options` are those of compilation.
+
+    >>> @by_kind
+    ... def double(x):
+    ...     return (lambda x: x + x) if kind(x) is float else (lambda x: 2 * x)
+    >>> double(21)
+    42
+    """
+    if choose is None:
+        return functools.partial(by_kind, **options)
+
+    @functools.wraps(choose)
+    def chosen(*arguments: Any) -> Any:
+        return choose(*arguments)(*arguments)
+
+    overload(chosen, options)(choose)
+    return chosen
 
 
 def refuse_uncompiled() -> None:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Floats
-from o2td.compiled import overload
+from o2td.compiled import by_kind, kind, overload
 from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
 
 __all__ = [
@@ -81,15 +81,10 @@ class SparseTrace(NamedTuple):
     place: int
 
 
-def _is(kind: Any, *classes: type) -> bool:
-    """Whether a compiled type is one of these tuples."""
-    return getattr(kind, "instance_class", None) in classes
-
-
 def _entries(x: Any) -> tuple[Any, Any]:
     """Indices and values of the entries, as arrays or slices."""
     if isinstance(x, DenseFeatures):
-        return slice(0, x.size), x.values[x.begin : x.begin + x.size]
+        return slice(0, x.size), x.values.reshape(-1)[x.begin : x.begin + x.size]
     if isinstance(x, SparseFeatures):
         part = slice(x.begin, x.begin + x.size)
         return x.indices[part], x.values[part]
@@ -99,75 +94,76 @@ def _entries(x: Any) -> tuple[Any, Any]:
     return slice(None), x.values if isinstance(x, DenseTrace) else x
 
 
-def _array(v: Any) -> Any:
-    return v if isinstance(v, np.ndarray) else v.values
-
-
 # -- entries -------------------------------------------------------------------------------------------
 
 
-def count(x: Any) -> int:
+@by_kind(**OPTIONS)
+def count(x):  # type: ignore[no-untyped-def]
     """The number of entries of a row or trace: d if it is dense."""
-    return len(_entries(x)[1])
-
-
-def index(x: Any, k: int) -> int:
-    """The feature index of entry k."""
-    where = _entries(x)[0]
-    return k if isinstance(where, slice) else int(where[k])
-
-
-def value(x: Any, k: int) -> float:
-    """The value of entry k."""
-    return float(_entries(x)[1][k])
-
-
-@overload(count, jit_options=OPTIONS)
-def _count(x):  # type: ignore[no-untyped-def]
-    if _is(x, DenseFeatures, SparseFeatures):
+    if kind(x) in (DenseFeatures, SparseFeatures):
         return lambda x: x.size
-    if _is(x, SparseTrace):
+    if kind(x) is SparseTrace:
         return lambda x: x.sizes[x.place]
     return lambda x: len(x.values)
 
 
-@overload(index, jit_options=OPTIONS)
-def _index(x, k):  # type: ignore[no-untyped-def]
-    if _is(x, SparseFeatures):
+@by_kind(**OPTIONS)
+def index(x, k):  # type: ignore[no-untyped-def]
+    """The feature index of entry k."""
+    if kind(x) is SparseFeatures:
         return lambda x, k: get_row(x.indices, x.begin + k)
-    if _is(x, SparseTrace):
+    if kind(x) is SparseTrace:
         return lambda x, k: x.indices[k]
     return lambda x, k: k
 
 
-@overload(value, jit_options=OPTIONS)
-def _value(x, k):  # type: ignore[no-untyped-def]
-    if _is(x, DenseFeatures, SparseFeatures):
+@by_kind(**OPTIONS)
+def value(x, k):  # type: ignore[no-untyped-def]
+    """The value of entry k."""
+    if kind(x) in (DenseFeatures, SparseFeatures):
         return lambda x, k: get_row(x.values, x.begin + k)
-    if _is(x, SparseTrace):
+    if kind(x) is SparseTrace:
         return lambda x, k: get_z(x.values, x.indices[k])
     return lambda x, k: get_z(x.values, k)
+
+
+@by_kind
+def values_of(rows):  # type: ignore[no-untyped-def]
+    """The numbers of all rows; in a tuple, because compiled code returns no bare array."""
+    if "matrix" in kind(rows)._fields:
+        return lambda rows: (rows.matrix,)  # `get_row` counts through all of its rows
+    return lambda rows: (rows.data,)
+
+
+@by_kind(forceinline=True)
+def features_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+    """Row t of `values_of(rows)`, to be read by these functions; no entries if it is not present."""
+    return _dense_at if "matrix" in kind(rows)._fields else _sparse_at
+
+
+def _dense_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+    d = rows.matrix.shape[1]
+    return DenseFeatures(values, rows.at[t] * d, d if present else 0)
+
+
+def _sparse_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+    low, high = rows.indptr[rows.at[t]], rows.indptr[rows.at[t] + 1]
+    return SparseFeatures(values, rows.indices, low, high - low if present else 0)
 
 
 # -- vectors -------------------------------------------------------------------------------------------
 
 
-def array_of(v: Any) -> tuple[Floats]:
+@by_kind(**OPTIONS)
+def array_of(v):  # type: ignore[no-untyped-def]
     """The d numbers of a vector or of a trace; in a tuple, because compiled code returns no array."""
-    return (_array(v),)
-
-
-@overload(array_of, jit_options=OPTIONS)
-def _array_of(v):  # type: ignore[no-untyped-def]
-    if hasattr(v, "instance_class"):
-        return lambda v: (v.values,)
-    return lambda v: (v,)
+    return (lambda v: (v.values,)) if hasattr(kind(v), "_fields") else (lambda v: (v,))
 
 
 def dot(x: Any, v: Any) -> float:
     """`sum_j x_j v_j` of a row or trace x with a vector or trace v."""
     where, what = _entries(x)
-    return float(what @ _array(v)[where])
+    return float(what @ array_of(v)[0][where])
 
 
 @overload(dot, jit_options=OPTIONS)
@@ -222,7 +218,7 @@ def td_error(row: Any, v: Floats) -> float:
 
 @overload(td_error, jit_options=OPTIONS)
 def _td_error(row, v):  # type: ignore[no-untyped-def]
-    if not _is(row.types[row.fields.index("phi")], DenseFeatures):
+    if kind(row.types[row.fields.index("phi")]) is not DenseFeatures:
         return lambda row, v: row.reward + row.discount * dot(row.next_phi, v) - dot(row.phi, v)
 
     def dense(row, v):  # type: ignore[no-untyped-def]
@@ -254,7 +250,7 @@ def follow(z: Any, factor: float, weight: float, x: Any) -> None:
 
 @overload(follow, jit_options=OPTIONS)
 def _follow(z, factor, weight, x):  # type: ignore[no-untyped-def]
-    if _is(z, DenseTrace):
+    if kind(z) is DenseTrace:
 
         def dense(z, factor, weight, x):  # type: ignore[no-untyped-def]
             for j in range(x.size):

@@ -8,18 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from o2td.arrays import Floats
-from o2td.compiled import overload
+from o2td.compiled import kind, overload
 from o2td.kernels import pending
-from o2td.kernels.access import OPTIONS, _entries, _is, add, dot, follow, square
-from o2td.kernels.load_store import (
-    get_row,
-    get_theta,
-    get_w,
-    get_z,
-    put_theta,
-    put_w,
-    put_z,
-)
+from o2td.kernels.access import OPTIONS, _entries, add, dot, follow, square
+from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.pending import PendingTrace
 
 __all__ = ["lift", "measured", "move"]
@@ -48,7 +40,7 @@ def measured(
 
 @overload(measured, jit_options=OPTIONS)
 def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
-    if _is(z, PendingTrace):
+    if kind(z) is PendingTrace:
         return lambda row, theta, w, u, z, factor, floor: pending.measured(
             row, theta, w, u, z, factor, floor
         )
@@ -94,7 +86,7 @@ def move(
 
 @overload(move, jit_options=OPTIONS)
 def _move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
-    if _is(z, PendingTrace):
+    if kind(z) is PendingTrace:
         return lambda theta, w, u, row, z, first, second, bend: pending.move(
             theta, w, u, row, z, first, second, bend
         )
@@ -128,7 +120,7 @@ def lift(
 
 @overload(lift)
 def _lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
-    if _is(z, PendingTrace):
+    if kind(z) is PendingTrace:
         return lambda theta, w, u, z, shift, scale, whole: pending.lift(
             theta, w, u, z, shift, scale, whole
         )

@@ -9,7 +9,7 @@ from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row
 from o2td.kernels.weighted import FASTMATH, HUGE
-from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse
+from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse, trace_sparse
 
 
 @jitable
@@ -35,27 +35,6 @@ def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
         else:
             b += 1
     return total
-
-
-@jitable
-def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-untyped-def]
-    """`z = factor z + weight row i` on the list of active indices; returns the list's length."""
-    kept = 0
-    for k in range(count):
-        j = active[k]
-        x = z[j] * factor
-        z[j] = x if abs(x) >= 1e-150 else 0.0
-        if z[j] != 0.0:
-            active[kept] = j
-            kept += 1
-    if weight != 0.0:
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[k]
-            if z[j] == 0.0:
-                active[kept] = j
-                kept += 1
-            z[j] += weight * rows.data[k]
-    return kept
 
 
 @jitable

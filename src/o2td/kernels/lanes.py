@@ -39,14 +39,7 @@ def block_end(lo: int, n: int, first: int, every: int) -> int:
 
 @njit(cache=True, nogil=True, allocates=False)
 def drive(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    diverged: Any,
-    n: int,
-    first: int,
-    every: int,
-    ring: Any,
+    rows: Any, following: Any, lanes: Any, diverged: Any, n: int, first: int, every: int, ring: Any
 ) -> None:
     """Move all lanes over n rows, the first of which is step `first` of the stream.
 

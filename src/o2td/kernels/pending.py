@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arrays import Floats
-from o2td.compiled import jitable, overload
-from o2td.kernels.access import VANISHED, _is, count, index, value
+from o2td.compiled import by_kind, jitable, kind
+from o2td.kernels.access import VANISHED, count, index, value
 from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.settle import SMALLEST, close_lane, open_lane, shrink, touch
 from o2td.kernels.weighted import FASTMATH
@@ -224,96 +224,54 @@ def lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
 # -- what the driver of steps does around a row, with `settle.Lazy` or `Pending` ------------------------
 
 
-def handed(traces: Any, settle: Any, lane: int, lazy: Any) -> Any:
+@by_kind
+def handed(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
     """The traces as the step gets them."""
-    if not isinstance(lazy, Pending):
-        return traces
-    z, rest = traces[0], (settle.mean[lane], lazy.mark, lazy.numbers[0])
-    return (PendingTrace(z.values, z.indices, z.sizes, z.place, *rest),)
+    return _pending if kind(lazy) is Pending else lambda traces, settle, lane, lazy: traces
 
 
-@overload(handed)
-def _handed(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
-    if not _is(lazy, Pending):
-        return lambda traces, settle, lane, lazy: traces
-
-    def compiled(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
-        z, mean, numbers = traces[0], settle.mean[lane], lazy.numbers[0]
-        return (PendingTrace(z.values, z.indices, z.sizes, z.place, mean, lazy.mark, numbers),)
-
-    return compiled
+def _pending(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
+    z, mean, numbers = traces[0], settle.mean[lane], lazy.numbers[0]
+    return (PendingTrace(z.values, z.indices, z.sizes, z.place, mean, lazy.mark, numbers),)
 
 
-def opened(vectors: Any, traces: Any, mean: Floats, lazy: Any) -> None:
+@by_kind
+def opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     """Begin a stretch of rows."""
-    if isinstance(lazy, Pending):
-        begin(vectors[0], vectors[1], traces[0])
-    else:
-        open_lane(vectors[0], mean, lazy)
-
-
-@overload(opened)
-def _opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
-    if _is(lazy, Pending):
+    if kind(lazy) is Pending:
         return lambda vectors, traces, mean, lazy: begin(vectors[0], vectors[1], traces[0])
     return lambda vectors, traces, mean, lazy: open_lane(vectors[0], mean, lazy)
 
 
-def closed(vectors: Any, traces: Any, mean: Floats, lazy: Any) -> None:
+@by_kind
+def closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     """End a stretch of rows: theta, traces and the mean are what they should be."""
-    if isinstance(lazy, Pending):
-        end(vectors[0], vectors[1], vectors[2], traces[0])
-    else:
-        close_lane(vectors[0], mean, lazy)
-
-
-@overload(closed)
-def _closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
-    if _is(lazy, Pending):
+    if kind(lazy) is Pending:
         return lambda vectors, traces, mean, lazy: end(
             vectors[0], vectors[1], vectors[2], traces[0]
         )
     return lambda vectors, traces, mean, lazy: close_lane(vectors[0], mean, lazy)
 
 
-def before(
-    row: Any, traces: Any, theta: Floats, mean: Floats, a: float, t: float, lazy: Any
-) -> None:
+@by_kind
+def before(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
     """Before a row: remember theta where it may move."""
-    if isinstance(lazy, Pending):
-        lower(traces[0], a, t)
-    else:
-        touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0)
-
-
-@overload(before)
-def _before(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
-    if _is(lazy, Pending):
+    if kind(lazy) is Pending:
         return lambda row, traces, theta, mean, a, t, lazy: lower(traces[0], a, t)
     return lambda row, traces, theta, mean, a, t, lazy: touch(
         (row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0
     )
 
 
-def follow(
-    row: Any, traces: Any, theta: Floats, mean: Floats, a: float, t: float, lazy: Any
-) -> None:
+@by_kind
+def follow(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
     """After a row: let the mean follow theta."""
-    if isinstance(lazy, Pending):
-        return
+    if kind(lazy) is Pending:
+        return lambda row, traces, theta, mean, a, t, lazy: None
+    return _follow
+
+
+def _follow(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
     factor = shrink(mean, a, t, lazy)
     if factor > 0.0:
         touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)
-
-
-@overload(follow)
-def _follow(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
-    if _is(lazy, Pending):
-        return lambda row, traces, theta, mean, a, t, lazy: None
-
-    def compiled(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
-        factor = shrink(mean, a, t, lazy)
-        if factor > 0.0:
-            touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)
-
-    return compiled

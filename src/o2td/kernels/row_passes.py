@@ -4,38 +4,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from o2td.compiled import njit, overload
+from o2td.compiled import by_kind, jitable, kind, njit
+from o2td.kernels.access import add, dot, features_at, square, values_of
 from o2td.kernels.emphatic import decay_of, emphasis
 from o2td.kernels.weighted import FASTMATH, moments_dense, quotient
 from o2td.kernels.weighted_sparse import moments_sparse
 
 
-def norm_of(*arguments: Any) -> float:
+@jitable
+def norm_of(rows, t):  # type: ignore[no-untyped-def]
     """`|phi_t|^2`, whatever the layout."""
-    raise NotImplementedError("compiled code only")
+    return square(features_at(rows, values_of(rows)[0], t, True))
 
 
-@overload(norm_of)
-def _norm_of(rows, t):  # type: ignore[no-untyped-def]
-    if "matrix" in rows.fields:
+@jitable
+def dot_row(rows, t, x):  # type: ignore[no-untyped-def]
+    """`phi_t . x`."""
+    return dot(features_at(rows, values_of(rows)[0], t, True), x)
 
-        def dense(rows, t):  # type: ignore[no-untyped-def]
-            phi = rows.matrix[rows.at[t]]
-            total = 0.0
-            for j in range(len(phi)):
-                total += phi[j] * phi[j]
-            return total
 
-        return dense
+@jitable
+def add_row(rows, t, weight, x):  # type: ignore[no-untyped-def]
+    """`x += weight phi_t`."""
+    add(x, weight, features_at(rows, values_of(rows)[0], t, True))
 
-    def sparse(rows, t):  # type: ignore[no-untyped-def]
-        i = rows.at[t]
-        total = 0.0
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            total += rows.data[k] * rows.data[k]
-        return total
 
-    return sparse
+@by_kind
+def dphi_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+    """`dphi . phi` and `|dphi|^2` of row t."""
+    if "matrix" in kind(rows)._fields:
+        return _dense_moments
+    return lambda rows, following, t, gamma: moments_sparse(
+        rows, rows.at[t], following, following.at[t], gamma
+    )
+
+
+def _dense_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+    phi = rows.matrix[rows.at[t]]
+    next_phi = following.matrix[following.at[t]] if gamma != 0.0 else phi
+    return moments_dense(phi, next_phi, gamma)
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
@@ -78,14 +85,7 @@ def follow_on(
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def omega_by_state(
-    rows: Any,
-    following: Any,
-    state: Any,
-    discount: Any,
-    rho: Any,
-    total: Any,
-    count: Any,
-    out: Any,
+    rows: Any, following: Any, state: Any, discount: Any, rho: Any, total: Any, count: Any, out: Any
 ) -> None:
     """`omega_s = D.phi / |D|^2` with D the running mean of `rho dphi` over visits to s.
 
@@ -155,80 +155,6 @@ def moments_by_regression(
         lowest = floor * memory[1]
         below = max(dot_row(rows, t, square), lowest)
         out[t] = dot_row(rows, t, along) / below if below > 0.0 else 0.0
-
-
-def dot_row(*arguments: Any) -> float:
-    """`phi_t . x`, whatever the layout."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(dot_row)
-def _dot_row(rows, t, x):  # type: ignore[no-untyped-def]
-    if "matrix" in rows.fields:
-
-        def dense(rows, t, x):  # type: ignore[no-untyped-def]
-            phi = rows.matrix[rows.at[t]]
-            total = 0.0
-            for j in range(len(phi)):
-                total += phi[j] * x[j]
-            return total
-
-        return dense
-
-    def sparse(rows, t, x):  # type: ignore[no-untyped-def]
-        i = rows.at[t]
-        total = 0.0
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            total += rows.data[k] * x[rows.indices[k]]
-        return total
-
-    return sparse
-
-
-def add_row(*arguments: Any) -> None:
-    """`x += weight phi_t`, whatever the layout."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(add_row)
-def _add_row(rows, t, weight, x):  # type: ignore[no-untyped-def]
-    if "matrix" in rows.fields:
-
-        def dense(rows, t, weight, x):  # type: ignore[no-untyped-def]
-            phi = rows.matrix[rows.at[t]]
-            for j in range(len(phi)):
-                x[j] += weight * phi[j]
-
-        return dense
-
-    def sparse(rows, t, weight, x):  # type: ignore[no-untyped-def]
-        i = rows.at[t]
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            x[rows.indices[k]] += weight * rows.data[k]
-
-    return sparse
-
-
-def dphi_moments(*arguments: Any) -> tuple[float, float]:
-    """`dphi . phi` and `|dphi|^2` of row t, whatever the layout."""
-    raise NotImplementedError("compiled code only")
-
-
-@overload(dphi_moments)
-def _dphi_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
-    if "matrix" in rows.fields:
-
-        def dense(rows, following, t, gamma):  # type: ignore[no-untyped-def]
-            phi = rows.matrix[rows.at[t]]
-            next_phi = following.matrix[following.at[t]] if gamma != 0.0 else phi
-            return moments_dense(phi, next_phi, gamma)
-
-        return dense
-
-    def sparse(rows, following, t, gamma):  # type: ignore[no-untyped-def]
-        return moments_sparse(rows, rows.at[t], following, following.at[t], gamma)
-
-    return sparse
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)

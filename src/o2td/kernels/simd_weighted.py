@@ -21,14 +21,7 @@ __all__ = ["drive_side"]
 
 
 def drive_side(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    diverged: Any,
-    n: int,
-    first: int,
-    every: int,
-    ring: Any,
+    rows: Any, following: Any, lanes: Any, diverged: Any, n: int, first: int, every: int, ring: Any
 ) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts.
 

@@ -42,13 +42,7 @@ _ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, int
 
 @njit(int64(*_ROW), cache=True, fastmath=FASTMATH)
 def one_weighted(
-    packed: Any,
-    phi: Any,
-    next_phi: Any,
-    reward: float,
-    discount: float,
-    rho: float,
-    start: int,
+    packed: Any, phi: Any, next_phi: Any, reward: float, discount: float, rho: float, start: int
 ) -> int:
     """Weighted TD with vectors theta, z. Returns 1 if the row was applied; otherwise nothing changed."""
     d = len(phi)
@@ -114,13 +108,7 @@ def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
 
 @njit(int64(*_ROW), cache=True, fastmath=FASTMATH)
 def one_gradient(
-    packed: Any,
-    phi: Any,
-    next_phi: Any,
-    reward: float,
-    discount: float,
-    rho: float,
-    start: int,
+    packed: Any, phi: Any, next_phi: Any, reward: float, discount: float, rho: float, start: int
 ) -> int:
     """Gradient TD with vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
     d = len(phi)

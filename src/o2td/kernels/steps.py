@@ -19,9 +19,9 @@ import numpy.typing as npt
 from numba.core.registry import CPUDispatcher
 
 from o2td.arrays import Floats
-from o2td.compiled import njit, overload
+from o2td.compiled import njit
 from o2td.kernels import access, fused, kept, load_store, pending, settle
-from o2td.kernels.access import DenseFeatures, SparseFeatures
+from o2td.kernels.access import features_at, values_of
 from o2td.kernels.kept import Kept, calm, keep, keep_lists, traces_of, vectors_of
 from o2td.kernels.load_store import peek
 from o2td.kernels.pending import before, closed, follow, handed, opened
@@ -96,45 +96,6 @@ class StepLanes(NamedTuple):
         """What the driver sees."""
         vectors, traces = (None,) * len(self.vectors), (None,) * len(self.traces)
         return self._replace(held=None, vectors=vectors, traces=traces)
-
-
-def values_of(rows: Any) -> tuple[Floats]:
-    """The numbers of all rows, flattened; in a tuple, because compiled code returns no bare array."""
-    return (rows.matrix.reshape(-1) if hasattr(rows, "matrix") else rows.data,)
-
-
-@overload(values_of)
-def _values_of(rows):  # type: ignore[no-untyped-def]
-    if "matrix" in rows.fields:
-        return lambda rows: (rows.matrix,)  # `get_row` counts through all of its rows
-    return lambda rows: (rows.data,)
-
-
-def features_at(rows: Any, values: Floats, t: int, present: bool) -> Any:
-    """Row t of `values_of(rows)` as `access` reads it; it has no entries if it is not present."""
-    i = rows.at[t]
-    if hasattr(rows, "matrix"):
-        d = rows.matrix.shape[1]
-        return DenseFeatures(values, i * d, d if present else 0)
-    low, high = rows.indptr[i], rows.indptr[i + 1]
-    return SparseFeatures(values, rows.indices, low, high - low if present else 0)
-
-
-@overload(features_at, jit_options={"forceinline": True})
-def _features_at(rows, values, t, present):  # type: ignore[no-untyped-def]
-    if "matrix" in rows.fields:
-
-        def dense(rows, values, t, present):  # type: ignore[no-untyped-def]
-            d = rows.matrix.shape[1]
-            return DenseFeatures(values, rows.at[t] * d, d if present else 0)
-
-        return dense
-
-    def sparse(rows, values, t, present):  # type: ignore[no-untyped-def]
-        low, high = rows.indptr[rows.at[t]], rows.indptr[rows.at[t] + 1]
-        return SparseFeatures(values, rows.indices, low, high - low if present else 0)
-
-    return sparse
 
 
 def step(*arguments: Any) -> None:

@@ -85,17 +85,7 @@ def fade(
 
 
 def trail(
-    M: Any,
-    Z: Any,
-    keep: Any,
-    m: Any,
-    a: Any,
-    x: Any,
-    i: int,
-    e: Any,
-    q: int,
-    out: Any,
-    d: int,
+    M: Any, Z: Any, keep: Any, m: Any, a: Any, x: Any, i: int, e: Any, q: int, out: Any, d: int
 ) -> None:
     """`Z_j = keep Z_j + m x_j`, `M_j += a Z_j`, then `out = sum_j M_j e_j`."""
     rows, traces = M.reshape(d, WIDTH), Z.reshape(d, WIDTH)

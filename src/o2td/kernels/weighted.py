@@ -74,64 +74,21 @@ def dense_lane(
         )  # fmt: skip
     if inner is not None:  # noqa: SIM102  (by its type: without it what follows is not compiled)
         if inner[lane]:
-            return _omega(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
-    return _plain(rows, then, k, lo, hi, reward, discount, gain, weight, theta)
+            return _plain(rows, then, k, lo, hi, reward, discount, gain, weight, True, theta)
+    return _plain(rows, then, k, lo, hi, reward, discount, gain, weight, None, theta)
 
 
 @jitable(fastmath=FASTMATH)
 def _plain(
-    rows: Any,
-    following: Any,
-    k: int,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    theta: Any,
-) -> int:
+    rows: Any, following: Any, k: int, lo: int, hi: int, reward: Any, discount: Any, gain: Any,
+    weight: Any, omega: Flag, theta: Any,
+) -> int:  # fmt: skip
+    """Without a trace; `omega`: with the row's own `dphi.phi / |dphi|^2` in its weight."""
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     d = len(theta)
     i, k, step = at[lo] * d, k * d, 0.0
     for t in range(lo, hi):
-        up, gamma = at[t] * d, discount[t]
-        if gamma != 0.0:
-            k = next_at[t] * d
-        v = 0.0
-        for j in range(d):
-            x = get_theta(theta, j) + step * get_row(here, i + j)
-            put_theta(theta, j, x)
-            v += x * (get_row(here, up + j) - gamma * get_row(there, k + j))
-        delta = reward[t] - v
-        step = gain[t] * weight[t] * delta
-        if not (abs(delta) < HUGE and abs(step) < HUGE):
-            return t
-        i = up
-    for j in range(d):
-        theta[j] += step * get_row(here, i + j)
-    return hi
-
-
-@jitable(fastmath=FASTMATH)
-def _omega(
-    rows: Any,
-    following: Any,
-    k: int,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    theta: Any,
-) -> int:
-    """As `_plain`, with the row's own `dphi.phi / |dphi|^2` in its weight."""
-    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
-    d = len(theta)
-    i, k, step = at[lo] * d, k * d, 0.0
-    for t in range(lo, hi):
-        up, gamma = at[t] * d, discount[t]
+        up, gamma, scale = at[t] * d, discount[t], gain[t] * weight[t]
         if gamma != 0.0:
             k = next_at[t] * d
         v = along = square = 0.0
@@ -142,8 +99,10 @@ def _omega(
             v += x * dphi
             along += dphi * get_row(here, up + j)
             square += dphi * dphi
+        if omega is not None:
+            scale *= quotient((along, square))
         delta = reward[t] - v
-        step = gain[t] * weight[t] * quotient((along, square)) * delta
+        step = scale * delta
         if not (abs(delta) < HUGE and abs(step) < HUGE):
             return t
         i = up

@@ -73,36 +73,24 @@ def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def decay_active(z: Any, active: Any, count: int, factor: float) -> int:  # pragma: no cover
-    """Scale a sparse trace in place; entries that vanish are dropped from the list of active indices."""
+def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-untyped-def]
+    """`z = factor z + weight row i` on the list of active indices; returns the list's length."""
     kept = 0
     for k in range(count):
         j = active[k]
         x = z[j] * factor
-        if abs(x) < 1e-150:
-            z[j] = 0.0
-        else:
-            z[j] = x
+        z[j] = x if abs(x) >= 1e-150 else 0.0
+        if z[j] != 0.0:
             active[kept] = j
             kept += 1
+    if weight != 0.0:
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            j = rows.indices[k]
+            if z[j] == 0.0:
+                active[kept] = j
+                kept += 1
+            z[j] += weight * rows.data[k]
     return kept
-
-
-@jitable
-def add_active(rows: Any, i: int, weight: float, z: Any, active: Any, count: int) -> int:
-    """`z += weight * row i`, updating the list of indices where z is not zero.
-
-    Call it right after `decay_active`, which drops every index where z is zero.
-    """  # pragma: no cover
-    if weight == 0.0:
-        return count
-    for k in range(rows.indptr[i], rows.indptr[i + 1]):
-        j = rows.indices[k]
-        if z[j] == 0.0:
-            active[count] = j
-            count += 1
-        z[j] += weight * rows.data[k]
-    return count
 
 
 @jitable(fastmath=FASTMATH)
@@ -129,8 +117,8 @@ def sparse_lane(
     if traced is None:
         if inner is not None:  # noqa: SIM102  (by its type)
             if inner[lane]:
-                return _omega(rows, following, lo, hi, reward, discount, gain, weight, theta, z)
-        return _plain(rows, following, lo, hi, reward, discount, gain, weight, theta)
+                return _plain(rows, following, lo, hi, reward, discount, gain, weight, theta, z)
+        return _plain(rows, following, lo, hi, reward, discount, gain, weight, theta, None)
     most = bound[0]
     for t in range(lo, hi):
         i, k = rows.at[t], following.at[t]
@@ -145,10 +133,8 @@ def sparse_lane(
         a, most = gain[t] * delta, abs(decay[t]) * most + abs(m)
         if not (abs(delta) < HUGE and abs(a) < HUGE and most < HUGE and abs(a) * most < HUGE):
             return t
-        count = decay_active(z, active, size[0], decay[t])
-        count = add_active(rows, i, m, z, active, count)
-        size[0] = count
-        for e in range(count):
+        size[0] = trace_sparse(rows, i, m, decay[t], z, active, size[0])
+        for e in range(size[0]):
             theta[active[e]] += a * z[active[e]]
     bound[0] = most
     return hi
@@ -156,50 +142,10 @@ def sparse_lane(
 
 @jitable(fastmath=FASTMATH)
 def _plain(
-    rows: Any,
-    following: Any,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    theta: Any,
-) -> int:
-    value, index, ptr, at = rows.data, rows.indices, rows.indptr, rows.at
-    next_value, next_index = following.data, following.indices
-    next_ptr, next_at = following.indptr, following.at
-    for t in range(lo, hi):
-        i, k, gamma = at[t], next_at[t], discount[t]
-        low, high = get_row(ptr, i), get_row(ptr, i + 1)
-        next_low, next_high = get_row(next_ptr, k), get_row(next_ptr, k + 1)
-        if gamma == 0.0:
-            next_low = next_high
-        v = dot_entries(value, index, low, high, theta)
-        next_v = dot_entries(next_value, next_index, next_low, next_high, theta)
-        delta = reward[t] + gamma * next_v - v
-        step = gain[t] * weight[t] * delta
-        if not (abs(delta) < HUGE and abs(step) < HUGE):
-            return t
-        if step != 0.0:
-            add_entries(value, index, low, high, step, theta)
-    return hi
-
-
-@jitable(fastmath=FASTMATH)
-def _omega(
-    rows: Any,
-    following: Any,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    theta: Any,
-    zeros: Any,
-) -> int:
-    """As `_plain`, with the row's own `dphi.phi / |dphi|^2` in its weight.
+    rows: Any, following: Any, lo: int, hi: int, reward: Any, discount: Any, gain: Any, weight: Any,
+    theta: Any, zeros: Any,
+) -> int:  # fmt: skip
+    """Without a trace; if `zeros` is not None, with the row's own `dphi.phi / |dphi|^2` in its weight.
 
     `zeros` (d,) holds dphi for a moment, because walking two index lists at once mispredicts branches.
     """
@@ -207,29 +153,31 @@ def _omega(
     next_value, next_index = following.data, following.indices
     next_ptr, next_at = following.indptr, following.at
     for t in range(lo, hi):
-        i, k, gamma = at[t], next_at[t], discount[t]
+        i, k, gamma, scale = at[t], next_at[t], discount[t], gain[t] * weight[t]
         low, high = get_row(ptr, i), get_row(ptr, i + 1)
         next_low, next_high = get_row(next_ptr, k), get_row(next_ptr, k + 1)
         if gamma == 0.0:
             next_low = next_high
         v = dot_entries(value, index, low, high, theta)
         next_v = dot_entries(next_value, next_index, next_low, next_high, theta)
-        add_entries(value, index, low, high, 1.0, zeros)
-        add_entries(next_value, next_index, next_low, next_high, -gamma, zeros)
-        along = square = 0.0
-        for e in range(low, high):
-            rolled()
-            x = get_theta(zeros, get_row(index, e))
-            put_theta(zeros, get_row(index, e), 0.0)
-            along += x * get_row(value, e)
-            square += x * x
-        for e in range(next_low, next_high):
-            rolled()
-            x = get_theta(zeros, get_row(next_index, e))
-            put_theta(zeros, get_row(next_index, e), 0.0)
-            square += x * x
+        if zeros is not None:
+            add_entries(value, index, low, high, 1.0, zeros)
+            add_entries(next_value, next_index, next_low, next_high, -gamma, zeros)
+            along = square = 0.0
+            for e in range(low, high):
+                rolled()
+                x = get_theta(zeros, get_row(index, e))
+                put_theta(zeros, get_row(index, e), 0.0)
+                along += x * get_row(value, e)
+                square += x * x
+            for e in range(next_low, next_high):
+                rolled()
+                x = get_theta(zeros, get_row(next_index, e))
+                put_theta(zeros, get_row(next_index, e), 0.0)
+                square += x * x
+            scale *= quotient((along, square))
         delta = reward[t] + gamma * next_v - v
-        step = gain[t] * weight[t] * quotient((along, square)) * delta
+        step = scale * delta
         if not (abs(delta) < HUGE and abs(step) < HUGE):
             return t
         if step != 0.0:

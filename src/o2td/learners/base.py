@@ -26,12 +26,7 @@ from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
 from o2td.learners.family import Family
 from o2td.learners.group import Group
 from o2td.learners.loaded import read, write
-from o2td.learners.parameters import (
-    LearnerParameters,
-    Parameter,
-    as_average,
-    whole_signature,
-)
+from o2td.learners.parameters import LearnerParameters, Parameter, as_average, whole_signature
 from o2td.learners.replicates import Prediction, as_replicates, bars
 from o2td.learners.state import Lanes
 from o2td.learners.status import Status

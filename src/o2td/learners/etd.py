@@ -41,11 +41,7 @@ class ETD(WeightedLearner):
     fixed: ClassVar[tuple[str, ...]] = ("emphasis",)
 
     def __init__(
-        self,
-        step_size: StepSize = "auto",
-        *,
-        decay: float | None = None,
-        **axes: Unpack[CutAxes],
+        self, step_size: StepSize = "auto", *, decay: float | None = None, **axes: Unpack[CutAxes]
     ) -> None:
         self.decay = decay
         super().__init__(step_size, emphasis=FollowOn(decay), **axes)

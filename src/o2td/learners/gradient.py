@@ -29,14 +29,7 @@ from o2td.learners.base import Step
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.family import Driver, Family, Parts, side_by_side
 from o2td.learners.row_mask import RowMask, learned, skip_rows
-from o2td.learners.step_sizes import (
-    Auto,
-    Gauge,
-    Measured,
-    PowerDecay,
-    StepSize,
-    rule_of,
-)
+from o2td.learners.step_sizes import Auto, Gauge, Measured, PowerDecay, StepSize, rule_of
 from o2td.learners.traced import TraceAxes
 from o2td.model import Model
 from o2td.transitions import Transitions

@@ -42,11 +42,7 @@ class GTD2(GradientLearner):
     """
 
     def __init__(
-        self,
-        step_size: StepSize = "auto",
-        *,
-        form: str | None = None,
-        **axes: Unpack[GradientAxes],
+        self, step_size: StepSize = "auto", *, form: str | None = None, **axes: Unpack[GradientAxes]
     ) -> None:
         self.form = form
         super().__init__(step_size, **axes)

@@ -71,11 +71,7 @@ class ResidualGradient(Learner):
     family: ClassVar[Family] = ResidualFamily()
 
     def __init__(
-        self,
-        step_size: StepSize = "auto",
-        *,
-        double: bool | None = None,
-        **axes: Unpack[Axes],
+        self, step_size: StepSize = "auto", *, double: bool | None = None, **axes: Unpack[Axes]
     ) -> None:
         if double is not None:
             double = switch("double", double)

@@ -22,12 +22,7 @@ from o2td.errors import InputError
 from o2td.kernels.packing import DECAY
 from o2td.learners.base import Axes, Learner
 from o2td.learners.cuts import Cut, Ratio, as_cut
-from o2td.learners.dynamics import (
-    MeanDynamics,
-    gradient_dynamics,
-    trace_moments,
-    weighted_dynamics,
-)
+from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments, weighted_dynamics
 from o2td.learners.step_sizes import Measured, StepSize, as_step_size
 from o2td.model import Model
 from o2td.transitions import Transitions

@@ -43,10 +43,7 @@ class WeightedFamily(Family):
     def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
         """Whether the kernel computes omega, and whether there are traces."""
         inner = np.array([x._weighting.inner for x in learners])
-        return {
-            "inner": inner if inner.any() else None,
-            "traced": learners[0]._traced or None,
-        }
+        return {"inner": inner if inner.any() else None, "traced": learners[0]._traced or None}
 
     def lanes(self, parts: Parts) -> WeightedLanes:
         """Theta, the trace with a bound on it, and its list of indices."""
