@@ -27,13 +27,12 @@ import numpy as np
 from o2td.arrays import Floats, Ints
 from o2td.solvers import row_loops, sparse_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
-from o2td.solvers.system import dense_rows, refuse_wide
+from o2td.solvers.system import dense_rows, few_entries, refuse_wide
 from o2td.transitions import SparseRows, Transitions
 
 _MANY = 100  # features
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
 _REPEATS = 2  # rows per state from which a table's rows are summed by state first
-_SPARSE = 8  # features per entry of a row from which entries are added one by one
 
 
 def groups(d: int) -> int:
@@ -204,11 +203,8 @@ def collect(batch: Transitions) -> Directions:
     if folded:
         _add_by_state(sums, batch, off)
         return sums
-    rows = [batch.rows(which) for which in ("phi", "next_phi")]
-    both = [one for one in rows if isinstance(one, SparseRows)]
-    entries = sum(int((x.indptr[x.at + 1] - x.indptr[x.at]).sum()) for x in both)
-    if 0 < _SPARSE * entries <= batch.n * d:
-        _add_sparse(sums, batch, both, bool(off.any()))
+    if few := few_entries(batch):
+        _add_sparse(sums, batch, few, bool(off.any()))
         return sums
     count = len(sums.system)
     size = count * max(64, _BLOCK // (count * (d + 1)))

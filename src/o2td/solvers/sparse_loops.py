@@ -62,14 +62,32 @@ def _decay(e, keep, size, filled, held, count):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _add(there, x, names, values, count):  # type: ignore[no-untyped-def]
-    """Add x times a trace of `count` entries, or one that is given in full."""
-    if count == len(there):
-        for j in range(count):
+def _add(there, x, names, values):  # type: ignore[no-untyped-def]
+    """Add x times a trace with these entries, or one that is given in full."""
+    if len(values) == len(there):
+        for j in range(len(values)):
             there[j] += x * values[j]
     else:
-        for i in range(count):
+        for i in range(len(values)):
             there[names[i]] += x * values[i]
+
+
+@njit(**_OPTIONS)
+def _sort(phi, low, high, groups, first, order):  # type: ignore[no-untyped-def]
+    """Rows by group, and then by their middle entry: those that follow each other share columns."""
+    _, indices, indptr, rows = phi
+    first[:] = 0
+    width = (len(first) - 2) // groups
+    for step in (2, 1):
+        for t in range(low, high):
+            own, end = indptr[rows[t]], indptr[rows[t] + 1]
+            key = t % groups * width + (indices[(own + end) // 2] if own < end else 0)
+            if step == 1:
+                order[first[key + 1]] = t
+            first[key + step] += 1
+        if step == 2:
+            for key in range(2, len(first)):
+                first[key] += first[key - 1]
 
 
 @njit(**_OPTIONS)
@@ -89,8 +107,8 @@ def directions(
 ) -> None:
     """As `row_loops.directions_by_state`, with sums by group and feature instead of state.
 
-    Some hundred traces at a time are written down and added group by group, so that the sums that
-    neighbouring rows share stay in the cache.
+    Many traces at a time are written down, and added in an order in which the sums that rows share
+    stay in the cache.
     """
     n, groups, p = len(rho), system.shape[0], system.shape[2]
     d, noisy = p - 1, len(noise) > 0
@@ -101,12 +119,14 @@ def directions(
     size[d] = 1e-270  # the slope multiplies whatever comes before: it is forgotten last
     filled, held = np.arange(p), np.ones(p, dtype=np.bool_)
     count = _decay(e, 1.0, size, filled, held, p)
-    several = groups * max(1, _BLOCK // (groups * p))
-    names, values = np.empty((several, p), dtype=np.int32), np.empty((several, p))
-    counts = np.empty(several, dtype=np.int64)
-    for low in range(0, n, several):
-        high = min(low + several, n)
-        for t in range(low, high):
+    names, values = np.empty(_BLOCK + p, dtype=np.int32), np.empty(_BLOCK + p)
+    ends, order = np.empty(n + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
+    first = np.empty(groups * d + 2, dtype=np.int64)
+    high = 0
+    while high < n:
+        low, used = high, 0
+        while high < n and used < _BLOCK:
+            t = high
             if start[t] or keep != 1.0:
                 count = _decay(e, 0.0 if start[t] else keep, size, filled, held, count)
             for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
@@ -116,24 +136,32 @@ def directions(
                 if not held[j]:
                     filled[count], held[j] = j, True
                     count += 1
-            few = count * _FULL < p
-            counts[t - low] = count if few else p
-            for i in range(count if few else p):
-                names[t - low, i] = j = filled[i] if few else i
-                values[t - low, i] = e[j]
+            ends[t] = used
+            if count * _FULL < p:
+                for i in range(count):
+                    names[used + i] = filled[i]
+                    values[used + i] = e[filled[i]]
+                used += count
+            else:
+                values[used : used + p] = e
+                used += p
             keep = trace * discount[t] * min(rho[t], clip)
-        for group in range(groups):
-            for t in range(low + group, high, groups):
-                a, given = rho[t], (names[t - low], values[t - low], counts[t - low])
-                if a != 0.0:
-                    for m in range(_difference(phi, later, t, discount[t], place, at, value)):
-                        if value[m] != 0.0:
-                            _add(system[group, at[m]], a * value[m], *given)
-                    if reward[t] != 0.0:
-                        _add(system[group, d], a * reward[t], *given)
-                if noisy and a != 1.0:
-                    for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
-                        _add(noise[group, indices[k]], (a - 1.0) * data[k], *given)
+            high += 1
+        ends[high] = used
+        _sort(phi, low, high, groups, first, order)
+        for i in range(high - low):
+            t = order[i]
+            a, group = rho[t], t % groups
+            given = (names[ends[t] : ends[t + 1]], values[ends[t] : ends[t + 1]])
+            if a != 0.0:
+                for m in range(_difference(phi, later, t, discount[t], place, at, value)):
+                    if value[m] != 0.0:
+                        _add(system[group, at[m]], a * value[m], *given)
+                if reward[t] != 0.0:
+                    _add(system[group, d], a * reward[t], *given)
+            if noisy and a != 1.0:
+                for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
+                    _add(noise[group, indices[k]], (a - 1.0) * data[k], *given)
     carry[:], through[0] = keep * e[:d], keep * e[d]
 
 

@@ -20,13 +20,14 @@ import numpy as np
 from o2td.arrays import Floats, freeze
 from o2td.errors import InputError
 from o2td.model import Model
-from o2td.solvers import row_loops
+from o2td.solvers import row_loops, sparse_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
-from o2td.transitions import DenseRows, Transitions
+from o2td.transitions import DenseRows, SparseRows, Transitions
 
 SPARSE_FEATURES = 4096  # sparse features beyond this number give a sparse A
 _BLOCK = 1 << 17  # numbers in a block of rows: fits in the second-level cache
 _RUN = 1 << 12  # rows that a sparse product adds up one by one
+_SPARSE = 8  # features per entry of a row from which entries are added one by one
 _REPEATS = 4  # rows per state from which a table's transitions are summed first
 
 
@@ -148,6 +149,8 @@ def traced(
     """`A = sum_t z_t Delta_t^T` with `z_t = rho_t (lambda gamma_t z_{t-1} + M_t phi_t)`."""
     d, n = batch.d, batch.n
     refuse_wide(batch, *(("follow-on weights", "take LSTD") if emphatic else ()))
+    if not emphatic and (few := few_entries(batch)):
+        return _traced_sparse(batch, few, trace)
     p = 2 * d + 1 if emphatic else d + 1
     sums: Any = np.zeros((p, d + 1))
     table: Any = batch.table
@@ -177,6 +180,27 @@ def traced(
         carry, slope, scalars, sums[d].copy(), sums[d + 1 :].copy() if emphatic else None
     )
     return System(sums[:d, :d].copy(), sums[:d, d].copy(), n, np.zeros(0), past)
+
+
+def few_entries(batch: Transitions) -> list[SparseRows]:
+    """Rows and successors of a batch whose rows have few entries beside d; otherwise nothing."""
+    rows = [batch.rows(which) for which in ("phi", "next_phi")]
+    both = [one for one in rows if isinstance(one, SparseRows)]
+    entries = sum(int((x.indptr[x.at + 1] - x.indptr[x.at]).sum()) for x in both)
+    return both if 0 < _SPARSE * entries <= batch.n * batch.d else []
+
+
+def _traced_sparse(batch: Transitions, rows: list[SparseRows], trace: float) -> System:
+    """The same for rows with few entries: each trace is added to few columns."""
+    d = batch.d
+    sums, none = np.zeros((1, d + 1, d + 1)), np.zeros((0, d, d + 1))
+    carry, through = np.zeros(d), np.ones(1)
+    vectors = (batch.rho, batch.discount, batch.reward, batch.start)
+    given = (*(row[:4] for row in rows), *vectors, trace, np.inf)
+    sparse_loops.directions(*given, carry, through, sums, none)
+    scalars = np.array([through[0], 0.0, 1.0])
+    past = Dependence(carry, np.zeros(d), scalars, sums[0, :, d].copy(), None)
+    return System(sums[0, :d, :d].T.copy(), sums[0, d, :d].copy(), batch.n, np.zeros(0), past)
 
 
 def refuse_wide(batch: Transitions, why: str = "traces", remedy: str = "pass trace=0") -> None:
