@@ -19,6 +19,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
+from o2td.arguments import is_whole
 from o2td.arrays import Floats, Ints, freeze
 from o2td.compiled import jitable, njit, put_off
 from o2td.errors import InputError
@@ -45,13 +46,11 @@ def seed_sequence(seed: Seed) -> np.random.SeedSequence:
     """The stream of random numbers that a seed names: `(seed, run)` gives independent streams."""
     if isinstance(seed, np.random.SeedSequence):
         return seed
-    if isinstance(seed, (int, np.integer)):
-        numbers = [seed]
-    else:
-        several = isinstance(seed, (list, tuple, range)) or getattr(seed, "ndim", 0) == 1
-        numbers = list(seed[: _MOST_SEEDS + 1]) if several else []
-    whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in numbers)
-    if not 0 < len(numbers) <= _MOST_SEEDS or not whole or min(numbers) < 0:
+    given: Any = [seed] if is_whole(seed) else seed
+    several = isinstance(given, (list, tuple, range)) or getattr(given, "ndim", 0) == 1
+    numbers = list(given[: _MOST_SEEDS + 1]) if several else []
+    usable = all(is_whole(k) and k >= 0 for k in numbers)
+    if not 0 < len(numbers) <= _MOST_SEEDS or not usable:
         raise InputError(f"seed must be a non-negative integer or several, got {seed!r}")
     # NumPy pads with zeros, so that 5 and (5, 0) would be one stream: their lengths differ.
     return np.random.SeedSequence([*(int(k) for k in numbers), len(numbers)])

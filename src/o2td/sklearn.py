@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arguments import whole
 from o2td.arrays import FeatureRows, Floats, as_array
 from o2td.errors import InputError, import_extra
 from o2td.registry import LEARNERS, SOLVERS
@@ -192,8 +193,7 @@ class ValueRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _made(self) -> Any:
         """A fresh algorithm from a name or an instance."""
-        if not (isinstance(self.passes, (int, np.integer)) and self.passes >= 1):
-            raise InputError(f"passes must be a whole number from 1, got {self.passes!r}")
+        whole("passes", self.passes, 1)
         given = self.parameters or {}
         if not isinstance(self.algorithm, str):
             if not (hasattr(self.algorithm, "fit") and hasattr(self.algorithm, "clone")):

@@ -71,6 +71,12 @@ def test_absurd_sizes_are_refused_before_memory_is_asked_for(tmp_path: Path) -> 
         evaluation.evaluate(recipes.frame(), discount=0.9, lanes=2**31)
 
 
+def _regressed_with(**settings: Any) -> Any:
+    from o2td.sklearn import ValueRegressor
+
+    return ValueRegressor(**settings).fit(np.ones((3, 1)), np.ones(3))
+
+
 def _regressed(**given: Any) -> Any:
     from o2td.sklearn import ValueRegressor
 
@@ -101,6 +107,12 @@ def _evaluated(**given: Any) -> Any:
         (lambda: o2td.TD(trace=np.array([1, 2], dtype="m8[s]")), "trace must be a number"),
         (lambda: o2td.domains.random_walk().sample(np.timedelta64(3)), "n must be a whole number"),
         (lambda: _evaluated(lanes=np.timedelta64(30)), "lanes: "),
+        (
+            lambda: o2td.domains.random_walk().sample(3, seed=np.array([1, 2], "m8[s]")),
+            "seed must be",
+        ),
+        (lambda: o2td.domains.random_walk().sample(3, seed=np.timedelta64(3)), "seed must be"),
+        (lambda: _regressed_with(passes=np.timedelta64(3)), "passes"),
         (lambda: o2td.LSTD().save("\ud800"), "path must be the path"),
         (lambda: o2td.LSTD.load("\ud800"), "path must be the path"),
         (lambda: o2td.features.Fourier(2).fit(10**400), "X: not a table of numbers"),
