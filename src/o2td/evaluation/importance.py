@@ -71,7 +71,7 @@ class Weighed:
         final, plain = weight[last], block.sums(reward)
         each = np.column_stack([final * plain, block.sums(weighted), final, plain])
         self.moments.add(each, block.key)
-        self.returns.add(block.key, plain, final, rows.terminated[last])
+        self.returns.add(block.key, plain, final)
         self.top.add(final[final > 0.0])
         length = np.diff(block.first)
         self.lengths += np.bincount(np.minimum(length, HORIZON), minlength=HORIZON + 1)

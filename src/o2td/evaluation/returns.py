@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arrays import Bools, Floats
+from o2td.arrays import Floats
 from o2td.documents import finite
 from o2td.evaluation.bootstrap import Keys, bca, poisson_counts, sandwich
 from o2td.evaluation.moments import Spread
@@ -34,9 +34,9 @@ class EpisodeReturns:
     parts: list[tuple[Keys, Floats]] = field(default_factory=list)
     count: int = 0
 
-    def add(self, key: Keys, plain: Floats, weight: Floats, ended: Bools) -> None:
-        """Add episodes: return, weight of the whole history, and whether it was seen to its end."""
-        self._keep(key, np.column_stack([plain, weight, ended]))
+    def add(self, key: Keys, plain: Floats, weight: Floats) -> None:
+        """Add episodes: return, and weight of the whole history."""
+        self._keep(key, np.column_stack([plain, weight]))
         while self.count > _MOST:
             self.threshold /= 2.0
             self._again()
@@ -64,11 +64,11 @@ class EpisodeReturns:
         self.parts.append((key, values))
         self.count += len(key)
 
-    def joined(self) -> tuple[Keys, Floats, Floats, Bools]:
-        """Keys, returns, weights, and whether each was seen to its end."""
+    def joined(self) -> tuple[Keys, Floats, Floats]:
+        """Keys, returns and weights."""
         key = np.concatenate([key for key, _ in self.parts])
         values = np.concatenate([values for _, values in self.parts])
-        return key, values[:, 0], values[:, 1], values[:, 2] > 0.0
+        return key, values[:, 0], values[:, 1]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class ReturnDistribution:
 
     def quantile(self, level: float) -> ReturnEstimate:
         """The return below which a share `level` of the target's episodes stay."""
-        key, plain, weight, _ = self.sample.joined()
+        key, plain, weight = self.sample.joined()
         notes = self._notes(weight, min(level, 1.0 - level))
         logged = float(np.quantile(plain, level)) if len(plain) else None
         if worst([verdict for verdict, _ in notes]) == CANNOT:
@@ -136,7 +136,7 @@ class ReturnDistribution:
 
     def cvar(self, share: float) -> ReturnEstimate:
         """The mean of the worst `share` of the target's returns."""
-        key, plain, weight, _ = self.sample.joined()
+        key, plain, weight = self.sample.joined()
         notes = self._notes(weight, share)
         logged = _worst(plain, np.ones(len(plain)), share)[0] if len(plain) else None
         if worst([verdict for verdict, _ in notes]) == CANNOT:
