@@ -132,9 +132,9 @@ def test_a_long_trace_is_not_believed_against_shorter_ones_that_agree():
     theta, parts = np.zeros((len(DIRECTIONS), 2)), np.zeros((len(DIRECTIONS), 7, 2))
     theta[4] = 10.0  # λ = 1
     assert [c.bias for c in _candidates(theta, parts, np.eye(2))[:4]] == [0.0] * 4
-    theta[3] = 1.0  # λ = 0.9: it is off, and the others are so by at most twice as much
+    theta[3] = 1.0  # λ = 0.9: it is off, λ = 0 so by at most twice as much, others by as much
     found = [c.bias for c in _candidates(theta, parts, np.eye(2))]
-    assert found[:5] == pytest.approx([2.0**1.5] * 4 + [0.0])
+    assert found[:5] == pytest.approx([2.0**1.5, 2.0**0.5, 2.0**0.5, 2.0**0.5, 0.0])
     assert min(found[8:]) > 12.0  # shrinking is another matter
 
 

@@ -10,10 +10,10 @@ explains:
 
 Groups say too little about products of many ratios, which are rarely large: variances of long traces
 without a bound on the ratios count three times. Bounds on the bias fall as traces grow, to half at
-lambda = 1/2: so what a trace r reveals counts up to twice the distance that was seen before it,
-between lambda = 0 and the next shorter unclipped trace. If these agree, r is what is off. With
-infinitely many rows the longest trace is chosen, whose limit is the best approximation, or one that
-agrees with it.
+lambda = 1/2: then the distance between lambda = 0 and a longer trace bounds the bias of that trace
+and, doubled, that of lambda = 0. What a trace r reveals counts up to these bounds, taken from the
+next shorter unclipped trace: if that agrees with lambda = 0, r is what is off. With infinitely many
+rows the longest trace is chosen, whose limit is the best approximation, or one that agrees with it.
 
 With few rows answers are noisy in most directions, so some candidates are shrunk towards a constant:
 
@@ -42,7 +42,7 @@ _BAND = 2  # neighbouring rows whose correlation counts
 _SHRINK = 3.0  # shrinkage of the regression on (rho - 1) phi, in features per effective row
 _ENOUGH = 4.0  # effective rows per feature from which that regression is trusted
 _LONG, _DOUBT = 0.9, 3.0  # traces whose variance is doubted if nothing bounds ratios, and how much
-_BEYOND = 2.0  # how far beyond shorter traces a longer one can say that the answer is
+_HALF = 2.0  # bounds on the bias at lambda = 0 over those at lambda = 1/2
 _EXCUSED = 0.25  # share of the explained distance that excuses a shrunk answer
 _RANK = 1e-10  # pivots of the scaled C below this count as zero
 _FAINT = 1e-9  # added to matrices where a group or a feature carries no information
@@ -204,7 +204,7 @@ def _candidates(theta: Floats, parts: Floats, C: Floats) -> list[Candidate]:
     seen = np.where(_REVEALS, np.maximum(apart - explained, 0.0), 0.0)
     for longer, before in _BEFORE:
         most = _BEYOND**2 * apart[0, before]
-        seen[_FREE, longer] = np.minimum(seen[_FREE, longer], most)
+        seen[:, longer] = np.where(_FREE, np.minimum(seen[:, longer], most), seen[:, longer])
     bias = seen.max(axis=1)
     return [
         Candidate(direction, float(np.sqrt(b)), float(np.sqrt(v)))
@@ -237,5 +237,6 @@ def _reveals(other: Direction, one: Direction) -> bool:
 _PLAIN = tuple(DIRECTIONS.index(x._replace(shrinkage=0.0)) for x in DIRECTIONS)
 _REVEALS = np.array([[_reveals(other, one) for other in DIRECTIONS] for one in DIRECTIONS])
 _FREE = np.array([not x.shrinkage for x in DIRECTIONS])
+_BEYOND = np.array([1.0 if x.trace else _HALF for x in DIRECTIONS])
 _BEFORE = ((4, 3), (3, 1))  # places of unclipped traces, and of the next shorter ones
 _DOUBTED = np.array([_DOUBT if x.trace >= _LONG and x.clip == np.inf else 1.0 for x in DIRECTIONS])
