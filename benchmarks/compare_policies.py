@@ -26,7 +26,7 @@ import pandas as pd
 from o2td import domains, evaluation
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "data" / "compare.json"
-FIRST = {"settle": 0, "report": 200_000}
+FIRST = {"settle": 0, "report": 700_000}
 NAMES = ("A", "B", "C")
 BINS = np.array([0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0])
 

@@ -99,3 +99,17 @@ def test_another_method_is_off_by_its_distance_to_the_reference_beyond_two_error
     assert differences.moved(*history, exact, []) == pytest.approx(0.25)
     unknown = case(5.0, None), case(3.0, 0.4)
     assert differences.moved(*unknown, reference, []) is None
+
+
+def test_what_no_episode_has_shown_may_change_one_side_however_near_they_are():
+    """The rule of three at the size of the values, not of their small difference."""
+    flat = Spread.of(np.zeros(300), np.arange(300, dtype=np.uint64), lanes=20)
+    sides = [
+        differences.NamedCase(name, case(value, 0.0)) for name, value in (("A", 50.0), ("B", 49.9))
+    ]
+    settings = SimpleNamespace(confidence=0.95)
+    found = differences._interval(*sides, flat, settings)
+    assert found.high - 0.1 == pytest.approx(50.0 * (1.0 - 0.05 ** (1.0 / 300.0)))
+    assert found.low == pytest.approx(0.2 - found.high)
+    same = differences._interval(sides[0], sides[0], flat, settings)
+    assert (same.low, same.high) == (0.0, 0.0)

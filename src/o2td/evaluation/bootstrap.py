@@ -114,19 +114,21 @@ def bca(value: float, lanes: Floats, influence: Spread, confidence: float) -> In
     return Interval(min(low, value), max(high, value), "BCa bootstrap of episodes", influence.error)
 
 
-def rule_of_three(value: float, count: float, confidence: float, error: float) -> Interval:
-    """`value ± p |value|` if all `count` episodes agree, with `(1 - p)^count = alpha`.
+def rule_of_three(
+    value: float, count: float, confidence: float, error: float, scale: float | None = None
+) -> Interval:
+    """`value ± p scale` if all `count` episodes agree, with `(1 - p)^count = alpha`.
 
     Episodes of another kind, if their share is p, would have been seen with this confidence; p is
-    about 3 / count at 95 % (Hanley and Lippman-Hand 1983). They are assumed to be worth up to twice
-    the value.
+    about 3 / count at 95 % (Hanley and Lippman-Hand 1983). They are assumed to differ by up to
+    `scale`, the size of the value itself unless given.
 
     >>> found = rule_of_three(10.0, 300, 0.95, 0.0)
     >>> round(found.low, 2), round(found.high, 2)
     (9.9, 10.1)
     """
     share = 1.0 - (1.0 - confidence) ** (1.0 / max(count, 1.0))
-    reach = share * abs(value)
+    reach = share * abs(value if scale is None else scale)
     return Interval(value - reach, value + reach, "rule of three: no episode differs", error)
 
 

@@ -186,7 +186,8 @@ def _interval(
     if spread.error <= FLAT * scale:
         if abs(value) <= ROUNDING * scale:
             return Interval(0.0, 0.0, "no episode tells the two apart", spread.error)
-        return rule_of_three(value, spread.count, settings.confidence, spread.error)
+        # What was never seen changes the value of one side: their size counts, however near they are.
+        return rule_of_three(value, spread.count, settings.confidence, spread.error, scale)
     lanes = _paired(one, two)
     if not len(lanes):
         found = sandwich(value, spread, settings.confidence)
