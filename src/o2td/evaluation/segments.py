@@ -89,11 +89,12 @@ def labels_of(segments: Any, source: Source) -> Labels:
         return lambda inputs: np.array([f"{one:g}" for one in inputs[:, place]])
     made = {name: one.column for one in source.codings.values() for name in one.names}
     known = list(dict.fromkeys(made.get(name, name) for name in seen or [state] if name))
-    remedy = f"name one of {', '.join(known)}" if known else f"name it one, {named('observation')}"
+    one_of = f"name one of {', '.join(known)}, or this one too" if known else "name it one"
     who = option("segments", "--segment")
     raise InputError(
-        f"{who}: {segments!r} is not a column that the policy sees; {remedy},"
-        " or pass a function of observations (or states) in Python"
+        f"{who}: {segments!r} is not a column that the policy sees; {one_of}, {named('observation')}"
+        " (values are fitted on what the policy sees, so they cannot differ by anything else), or"
+        " pass a function of observations (or states) in Python"
     )
 
 
