@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -239,7 +240,7 @@ def test_without_discount_a_model_that_never_ends_has_no_value() -> None:
 
 
 def test_last_rows_beyond_the_horizon_are_not_missing() -> None:
-    """Episodes of six steps whose last row has no successor say all about the first three."""
+    """Episodes of six steps whose last row has no successor say all about up to six steps."""
     rng = np.random.default_rng(0)
     log = pd.DataFrame(
         {"episode": np.repeat(np.arange(200), 6), "step": np.tile(np.arange(6), 200), "state": 0}
@@ -248,6 +249,23 @@ def test_last_rows_beyond_the_horizon_are_not_missing() -> None:
     log = log[log.groupby("episode").terminated.cumsum() - log.terminated == 0]
     asked = {"discount": 1.0, "target": np.array([[0.4, 0.6]]), "methods": ["wpdis"]}
     said = "the last rows of truncated episodes were dropped"
-    found = {h: evaluation.evaluate(log, horizon=h, **asked)["wpdis"] for h in (3, 6)}
-    assert not any(reason.startswith(said) for reason in found[3].reasons)
-    assert any(reason.startswith(said) for reason in found[6].reasons)
+    for horizon, missing in ((3, False), (6, False), (7, True)):
+        found = evaluation.evaluate(log, horizon=horizon, **asked)["wpdis"]
+        assert any(reason.startswith(said) for reason in found.reasons) == missing
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_last_step_of_the_horizon_needs_no_final_observation(several: bool) -> None:
+    """Its reward counts as if the episode had terminated there."""
+    log = _won(20)
+    last = log.step == 19
+    asked: dict[str, Any] = {"discount": 1.0, "horizon": 20}
+    answers = []
+    for ends in ({"terminated": False, "truncated": last}, {"terminated": last}):
+        marked = log.drop(columns=["next_state"], errors="ignore").assign(**ends)
+        if several:
+            both = evaluation.compare(marked, policies={"A": [[0.5, 0.5]] * 3}, **asked)
+            answers.append(both.policies[0].as_dict())
+        else:
+            answers.append(evaluation.evaluate(marked, **asked).recommended.as_dict())
+    assert answers[0] == answers[1]

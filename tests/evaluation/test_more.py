@@ -72,7 +72,7 @@ def test_what_may_be_a_segment_is_named_as_the_log_calls_it():
         {"user": ["a", "b"] * 20, "kind": ["old", "new"] * 20, "action": [0, 1] * 20, "reward": 1.0}
     ).assign(behavior_prob=0.5)
     asked = {"target": "behavior", "segments": "user"}
-    with pytest.raises(InputError, match=r"policy sees; name one of kind, or pass"):
+    with pytest.raises(InputError, match=r"policy sees; name one of kind, or this one too"):
         evaluation.evaluate(log, columns={"observation": ["kind"]}, **asked)
     with pytest.raises(
         InputError, match=r"policy sees; name it one, columns=\{\"observation\": …\}"
@@ -84,6 +84,20 @@ def test_too_many_segments_are_refused():
     log = pd.DataFrame({"state": range(60), "reward": 1.0, "rho": 1.0})
     with pytest.raises(InputError, match="more than 20"):
         evaluation.evaluate(log, segments="state", methods="lstd")
+
+
+def test_an_order_of_actions_that_nothing_says_is_named_under_the_verdict():
+    log = pd.DataFrame({"action": ["push", "email"] * 50, "reward": [1.0, 0.0] * 50})
+    log = log.assign(state=0, behavior_prob=0.5)
+    chances = [[0.9, 0.1]]
+    answers = {order: evaluation.evaluate(log, target=chances, actions=order) for order in
+               (None, ("push", "email"))}  # fmt: skip
+    assert answers[None].recommended.value == pytest.approx(0.1)
+    assert "(email, push); if they are not, pass actions=[…]" in answers[None].reasons[-1]
+    assert answers["push", "email"].recommended.value == pytest.approx(0.9)
+    assert not any("alphabetical" in reason for reason in answers["push", "email"].reasons)
+    both = evaluation.compare(log, policies={"A": chances}, actions=["push", "email"])
+    assert both.policies[0].value == pytest.approx(0.9)
 
 
 # -- returns ---------------------------------------------------------------------------------------

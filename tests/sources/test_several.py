@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,17 +74,49 @@ def test_action_values_belong_to_the_actions_that_they_are_named_after(columns):
     assert next(source.chunks()).action_value.tolist() == [3.0, 5.0, 3.0, 5.0]
 
 
-def test_two_policies_may_list_the_actions_in_one_order_only():
-    log = frame(A_buy=0.2, A_sell=0.8, B_sell=0.5, B_buy=0.5)
-    with pytest.raises(
-        InputError, match=r"B has the actions in another order than A \(sell, buy\)"
-    ):
-        open_policies(log, {"A": "A", "B": "B"}, discount=1.0)
-    both = {"A": "A", "B": "B"}
-    order = frame(A_buy=0.2, A_sell=0.8, B_buy=0.6, B_sell=0.4)
-    one, two = open_policies(order, both, discount=1.0)
+@pytest.mark.parametrize("columns", [("B_sell", "B_buy"), ("B_buy", "B_sell")])
+def test_policies_may_list_the_actions_in_different_orders(columns):
+    log = frame(A_buy=0.2, A_sell=0.8, **{name: 0.6 if "buy" in name else 0.4 for name in columns})
+    one, two = open_policies(log, {"A": "A", "B": "B"}, discount=1.0)
     assert ratios(one) == pytest.approx([0.4, 1.6, 0.4, 1.6])
     assert ratios(two) == pytest.approx([1.2, 0.8, 1.2, 0.8])
+
+
+class Classifier:
+    """Chances of 0.2 to buy and 0.8 to sell, in any order of its own."""
+
+    def __init__(self, *classes):
+        self.classes_ = np.array(classes)
+
+    def predict_proba(self, x):
+        chances = [{"buy": 0.2, "sell": 0.8}[one] for one in self.classes_]
+        return np.tile(chances, (len(x), 1))
+
+
+def test_classes_of_a_policy_are_told_from_the_order_of_others():
+    log = frame(behavior_prob=0.5)
+    policies = {"A": Classifier("sell", "buy"), "B": Classifier("buy", "sell")}
+    for one in open_policies(log, policies, discount=1.0):
+        assert ratios(one) == pytest.approx([0.4, 1.6, 0.4, 1.6])
+        assert one.assumptions == ()
+    opened = open_logs(log, {"action": "action"}, discount=1.0, target="behavior")
+    for one in open_policies(opened, policies):
+        assert ratios(one) == pytest.approx([0.4, 1.6, 0.4, 1.6])
+    for one in open_policies(log, policies, discount=1.0, actions=["buy", "sell"]):
+        assert ratios(one) == pytest.approx([0.4, 1.6, 0.4, 1.6])
+
+
+def test_an_order_that_nothing_says_is_an_assumption_that_the_answer_names():
+    log = frame(behavior_prob=0.5)
+    said = r"alphabetical order of the actions \(buy, sell\); if they are not, pass actions=\[…\]"
+    unnamed = {"target": lambda x: np.tile([0.2, 0.8], (len(x), 1)), "discount": 1.0}
+    assert re.search(said, open_logs(log, **unnamed).assumptions[0])
+    assert open_logs(log, **unnamed, actions=["sell", "buy"]).assumptions == ()
+    listed = frame(probs=[[0.2, 0.8]] * 4, behavior_prob=0.5)
+    assert open_logs(listed, {"target_probs": "probs"}, 1.0).assumptions
+    policies = {"A": Classifier("sell", "buy"), "B": unnamed["target"]}
+    with pytest.raises(InputError, match=r"another order than A .*actions=\[…\]"):
+        open_policies(log, policies, discount=1.0)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ def compare(
         stack.enter_context(limited)
         for place, one in enumerate(starts):
             stack.enter_context(one.noting(progress if place == 0 else None))
+            stack.enter_context(sources[place].until(horizon))
         run_together(log, [*jobs, crossed.collect()])
         return _answer(names, baseline, studies, tests, starts, crossed)
 
@@ -281,6 +282,7 @@ class View:
         reasons = list(row["reasons"])
         if own != self.method:
             reasons.append(f"for this policy alone {own} would be recommended")
+        reasons += self.studies[name].source.assumptions
         numbers = ("value", "low", "high", "standard_error", "approximation_error", "verdict")
         found: dict[str, Any] = {one: row[one] for one in numbers}
         return Standing(name, self.method, **found, reasons=reasons, best=chance)

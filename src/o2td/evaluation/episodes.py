@@ -24,7 +24,7 @@ Keys = npt.NDArray[np.uint64]
 
 LONGEST = 1 << 17  # rows of an episode that are kept together
 HELD = 1 << 27  # a log up to this many bytes is kept in memory instead of being read again
-_OPTIONS = ("target", "columns", "behavior", "sort", "densities", "value_model")
+_OPTIONS = ("target", "columns", "behavior", "sort", "densities", "actions", "value_model")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

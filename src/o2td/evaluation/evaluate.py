@@ -90,8 +90,9 @@ def evaluate(
     progress
         Called with the number of rows of each chunk that is read.
     options
-        Further options of `open_logs`: `columns`, `behavior`, `sort`, `densities`, and `value_model`,
-        a V or Q of your own that `dr` and `wdr` correct instead of their own fit.
+        Further options of `open_logs`: `columns`, `behavior`, `sort`, `densities`, `actions` (the
+        log's names of the actions in the policy's order), and `value_model`, a V or Q of your own
+        that `dr` and `wdr` correct instead of their own fit.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def evaluate(
     # On systems of a few hundred rows, threads that wait for each other cost more than they save.
     limited = import_extra("threadpoolctl", "logs").threadpool_limits(1, user_api="blas")
     starts = Starts(log.source)
-    with limited, starts.noting(progress):
+    with limited, starts.noting(progress), log.source.until(horizon):
         run_passes(log, [*(test.collect(study) for test in tests), study.collect(*named)])
         return conclude(study, tests, starts, segments=segments)[0]
 
@@ -167,7 +168,7 @@ def _answer(
     whose = None if model is None else model.method
     return Evaluation(
         best.verdict,
-        [*best.reasons, *study.choice.remarks],
+        [*best.reasons, *study.choice.remarks, *study.source.assumptions],
         [_estimate(case) for case in ordered],
         finite(
             {**_diagnostics(study, best, agreed), **_given_values(study, cases), "model": whose}

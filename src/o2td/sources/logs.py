@@ -69,16 +69,20 @@ class LogSource(Source):
         cuts = [files * k // count for k in range(count + 1)]
         if self._ratio.estimate and self._ratio.behavior is None:
             next(self.chunks(), None)  # one model for all parts
-        return [
+        made = [
             LogSource(self._parts, self._ratio, self.discount, own=(low, high))
             for low, high in pairwise(cuts)
         ]
+        for one in made:
+            one._horizon = self._horizon
+        return made
 
     def _retargeted(self, target: Any, theirs: Roles | None = None) -> LogSource:
         """The same log for another target: a policy or, if None, columns by role."""
         old, mapped = self._ratio, about_target(self.mapped, theirs)
         ratio = RatioRule(
-            mapped, target, old.behavior, old.densities, old.actions, old.log, old.values
+            *(mapped, target, old.behavior, old.densities, old.actions, old.log, old.values),
+            ordered=old.ordered,
         )
         return LogSource(self._parts, ratio, self.discount, self._sort, self._own)
 
@@ -214,8 +218,21 @@ class LogSource(Source):
         """How columns that are not numbers are read, by their names."""
         return self._parts[0].codings
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """In which order the target has the actions, if nothing says so."""
+        if not self._ratio.assumes_order:
+            return ()
+        names = self._ratio.actions or ()
+        shown = ", ".join(map(str, names[:8])) + (", …" if len(names) > 8 else "")
+        remedy = option("pass actions=[…]", "name columns of probabilities after the actions")
+        return (
+            "the target's probabilities are taken to be in alphabetical order of the actions"
+            f" ({shown}); if they are not, {remedy}",
+        )
+
     def _remarks(self) -> tuple[str, ...]:
-        remarks = []
+        remarks = list(self.assumptions)
         done, named = self.mapped.one("done"), self.mapped.one("terminated")
         unsaid = self.mapped.one("truncated") is None and "truncated" not in self.mapped.never
         if done and unsaid and (named or "terminated" in self.mapped.never):

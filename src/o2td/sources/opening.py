@@ -120,7 +120,9 @@ def opened(
         part.codings = codings
     names = codings[action].values if action in codings else None
     values = OwnValues.of(mapped, value_model)
-    ratio = RatioRule(mapped, target, behavior, densities, names, name, values)
+    ratio = RatioRule(
+        mapped, target, behavior, densities, names, name, values, ordered=order is not None
+    )
     return LogSource(parts, ratio, discount, sort)
 
 

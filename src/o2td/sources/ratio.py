@@ -19,9 +19,9 @@ from o2td.arrays import Floats
 from o2td.errors import InputError, option
 from o2td.sources.arrow_cells import LARGEST
 from o2td.sources.log_rows import UNLIKE, inputs_of, successors_of
-from o2td.sources.mapping import Mapped
+from o2td.sources.mapping import Mapped, in_order
 from o2td.sources.places import Where, named
-from o2td.sources.policies import SUM_ROUNDING, probabilities_of
+from o2td.sources.policies import SUM_ROUNDING, action_order, probabilities_of
 from o2td.sources.values import OwnValues
 
 Place = Callable[[int], tuple[Where, int]]
@@ -40,6 +40,7 @@ class RatioRule:
     actions: tuple[Any, ...] | None = None  # the log's names, if they are coded
     log: str = "logs"  # its name in messages
     values: OwnValues | None = None  # a value function of the user's
+    ordered: bool = False  # whether something says in which order a policy has the actions
 
     def __post_init__(self) -> None:
         has = self.mapped.roles.__contains__
@@ -141,7 +142,7 @@ class RatioRule:
                 successors = rows["next_observation"]
             else:
                 successors = successors_of(rows["state"], rows["next_state"])
-            following = probabilities_of(self.policy, successors, "target")
+            following = self._asked(self.policy, successors, "target")
             rows["next_target_probs"] = np.where(rows["terminated"][:, None], 0.0, following)
         if rows["target_probs"] is not None and not (self.on_policy or self.given):
             given = rows["target_prob"]
@@ -157,10 +158,28 @@ class RatioRule:
     ) -> Floats | None:
         """pi(.|s) of some inputs: the policy's, else that of columns, checked, else None."""
         if self.policy is not None:
-            return probabilities_of(self.policy, inputs, "target")
+            return self._asked(self.policy, inputs, "target")
         if given is not None:
             _check_rows(given, self.mapped.many("target_probs")[0], place)
         return given
+
+    def _asked(self, policy: Any, inputs: npt.NDArray[Any], name: str) -> Floats:
+        """A policy's probabilities, in the order of the log's actions if it names its own."""
+        matrix = probabilities_of(policy, inputs, name)
+        own = action_order(policy, None, None) or []
+        if self.actions is None or len(own) != matrix.shape[1] or set(own) != set(self.actions):
+            return matrix
+        return np.asarray(matrix[:, [own.index(one) for one in self.actions]])
+
+    @property
+    def assumes_order(self) -> bool:
+        """Whether nothing says which of the target's probabilities belongs to which named action."""
+        if self.actions is None or self.ordered or self.given or self.on_policy:
+            return False
+        if self.policy is not None:
+            return not hasattr(self.policy, "classes_")
+        columns = self.mapped.many("target_probs")
+        return bool(columns) and in_order(self.actions, columns) is None
 
     def _take(self, matrix: Floats, action: npt.NDArray[Any], place: Place) -> Floats:
         if self.actions is not None and len(self.actions) != matrix.shape[1]:
@@ -190,7 +209,7 @@ class RatioRule:
                 notes[f"estimated probability of the action raised to {least:.2g}"] += low
         elif self.behavior is not None:
             inputs = inputs_of(rows["observation"], rows["state"])
-            matrix = probabilities_of(self.behavior, inputs, "behavior")
+            matrix = self._asked(self.behavior, inputs, "behavior")
             rows["behavior_prob"] = self._take(matrix, rows["action"], place)
         top = np.inf if self.densities else 1.0
         for role in ("target_prob", "behavior_prob"):

@@ -20,6 +20,7 @@ from o2td.sources.logs import LogSource
 from o2td.sources.mapping import find_columns
 from o2td.sources.opening import opened
 from o2td.sources.parts import Part, PathLike, parts_of
+from o2td.sources.policies import action_order
 from o2td.sources.source import ROWS
 
 KINDS = {"prob": "target_prob", "logprob": "target_logprob", "probs": "target_probs", "rho": "rho"}
@@ -67,12 +68,18 @@ def open_policies(
     models = _models(value_model, policies)
     parts = parts_of(logs, chosen)
     made = []
+    common = actions  # of all policies that name their actions
     for name, policy in policies.items():
         given, only, order = chosen, None, actions
         if isinstance(policy, str) and policy != "behavior":
             role, found, named = policy_columns(name, policy, parts[0])
             given, only = _only(chosen, role, found, parts[0])
-            policy, order = None, actions or named
+            policy = None
+        else:
+            named = action_order(policy, None, None)
+        if named is not None:
+            common = named if common is None or set(common) != set(named) else common
+            order = actions or common
         for part in parts:
             part.codings = {}
         reading = (behavior, sort, densities, order, only, models[name])

@@ -55,6 +55,7 @@ class Source:
         self._ratio = ratio
         self._tally: Tally | None = None
         self._watch: Watch | None = None
+        self._horizon: int | None = None
 
     # -- what a kind of source adds ----------------------------------------------------------------
 
@@ -97,7 +98,7 @@ class Source:
         if rows < 1:
             raise InputError(f"rows: {rows}; a chunk has at least 1 row")
         tally = Tally()
-        stream = Stream(self.discount, ratio, tally, rows)
+        stream = Stream(self.discount, ratio, tally, rows, self._horizon)
         watch = self._watch if ratio is self._ratio else None
         for chunk in stream.chunks(self._decoded(rows) if decoded is None else decoded):
             if watch is not None:
@@ -129,6 +130,29 @@ class Source:
             yield
         finally:
             self._watch = before
+
+    @contextmanager
+    def until(self, horizon: int | None) -> Iterator[None]:
+        """Within this block, nothing after the first `horizon` steps of an episode is asked for.
+
+        So the row of the last of these steps needs no successor.
+
+        >>> import pandas as pd
+        >>> from o2td import sources
+        >>> log = pd.DataFrame({"episode": 0, "obs_0": [0.0, 1.0], "reward": 1.0,
+        ...                     "terminated": False, "rho": 1.0})
+        >>> source = sources.open_logs(log, discount=0.9)
+        >>> with source.until(2):
+        ...     source.scan().transitions
+        2
+        >>> source.scan().transitions
+        1
+        """
+        before, self._horizon = self._horizon, horizon
+        try:
+            yield
+        finally:
+            self._horizon = before
 
     def _check_some(self, tally: Tally) -> None:
         """Raise if no rows of the log are left."""
@@ -166,6 +190,11 @@ class Source:
             remarks=self._remarks(),
             codings=dict(self.codings),
         )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed about the target that nothing in the log can confirm."""
+        return ()
 
     @property
     def own_values(self) -> OwnValues | None:

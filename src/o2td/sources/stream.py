@@ -7,6 +7,7 @@ boundaries inside an episode do not matter. With `last` the final row of an epis
 - a terminated row needs none (discount 0); a truncated one keeps gamma and needs one,
 - a flag on a row that is only a final observation ends the row before it,
 - a row that needs a successor and has none is dropped and counted; nothing is invented,
+- the row at which a requested horizon ends needs none: without one it counts as terminated,
 - if nothing else is left of an episode, that row's state still tells where it started.
 """
 
@@ -49,8 +50,16 @@ class Tally:
 class Stream:
     """Rows of one pass over a log."""
 
-    def __init__(self, discount: float | None, ratio: RatioRule, tally: Tally, rows: int) -> None:
+    def __init__(
+        self,
+        discount: float | None,
+        ratio: RatioRule,
+        tally: Tally,
+        rows: int,
+        horizon: int | None = None,
+    ) -> None:
         self.discount = discount
+        self.horizon = horizon
         self.rows = rows
         self.ratio = ratio
         self.tally = tally
@@ -102,6 +111,11 @@ class Stream:
         terminated, truncated = (_ends(columns, flag)[:count] for flag in _FLAGS)
         self._check_ends(columns, terminated | truncated, last, place)
         known = _known(columns, count)
+        if self.horizon is not None:
+            reached = last & ~known & (self._steps(new[:count]) == self.horizon - 1)
+            if bare is not None:
+                reached &= ~bare[:count]
+            terminated, truncated = terminated | reached, truncated & ~reached
         keep = terminated | known | ~last
         alone = new[:count] & last & ~keep
         if bare is not None:
@@ -225,12 +239,17 @@ class Stream:
 
     def _labels(self, start: Bools, key: Keys) -> dict[str, Any]:
         """Start marks, episode, step and key of the rows that are kept."""
-        position = np.arange(len(start), dtype=np.int64)
         episode: Ints = self._episode + np.cumsum(start)
-        step: Ints = position - np.maximum.accumulate(np.where(start, position, -self._step))
+        step = self._steps(start)
         if len(start):
             self._episode, self._step = int(episode[-1]), int(step[-1]) + 1
         return {"start": start, "episode": episode, "step": step, "key": key}
+
+    def _steps(self, start: Bools) -> Ints:
+        """The number of each row within its episode, from 0."""
+        position = np.arange(len(start), dtype=np.int64)
+        found: Ints = position - np.maximum.accumulate(np.where(start, position, -self._step))
+        return found
 
     def _discount(self, rows: dict[str, Any], place: Place) -> Floats:
         given = rows["discount"]
