@@ -167,6 +167,7 @@ def test_the_command_takes_a_horizon(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main([*call, "--horizon", "20"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["estimates"][0]["method"] == "tstep"
+    assert answer["audit"]["horizon"] == 20
     assert {"clock", "memory"} <= {test["name"] for test in answer["tests"]}
 
 

@@ -234,7 +234,9 @@ def _show_audit(console: Any, found: Mapping[str, Any]) -> None:
     """Print what was computed, when and how, one line each."""
     from rich.text import Text
 
-    asked = f"discount {found['discount']}, seed {found['seed']}, {found['bootstrap']} lanes"
+    asked = f"discount {found['discount']}, "
+    asked += f"horizon {found['horizon']}, " if "horizon" in found else ""
+    asked += f"seed {found['seed']}, {found['bootstrap']} lanes"
     lines = [f"{asked}; o2td {found['version']}, {found['date']}"]
     for file in found["files"][:_FILES]:
         said = "" if file["rows"] is None else f"{file['rows']:,} rows"

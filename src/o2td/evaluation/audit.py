@@ -19,6 +19,7 @@ def facts(study: Study) -> dict[str, Any]:
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "discount": source.discount if column is None else f"column {column}",
+        **({} if settings.horizon is None else {"horizon": settings.horizon}),
         "confidence": settings.confidence,
         "seed": settings.seed,
         "bootstrap": settings.lanes,

@@ -106,8 +106,8 @@ def _differences(answer: Answer) -> Section:
         Text(
             "Both sides of a difference come from the same episodes, so what they have in common"
             " cancels: the interval is shorter than two separate ones suggest. The joint intervals"
-            " hold all together; each of the others holds for itself. The last figure is the probability"
-            " that the difference is above 0."
+            " hold all together; each of the others holds for itself. The column above 0 has the"
+            " probability that the first of the two is worth more."
         )
     )
     figure = _figure(rows)
