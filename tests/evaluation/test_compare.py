@@ -227,6 +227,15 @@ def test_requirements_of_one_policy(log, text, holds):
     assert answer.require(text).holds is holds
 
 
+def test_the_page_says_which_policies_cannot_be_the_best_for_lack_of_an_answer():
+    log = made_log(150)
+    tried = np.column_stack([POLICIES["A"], np.zeros(2)])
+    found = evaluation.compare(log, GAMMA, {"A": tried, "never": [[0.0, 0.0, 1.0]] * 2})
+    assert {one.name: one.best is None for one in found.policies} == {"A": False, "never": True}
+    assert "never: not counted, as nothing can be said" in found._page().decode()
+    assert "not counted" not in evaluation.compare(log, GAMMA, {"A": "A"})._page().decode()
+
+
 def test_a_requirement_inside_the_interval_cannot_be_told(both):
     found = both.difference("B", "A")
     middle = both.require(f"B - A > {found.value}")

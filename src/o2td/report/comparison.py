@@ -60,10 +60,12 @@ def _policies(answer: Answer) -> Section:
     logged = {"name": "logged", "reasons": why, "verdict": "", **answer["logged"]}
     rows = [*answer["policies"], {"approximation_error": None, **logged}]
     drawn = [{**row, "title": row["name"]} for row in rows if row["value"] is not None]
+    unknown = [row["name"] for row in rows if row.get("probability_best") is None]
+    left = f" {', '.join(unknown)}: not counted, as nothing can be said." if unknown else ""
     made.add(
         Text(
             f"The best first, all by {answer['method']}. How often each is the best is counted over"
-            " bootstrap samples of the episodes, blurred by the approximation error."
+            f" bootstrap samples of the episodes, blurred by the approximation error.{left}"
         )
     )
     if drawn:
