@@ -107,6 +107,7 @@ def _evaluated(**given: Any) -> Any:
         (lambda: o2td.TD(trace=np.array([1, 2], dtype="m8[s]")), "trace must be a number"),
         (lambda: o2td.domains.random_walk().sample(np.timedelta64(3)), "n must be a whole number"),
         (lambda: _evaluated(lanes=np.timedelta64(30)), "lanes: "),
+        (lambda: _evaluated(target=range(2**60)), "target: .* is not an array of numbers"),
         (
             lambda: o2td.domains.random_walk().sample(3, seed=np.array([1, 2], "m8[s]")),
             "seed must be",

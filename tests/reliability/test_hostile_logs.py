@@ -161,3 +161,57 @@ def test_a_small_compressed_file_does_not_fill_the_memory(tmp_path: Path) -> Non
     for told in (line, quote):
         assert int(told.rpartition(" ")[2]) < 200, told
     assert int(other.rpartition(" ")[2]) < 800, other
+
+
+# -- cells, names and files of absurd sizes --------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson", "parquet"])
+@pytest.mark.parametrize("column", ["episode", "state", "action", "reward", "terminated", "note"])
+def test_a_cell_of_a_million_characters_is_read_or_refused_in_a_short_sentence(
+    kind: str, column: str, tmp_path: Path
+) -> None:
+    log = pl.DataFrame(columns()).with_columns(note=pl.lit("fine")).cast({column: pl.String})
+    cells = log[column].to_list()
+    cells[17] = "x" * 1_000_000
+    path = tmp_path / f"log.{kind}"
+    getattr(log.with_columns(pl.Series(column, cells)), f"write_{kind}")(path)
+    if column in ("note", "action") or (column, kind) == ("state", "parquet"):
+        assert read(path) == 300  # a name
+        return
+    with pytest.raises(InputError, match=rf"log\.{kind}: column {column}") as caught:
+        read(path)
+    assert len(str(caught.value)) < 300 + len(str(path))
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_nothing_but_empty_lines_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{kind}.gz"
+    path.write_bytes(gzip.compress(b"\n" * 1_000_000))
+    with pytest.raises(FormatError, match=rf"log\.{kind}\.gz: is damaged or not {kind}"):
+        read(path)
+
+
+def test_thousands_of_columns_are_told_apart_in_one_look_at_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as pq
+
+    wide = columns(40) | {f"obs_{k}": np.arange(40.0) for k in range(3000)}
+    path = tmp_path / "log.parquet"
+    pl.DataFrame(wide).drop("state").write_parquet(path)
+    opened: list[Any] = []
+    plain = pq.read_metadata
+    monkeypatch.setattr(pq, "read_metadata", lambda *given: opened.append(given) or plain(*given))
+    assert read(path) == 40
+    assert len(opened) < 20
+
+
+def test_more_observations_than_features_may_be_are_refused_soon(tmp_path: Path) -> None:
+    from o2td import evaluation
+
+    wide = columns(40) | {f"obs_{k}": np.arange(40.0) % (k + 2) for k in range(3000)}
+    with pytest.raises(
+        InputError, match=r"features: 3001 features per row; evaluate takes at most"
+    ):
+        evaluation.evaluate(pl.DataFrame(wide).drop("state"), discount=0.9)

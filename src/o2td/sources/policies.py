@@ -85,7 +85,7 @@ def numbers(result: Any, name: str) -> Floats:
         result = result.detach().cpu().double().numpy()
     try:
         return np.asarray(result, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, MemoryError):
         raise InputError(f"{name}: {shown(result)} is not an array of numbers") from None
 
 

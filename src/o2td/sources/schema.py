@@ -66,7 +66,7 @@ def with_codings(
         both = (name, then[j]) if len(then) == len(now) else (name,)
         kind, same = schema.field(name).type, is_time
         if not is_time(kind):
-            if not _is_name(parts[0], name):
+            if not _is_name(parts[0], schema, name):
                 continue
             same = is_text
         for other in both[1:]:
@@ -82,11 +82,11 @@ def with_codings(
             made = (codings[n].names if n in codings else (n,) for n in mapped.many(role))
             roles[role] = tuple(one for names in made for one in names)
     states = [one for role in ("state", "next_state") for one in mapped.many(role)]
-    if states and (_is_name(parts[0], states[0]) or _is_id(parts[0], states[0])):
+    if states and (_is_name(parts[0], schema, states[0]) or _is_id(parts[0], schema, states[0])):
         values = numbers_of(parts, states, "state")
         codings |= {name: Coding(name, "number", values) for name in states}
     action = mapped.one("action")
-    if action is not None and (order is not None or _is_name(parts[0], action)):
+    if action is not None and (order is not None or _is_name(parts[0], schema, action)):
         values = _actions(parts, action, mapped) if order is None else tuple(order)
         codings[action] = Coding(action, "number", values)
         for role in BY_ACTION:
@@ -103,16 +103,15 @@ def _actions(parts: Sequence[Part], action: str, mapped: Mapped) -> tuple[Any, .
     return next((found for found in named if found), values)
 
 
-def _is_name(part: Part, column: str) -> bool:
+def _is_name(part: Part, schema: Any, column: str) -> bool:
     """Whether a column holds names; in a text file, numbers with a few mistakes do not count."""
-    if not is_text(part.schema().field(column).type):
+    if not is_text(schema.field(column).type):
         return False
     return not (part.format.text and mostly_numbers(part, column))
 
 
-def _is_id(part: Part, column: str) -> bool:
-    types = pa.types
-    return types.is_integer(part.schema().field(column).type) and large_ids(part, column)
+def _is_id(part: Part, schema: Any, column: str) -> bool:
+    return pa.types.is_integer(schema.field(column).type) and large_ids(part, column)
 
 
 def check_schema(part: Part, first_part: Part, mapped: Mapped, kinds: dict[str, str]) -> None:

@@ -164,9 +164,12 @@ class Seen:
         if self.action is not None:
             marks = np.eye(int(self.action.max()) + 1)[self.action]
             phi = (phi[:, None, :] * marks[:, :, None]).reshape(len(x), -1)
-        values, vectors = np.linalg.eigh(phi.T @ phi)
+        few = len(x) < phi.shape[1]  # rows: the smaller matrix has the same eigenvalues
+        values, vectors = np.linalg.eigh(phi @ phi.T if few else phi.T @ phi)
         kept = values > 1e-8 * values[-1]
-        return np.asarray(phi @ (vectors[:, kept] / np.sqrt(values[kept])))
+        return np.asarray(
+            vectors[:, kept] if few else phi @ (vectors[:, kept] / np.sqrt(values[kept]))
+        )
 
 
 def without_means(values: Floats, stratum: Ints) -> Floats:
