@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from o2td.evaluation import Outcome, Thresholds, differences
 from o2td.evaluation.differences import Case, Spread, lanes_of
@@ -113,3 +114,33 @@ def test_what_no_episode_has_shown_may_change_one_side_however_near_they_are():
     assert found.low == pytest.approx(0.2 - found.high)
     same = differences._interval(sides[0], sides[0], flat, settings)
     assert (same.low, same.high) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "lanes", "ends", "blur", "expected"),
+    [
+        (np.nan, [1.0, 2.0], (1.0, 2.0), None, None),
+        (2.0, [], (2.0, 2.0), None, 1.0),
+        (-2.0, [], (2.0, 2.0), 0.0, 0.0),
+        (0.0, [], (2.0, 2.0), None, 0.5),
+        (2.0, [], (1.0, 3.0), None, norm.cdf(2.0 / 0.5)),
+        (2.0, [1.0], (1.0, 3.0), 1.2, norm.cdf(2.0 / 1.3)),
+        (0.3, [1.0, -1.0, 1.0], (-1.0, 3.0), None, 2.0 / 3.0),
+        (0.3, [1.0, -1.0], (-1.0, 3.0), None, 0.5),
+        (0.3, [1.0, 0.0, np.nan], (-1.0, 3.0), None, 0.75),
+        (0.3, [1.0, np.inf, np.nan], (-1.0, 3.0), 1.2, norm.cdf(0.3 / 1.3)),
+        (0.3, [1.0, -2.0], (-1.0, 3.0), 0.8, (norm.cdf(1.25) + norm.cdf(-2.5)) / 2.0),
+        (0.3, [1.0, -2.0], (2.0, 2.0), 0.8, (norm.cdf(1.25) + norm.cdf(-2.5)) / 2.0),
+    ],
+)
+def test_the_chance_that_a_difference_is_above_nothing(value, lanes, ends, blur, expected):
+    found = differences._probability(
+        value, np.array(lanes), differences.Interval(*ends, "made", 0.5), blur
+    )
+    assert found == (None if expected is None else pytest.approx(expected, rel=1e-12))
+
+
+def test_without_any_error_the_sign_decides():
+    flat = differences.Interval(1.0, 3.0, "made", 0.0)
+    for value, expected in ((2.0, 1.0), (-2.0, 0.0), (0.0, 0.5)):
+        assert differences._probability(value, np.zeros(0), flat, None) == expected

@@ -78,3 +78,27 @@ def test_an_error_or_a_step_beyond_the_bound_alone_is_divergence(convert, kind, 
     learner = kind(step_size=alpha).partial_fit(rows)
     assert (learner.status.kind, learner.status.step) == ("diverged", 1)
     np.testing.assert_array_equal(learner.theta, kind(step_size=alpha).partial_fit(rows[:1]).theta)
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize("convert", [np.asarray, csr_array])
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_step_along_the_successors_features_alone_beyond_the_bound_is_divergence(
+    convert, lanes, place
+):
+    """The row's error is 0 and its second weights are small: only `z.w phi'` is too large."""
+    here = convert(np.tile([1.0, 0.0], (place + 1, 1)))
+    after = convert(np.tile([0.0, 1.0], (place + 1, 1)))
+    rho = np.append(np.ones(place), 1e155)
+    reward = np.ones(place + 1)
+    first = TDC(step_size=1.0, second_step_size=0.1)
+    known = first.clone().partial_fit(
+        Transitions(here[:place], reward[:place], after[:place], 0.9, rho=rho[:place])
+    )
+    reward[-1] = known.theta[0] - 0.9 * known.theta[1]
+    rows = Transitions(here, reward, after, 0.9, rho=rho)
+    learner = first.clone().partial_fit(rows)
+    assert (learner.status.kind, learner.status.step) == ("diverged", place)
+    np.testing.assert_array_equal(learner.theta, known.theta)
+    swept = sweep([first] * lanes, rows)
+    assert swept.diverged.tolist() == [place] * lanes
