@@ -237,3 +237,22 @@ def test_longer_traces_and_less_shrinkage_reveal_a_bias():
 
 def test_many_features_get_fewer_groups():
     assert [groups(d) for d in (1, 100, 101, 5000)] == [17, 17, 7, 7]
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-25, 1e-8])
+def test_a_stream_without_ratios_to_speak_of(size):
+    """As `LSTD()` says it where all are 0; states that are left out make the Gram matrix singular."""
+    rows = domains.four_rooms(3, "low").sample(300, seed=1)
+    few = o2td.Transitions(
+        rows.phi,
+        rows.reward,
+        rows.next_phi,
+        rows.discount,
+        rho=np.where(np.arange(rows.n) == 7, size, 0.0),
+        start=rows.start,
+    )
+    solver = o2td.LSTD(trace="auto").fit(few)
+    assert np.isfinite(solver.theta).all()
+    if size == 0.0:
+        assert solver.solution.status == "no data"
+        assert not solver.theta.any()

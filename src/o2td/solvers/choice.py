@@ -72,10 +72,10 @@ class ChosenSolution(Solution):
 def choose(sums: Directions, ridge: float) -> ChosenSolution:
     """The answer with the smallest estimated error, and the estimates for all candidates."""
     frame = _frame(sums)
-    if not frame.rank:
+    systems = _systems(sums, frame) if frame.rank else None
+    if systems is None or not systems.totals.any():  # no features, or all ratios are 0
         nothing = conclude(np.zeros(sums.d), "no data", 0, np.inf, 0.0)
         return ChosenSolution(**vars(nothing))
-    systems = _systems(sums, frame)
     theta, parts = _answers(sums, systems, frame, ridge)
     candidates = _candidates(theta, parts, frame.C)
     enough = _effective(sums) >= _ENOUGH * frame.rank
