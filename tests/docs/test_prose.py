@@ -421,8 +421,9 @@ def test_what_is_recommended_where_nothing_is_tuned() -> None:
     assert max(ratios["solver_all"], ratios["solver_later"]) < 0.9
     assert min(ratios["solver_textbook"], ratios["solver_fresh"]) > 0.9  # a small gain
     assert max(ratios["solver_textbook"], ratios["solver_fresh"]) < 1.0
-    assert ratios["worst_solver"]["family"] == "RiverSwim"
-    assert 1.15 < ratios["worst_solver"]["ratio"] < 1.16  # slightly more than was aimed at
+    assert ratios["worst_solver"]["family"] == "Pig"
+    assert 1.15 < ratios["worst_solver"]["ratio"] < 1.17  # more than was aimed at
+    assert all(x < 1.15 for family, x in lines["solver_there"].items() if family != "Pig")
     assert ratios["worst_solver_later"]["ratio"] < 1.15
     assert lines["there"]["garnet, on-policy"][0] < 1.0
 
