@@ -17,6 +17,10 @@ def start() -> int:
         return main()
     except KeyboardInterrupt:
         return _INTERRUPTED
+    finally:
+        # An interrupt in code that is made from a text, such as a named tuple's, makes `python -m` end
+        # by the signal, even if it was handled, unless other such code has run since.
+        exec("")  # noqa: S102
 
 
 if __name__ == "__main__":
