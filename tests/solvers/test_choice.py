@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import o2td
 from o2td import domains, exact
 from o2td.errors import InputError
-from o2td.solvers.choice import Direction, _candidates, _reveals
+from o2td.solvers.choice import Direction, _candidates, _factors, _reveals
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, collect, groups
 
 from .test_merge import layouts, stream
@@ -136,6 +136,13 @@ def test_a_long_trace_is_not_believed_against_shorter_ones_that_agree():
     found = [c.bias for c in _candidates(theta, parts, np.eye(2))]
     assert found[:5] == pytest.approx([2.0**1.5, 2.0**0.5, 2.0**0.5, 2.0**0.5, 0.0])
     assert min(found[8:]) > 12.0  # shrinking is another matter
+
+
+def test_a_matrix_that_rounding_leaves_singular_has_an_answer():
+    """It ended in an error about numbers that are not finite."""
+    lu, pivots = _factors(np.ones((2, 2)))
+    assert np.abs(np.diag(lu)).min() > 0.0
+    np.testing.assert_array_equal(pivots, [0, 1])
 
 
 def test_few_rows_are_not_adjusted():

@@ -31,10 +31,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf, dpstrf
 
-from o2td.arrays import Floats
+from o2td.arrays import Floats, Ints
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, Direction, Directions
 
@@ -160,7 +160,7 @@ def _answers(
         A, b = _moved(whole, frame, ridge)
         origin, slope = _level(A, b, frame)
         shares = [DIRECTIONS[k].shrinkage for k in own]
-        factors = [lu_factor(A + x * frame.C, check_finite=False) for x in shares]
+        factors = [_factors(A + x * frame.C) for x in shares]
         towards = frame.C @ origin
         points = [lu_solve(lu, b + x * towards) for lu, x in zip(factors, shares, strict=True)]
         left = _residuals(sums, systems, frame, place, np.array([*points, origin]), ridge)
@@ -170,6 +170,14 @@ def _answers(
             theta[k] = points[i]
             parts[k] = lu_solve(factors[i], (left[:, i] + share * (pull @ frame.C)).T).T
     return np.array(theta), np.array(parts)
+
+
+def _factors(A: Floats) -> tuple[Floats, Ints]:
+    """LU factors; a matrix that rounding leaves singular gains a little more."""
+    lu, pivots, zero = dgetrf(A)
+    if zero:
+        lu, pivots, _ = dgetrf(A + _FAINT * np.eye(len(A)))
+    return lu, pivots
 
 
 def _residuals(

@@ -285,16 +285,16 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     noises = np.zeros((len(ADJUSTED), count, S, d + 1))
     sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
     sums.table = table
-    uneven = bool(off.any())
+    uneven, often = bool(off.any()), batch.n >= count * S
     for k, (trace, clip) in enumerate(TRACES):
-        some = batch if trace > 0.0 else batch[:1]
+        some = batch[:1] if trace == 0.0 and often else batch
         ends = (some.state, some.next_state)
         vectors = (some.rho, some.discount, some.start, some.reward)
         carried = (sums.carry[k], sums.through[k : k + 1])
         noise = noises[ADJUSTED.index(k)] if uneven and k in ADJUSTED else noises[0, :0]
         out = (systems[k], noise)
         row_loops.directions_by_state(table, *ends, *vectors, trace, clip, *carried, *out)
-        if trace == 0.0:
+        if trace == 0.0 and often:
             _add_without_trace(batch, off, *out)
 
 

@@ -183,11 +183,13 @@ def pairs(
 
     `slope` is that of the first row in the incoming trace.
     """
-    groups, d, group = system.shape[0], len(gram), 0
+    n, groups, d = len(rho), system.shape[0], len(gram)
     data, indices, indptr, rows = phi
     place, at, value = np.full(d, -1), np.empty(d, dtype=np.int64), np.empty(d)
-    for t in range(len(rho)):
-        a, off, s = rho[t], rho[t] - 1.0, rows[t]
+    order, first = np.empty(n, dtype=np.int64), np.empty(groups * d + 2, dtype=np.int64)
+    _sort(phi, 0, n, groups, first, order)
+    for t in order:
+        a, off, s, group = rho[t], rho[t] - 1.0, rows[t], t % groups
         earned = a * reward[t]
         count = _difference(phi, later, t, discount[t], place, at, value)
         for k in range(indptr[s], indptr[s + 1]):
@@ -204,11 +206,9 @@ def pairs(
                 spread[i, d + j] += off * both
             system[group, d, i] += earned * f
             spread[i, 2 * d] += off * earned * f
-        if slope != 0.0:
+        if t == 0 and slope != 0.0:
             for m in range(count):
                 system[group, at[m], d] += slope * a * value[m]
             system[group, d, d] += slope * earned
             for k in range(indptr[s], indptr[s + 1]):
                 noise[group, indices[k], d] += slope * off * data[k]
-            slope = 0.0
-        group = group + 1 if group + 1 < groups else 0
