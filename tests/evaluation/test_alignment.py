@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from o2td.evaluation.log_tests.alignment import _explained
+from o2td.evaluation.log_tests.alignment import Seen, _explained, _ratios, _rewards, _successors
+
+from .episodes import block_of
 
 
 def test_the_explained_share_is_the_adjusted_coefficient_of_determination():
@@ -18,3 +21,66 @@ def test_the_explained_share_is_the_adjusted_coefficient_of_determination():
     assert _explained(values, code) == pytest.approx(adjusted, rel=1e-12)
     assert _explained(np.ones(24), code) == 0.0
     assert _explained(values, np.arange(24)) == 0.0
+
+
+def walk(seed: int, shift: int = 0, noise: float = 0.3, rows: int = 600) -> pd.DataFrame:
+    """Episodes of ten rows among four states; rewards are those of the row `shift` rows before."""
+    rng = np.random.default_rng(seed)
+    state = rng.integers(0, 4, rows)
+    log = pd.DataFrame({"episode": np.arange(rows) // 10, "state": state})
+    log["next_state"] = np.where(np.arange(rows) % 10 == 9, 0, np.roll(state, -1))
+    log = log.assign(action=rng.integers(0, 2, rows), terminated=np.arange(rows) % 10 == 9, rho=1.0)
+    earned = log.state + 2.0 * log.action + noise * rng.normal(size=rows)
+    return log.assign(reward=np.roll(earned, shift))
+
+
+@pytest.mark.parametrize(
+    ("shift", "where"), [(1, "late: the row before"), (-1, "early: the row after")]
+)
+def test_rewards_of_the_row_before_or_after_are_told_by_what_explains_them(shift, where):
+    log = walk(0, shift)
+    view = Seen(block_of(log))
+    found = _rewards(view)
+    assert found is not None
+    code = (log.state * 2 + log.action).to_numpy() * 5 + np.where(log.terminated, 4, log.next_state)
+    inner = np.flatnonzero((np.arange(600) % 10 > 0) & (np.arange(600) % 10 < 9))
+    reward = log.reward.to_numpy()[inner]
+    own, other = _explained(reward, code[inner]), _explained(reward, code[inner - shift])
+    assert found[0] == pytest.approx(other - own, rel=1e-9)
+    assert where in found[1]
+    assert f"explains {other:.0%} of their variance, their own row {own:.0%}" in found[1]
+
+
+def test_rewards_of_their_own_row_and_of_too_few_rows_are_no_doubt():
+    assert _rewards(Seen(block_of(walk(1)))) is None
+    assert _rewards(Seen(block_of(walk(1, 1, noise=9.0)))) is None
+    assert _rewards(Seen(block_of(walk(1, 1, rows=240)))) is None
+    assert _rewards(Seen(block_of(walk(1, 1, rows=250)))) is not None
+
+
+def test_next_states_that_are_not_those_of_the_next_row_are_counted():
+    log = walk(2)
+    assert _successors(Seen(block_of(log))) is None
+    inner = np.flatnonzero(~log.terminated)
+    for wrong, said in ((5, None), (6, "in 1% of"), (54, "in 10% of the rows the next state")):
+        other = log.copy()
+        other.loc[inner[:wrong], "next_state"] = (log.next_state[inner[:wrong]] + 1) % 4
+        found = _successors(Seen(block_of(other)))
+        assert (found is None) == (said is None)
+        if found is not None and said is not None:
+            assert found[0] == pytest.approx(wrong / 540)
+            assert said in found[1]
+    single = log[log.terminated]
+    assert _successors(Seen(block_of(single))) is None
+
+
+def test_ratios_that_vary_given_state_and_action_belong_elsewhere():
+    log = walk(3)
+    rng = np.random.default_rng(0)
+    plain = np.where(log.action == 0, 0.5, 1.5) + 0.01 * rng.normal(size=600)
+    assert _ratios(Seen(block_of(log.assign(rho=plain)))) is None
+    view = Seen(block_of(log.assign(rho=rng.permutation(plain))))
+    found = _ratios(view)
+    assert found is not None
+    assert found[0] == pytest.approx(view.varies(view.rows.rho))
+    assert f"still vary ({found[0]:.0%} of the variance" in found[1]
