@@ -60,6 +60,13 @@ def negative(node: ast.AST) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
+def nothing(node: ast.stmt) -> ast.stmt:
+    """In place of a statement; a function that says `super` keeps the class that this refers to."""
+    if any(named(one, ("super",)) for one in ast.walk(node)):
+        return ast.copy_location(ast.Expr(ast.Name("__class__", ast.Load())), node)
+    return ast.copy_location(ast.Pass(), node)
+
+
 class Mutator(ast.NodeTransformer):
     """Counts the places that can be changed, or changes the one numbered `chosen`."""
 
@@ -106,7 +113,7 @@ class Mutator(ast.NodeTransformer):
         if isinstance(node.value, ast.Constant) or named(getattr(node.value, "func", None), HINTS):
             return node
         if isinstance(node.value, ast.Call) and self.place(node, "statement removed"):
-            return ast.copy_location(ast.Pass(), node)
+            return nothing(node)
         return self.inside(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
@@ -114,12 +121,12 @@ class Mutator(ast.NodeTransformer):
         if "__all__" in names:
             return node
         if not names and self.place(node, "statement removed"):
-            return ast.copy_location(ast.Pass(), node)
+            return nothing(node)
         return self.inside(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         if self.place(node, "statement removed"):
-            return ast.copy_location(ast.Pass(), node)
+            return nothing(node)
         other = BINARY.get(type(node.op))
         if other and self.place(node, f"{type(node.op).__name__}= to {other.__name__}="):
             node.op = other()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.mutants import Mutator, mark, parsed, places, put
+from benchmarks.mutants import Mutator, changed, mark, parsed, places, put
 from benchmarks.mutation_record import LEAST, WHOLE, Outcome, record
 from docs._tools import mutants
 from docs._tools.blocks import blocks
@@ -76,11 +76,28 @@ def test_each_place_is_one_change(tmp_path: Path) -> None:
     found = places(path)
     assert len(found) == 13
     plain = ast.dump(parsed(path))
-    changed = {ast.dump(Mutator(k).visit(parsed(path))) for k in range(len(found))}
-    assert len(changed) == 13
-    assert plain not in changed
+    others = {ast.dump(Mutator(k).visit(parsed(path))) for k in range(len(found))}
+    assert len(others) == 13
+    assert plain not in others
     assert ast.dump(Mutator(-1).visit(parsed(path))) == plain
     assert {place.function for place in found} == {"f", ""}
+
+
+def test_a_removed_call_of_super_leaves_a_function_that_can_be_put_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        "class A:\n    def f(self):\n        self.x = 1\n\n\n"
+        "class B(A):\n    def f(self):\n        super().f()\n        return self.x\n"
+    )
+    made: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), made)  # noqa: S102
+    one = made["B"]()
+    assert one.f() == 1
+    ((index, at),) = [(k, at) for k, at in enumerate(places(path)) if at.function == "B.f"]
+    assert at.what == "statement removed"
+    assert put(changed(path, index, at)) == 1
+    one.x = 7
+    assert one.f() == 7
 
 
 def test_pages_say_whose_code_was_met() -> None:
