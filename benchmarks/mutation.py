@@ -105,6 +105,7 @@ GROUPS = {
             *LEARNING,
             "tests/kernels/test_packing.py",
             "tests/test_emphasis.py",
+            "tests/checks/test_learners.py",
             *(f"tests/reliability/test_{name}.py" for name in ("divergence", "bad_input")),
             "src/o2td/learners",
             "src/o2td/emphasis.py",
