@@ -9,6 +9,7 @@ from benchmarks.coverage_record import record
 
 ROOT = Path(__file__).parents[2]
 FOUND = json.loads((ROOT / "docs" / "data" / "coverage.json").read_text("utf-8"))
+COMPARED = json.loads((ROOT / "docs" / "data" / "compare.json").read_text("utf-8"))
 
 
 def test_later_lines_replace_earlier_ones_and_times_are_left_out():
@@ -42,6 +43,21 @@ def test_control_problems_are_answered_with_their_stated_error():
         assert study["lift trusted"] >= 0.5
     coarse = FOUND["mountain car, fourier:9"]
     assert coarse["interval covers"] < 0.9 <= coarse["with approximation error"]
+
+
+def test_differences_of_policies_are_paired_and_cover():
+    assert len(COMPARED["problems"]) == 4
+    for study in COMPARED["problems"].values():
+        assert study["sets"] >= 800
+        assert 0.9 <= study["covers"] <= 0.98
+        assert 0.9 <= study["covers_logged"] <= 0.98
+        assert study["width"] <= 0.6
+
+
+def test_the_probability_of_being_best_is_calibrated_on_every_problem():
+    shares = [one for study in COMPARED["problems"].values() for one in study["best"]]
+    assert len(shares) == 24
+    assert max(abs(one["true"] - one["said"]) for one in shares) < 0.07  # as the guide says
 
 
 def test_trust_can_be_trusted():
