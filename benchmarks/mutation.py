@@ -194,7 +194,10 @@ GROUPS = {
         ["sources/**/*.py"],
         [
             *("tests/sources", "src/o2td/sources"),
-            *(f"tests/reliability/test_{name}.py" for name in ("corruption", "bad_input")),
+            *(
+                f"tests/reliability/test_{name}.py"
+                for name in ("corruption", "bad_input", "hostile_logs")
+            ),
             *(f"tests/cli/test_{name}.py" for name in ("evaluate_malformed", "evaluate_compare")),
             *("tests/cli/test_logs_columns.py", "tests/cli/test_evaluate.py"),
             *(f"tests/evaluation/test_{name}.py" for name in ("golden", "users", "value_model")),
