@@ -30,7 +30,7 @@ def measured(
     dropped, and need not be visited again.
     """
     if isinstance(z, PendingTrace):
-        return pending.measured(row, theta, w, u, z, factor, floor)
+        return pending.measured(row, theta, w, u, z, factor, floor)  # type: ignore[no-untyped-call]
     follow(z, factor, 1.0, row.phi)
     phi, later, dphi = row.phi, row.next_phi, _entries(row.phi)[1].copy()
     dphi[: later.size] -= row.discount * _entries(later)[1]
@@ -41,9 +41,7 @@ def measured(
 @overload(measured, jit_options=OPTIONS)
 def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
     if kind(z) is PendingTrace:
-        return lambda row, theta, w, u, z, factor, floor: pending.measured(
-            row, theta, w, u, z, factor, floor
-        )
+        return pending.measured
 
     def dense(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
         a = b = c = e = f = h = zz = ff = dd = 0.0
@@ -74,7 +72,7 @@ def move(
 ) -> None:
     """`theta += a z + b phi + c next_phi`, `w += a z + b phi` (numbers of its own), `u += bend phi`."""
     if isinstance(z, PendingTrace):
-        pending.move(theta, w, u, row, z, first, second, bend)
+        pending.move(theta, w, u, row, z, first, second, bend)  # type: ignore[no-untyped-call]
         return
     for v, (along, own, *ahead) in ((theta, first), (w, second)):
         add(v, along, z)
@@ -87,9 +85,7 @@ def move(
 @overload(move, jit_options=OPTIONS)
 def _move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
     if kind(z) is PendingTrace:
-        return lambda theta, w, u, row, z, first, second, bend: pending.move(
-            theta, w, u, row, z, first, second, bend
-        )
+        return pending.move
 
     def dense(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
         phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
@@ -112,18 +108,16 @@ def lift(
     One function for all of these, because each that is compiled costs a tenth of a second.
     """
     if isinstance(z, PendingTrace):
-        pending.lift(theta, w, u, z, shift, scale, whole)
+        pending.lift(theta, w, u, z, shift, scale, whole)  # type: ignore[no-untyped-call]
     else:
         theta += shift * u
         w *= scale
 
 
-@overload(lift)
+@overload(lift, jit_options={"forceinline": False})
 def _lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
     if kind(z) is PendingTrace:
-        return lambda theta, w, u, z, shift, scale, whole: pending.lift(
-            theta, w, u, z, shift, scale, whole
-        )
+        return pending.lift
 
     def dense(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
         for j in range(len(theta)):

@@ -12,6 +12,9 @@ as long, and their time depended on the address at which the code was loaded.
 `peek` reads a number at an address: a list of addresses is one array, where a tuple of arrays takes
 Numba a tenth of a second to unpack in each function that gets it.
 
+`lesser` and `greater` are `min` and `max` of two numbers, which Numba would compile anew for every
+function that calls them.
+
 `post` writes a count that another thread reads with `posted`: a thread that has read it sees
 everything written before it.
 
@@ -34,6 +37,8 @@ __all__ = [
     "get_theta",
     "get_w",
     "get_z",
+    "greater",
+    "lesser",
     "peek",
     "post",
     "posted",
@@ -137,6 +142,23 @@ def _lowered_peek(context: Any, builder: Any, signature: Any, given: Any) -> Any
     return builder.load(builder.gep(place, [given[1]]))
 
 
+def _chooser(choice: Callable[[Any, Any], Any], sign: str) -> Callable[[Any, Any], Any]:
+    def choose(a: Any, b: Any) -> Any:
+        return choice(a, b)
+
+    @type_callable(choose)
+    def _typed(_: Any) -> Any:
+        return lambda a, b: types.float64(types.float64, types.float64)
+
+    @lower_builtin(choose, types.float64, types.float64)
+    def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        a, b = given
+        return builder.select(builder.fcmp_ordered(sign, b, a), b, a)
+
+    return choose
+
+
+lesser, greater = _chooser(min, "<"), _chooser(max, ">")
 get_row = _getter("rows")
 get_theta, put_theta = _getter("theta"), _putter("theta")
 get_w, put_w = _getter("w"), _putter("w")

@@ -23,7 +23,17 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.compiled import by_kind, jitable, kind
 from o2td.kernels.access import VANISHED, count, index, value
-from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
+from o2td.kernels.load_store import (
+    get_row,
+    get_theta,
+    get_w,
+    get_z,
+    greater,
+    lesser,
+    put_theta,
+    put_w,
+    put_z,
+)
 from o2td.kernels.settle import SMALLEST, close_lane, open_lane, shrink, touch
 from o2td.kernels.weighted import FASTMATH
 
@@ -63,11 +73,11 @@ class PendingTrace(NamedTuple):
     numbers: Any
 
 
-@jitable(fastmath=FASTMATH)
+@jitable(fastmath=FASTMATH, forceinline=False)
 def fold(theta, w, z, g, floor):  # type: ignore[no-untyped-def]
     """Write what is counted along a, and `z = g a`, of which entries below `floor` are dropped."""
     n, mean, kept, zz, zw = z.numbers, z.mean, 0, 0.0, 0.0
-    theta_a, w_a, mean_a, least = n.theta_a, n.w_a, n.mean_a, max(floor, VANISHED)
+    theta_a, w_a, mean_a, least = n.theta_a, n.w_a, n.mean_a, greater(floor, VANISHED)
     for k in range(z.sizes[z.place]):
         j = get_row(z.indices, k)
         a = get_z(z.values, j)
@@ -88,10 +98,9 @@ def fold(theta, w, z, g, floor):  # type: ignore[no-untyped-def]
     n.g, n.theta_a, n.w_a, n.mean_a, n.zz, n.zw = 1.0, 0.0, 0.0, 0.0, zz, zw
 
 
-@jitable
-def begin(theta, w, z):  # type: ignore[no-untyped-def]
+def begin(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     """Replace the mean by M; nothing is counted yet."""
-    n = z.numbers
+    theta, w, z, n = vectors[0], vectors[1], traces[0], traces[0].numbers
     n.g, n.share, n.theta_a, n.w_a, n.mean_a = 1.0, 1.0, 0.0, 0.0, 0.0
     n.theta_u = n.mean_u = 0.0
     for j in range(len(theta)):
@@ -100,20 +109,18 @@ def begin(theta, w, z):  # type: ignore[no-untyped-def]
     fold(theta, w, z, 1.0, 0.0)
 
 
-@jitable
-def end(theta, w, u, z):  # type: ignore[no-untyped-def]
+def end(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     """Write all that is counted, and the mean."""
-    n = z.numbers
+    theta, w, u, z, n = vectors[0], vectors[1], vectors[2], traces[0], traces[0].numbers
     fold(theta, w, z, n.g, 0.0)
     for j in range(len(theta)):
         theta[j] += n.theta_u * u[j]
         z.mean[j] = theta[j] + n.share * (z.mean[j] + n.mean_u * u[j])
 
 
-@jitable
-def lower(z, a, steps):  # type: ignore[no-untyped-def]
+def lower(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
     """Before a row: lower the share of M, which follows what the row does to theta at `rate`."""
-    n, eta = z.numbers, min(1.0, a / (steps + a)) if a > 0.0 else 1.0
+    z, n, eta = traces[0], traces[0].numbers, lesser(1.0, a / (t + a)) if a > 0.0 else 1.0
     if eta >= 1.0:  # the mean is theta: at the first row, and where a is 0
         n.rate = n.share = 0.0
         return
@@ -127,7 +134,6 @@ def lower(z, a, steps):  # type: ignore[no-untyped-def]
     n.share *= 1.0 - eta
 
 
-@jitable(forceinline=True, fastmath=FASTMATH)
 def measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
     """As `fused.measured`; the row itself enters the trace in `move`."""
     n, phi, later, gamma = z.numbers, row.phi, row.next_phi, row.discount
@@ -157,14 +163,13 @@ def measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def
     a += n.theta_a * e + n.theta_u * f
     b += n.theta_a * i + n.theta_u * h
     c += n.w_a * e
-    n.zz = max(n.zz + 2.0 * n.g * e + own, 0.0)
+    n.zz = greater(n.zz + 2.0 * n.g * e + own, 0.0)
     n.zw += c
     n.z_phi = n.g * e + own
     apart = own + gamma * gamma * ahead - 2.0 * gamma * across
-    return a, b, c, n.zw, f, h, n.zz, own, max(apart, 0.0)
+    return a, b, c, n.zw, f, h, n.zz, own, greater(apart, 0.0)
 
 
-@jitable(forceinline=True, fastmath=FASTMATH)
 def move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
     """As `fused.move`."""
     n, phi, later = z.numbers, row.phi, row.next_phi
@@ -202,7 +207,6 @@ def move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-d
     n.zw += second[0] * n.zz + second[1] * n.z_phi
 
 
-@jitable
 def lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
     """As `fused.lift`."""
     n = z.numbers
@@ -239,7 +243,7 @@ def _pending(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
 def opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     """Begin a stretch of rows."""
     if kind(lazy) is Pending:
-        return lambda vectors, traces, mean, lazy: begin(vectors[0], vectors[1], traces[0])
+        return begin
     return lambda vectors, traces, mean, lazy: open_lane(vectors[0], mean, lazy)
 
 
@@ -247,9 +251,7 @@ def opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
 def closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     """End a stretch of rows: theta, traces and the mean are what they should be."""
     if kind(lazy) is Pending:
-        return lambda vectors, traces, mean, lazy: end(
-            vectors[0], vectors[1], vectors[2], traces[0]
-        )
+        return end
     return lambda vectors, traces, mean, lazy: close_lane(vectors[0], mean, lazy)
 
 
@@ -257,7 +259,7 @@ def closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
 def before(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
     """Before a row: remember theta where it may move."""
     if kind(lazy) is Pending:
-        return lambda row, traces, theta, mean, a, t, lazy: lower(traces[0], a, t)
+        return lower
     return lambda row, traces, theta, mean, a, t, lazy: touch(
         (row.phi, row.next_phi, *traces), theta, lazy.old, mean, 0.0
     )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from o2td.compiled import njit
+from o2td.compiled import jitable
 from o2td.kernels.load_store import get_theta, post, put_z
 
 __all__ = ["RingBuffer", "append"]
@@ -32,7 +32,7 @@ class RingBuffer(NamedTuple):
         return cls(theta, np.zeros(records, np.bool_), np.zeros(1, np.int64), stride)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@jitable
 def append(thetas: Any, turned: bool, ring: Any) -> None:
     """Append all thetas, (lanes, d) or, transposed, (groups, 16 d), unless the ring has no room."""
     if len(ring.turned) > 0:

@@ -18,7 +18,7 @@ from o2td.arrays import Floats
 from o2td.compiled import jitable, njit, overload
 from o2td.kernels.access import count, index
 from o2td.kernels.lanes import advance, block_end
-from o2td.kernels.load_store import get_theta, get_w, put_w
+from o2td.kernels.load_store import get_theta, get_w, lesser, put_w
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.weighted import FASTMATH
 
@@ -84,7 +84,7 @@ def close_lane(theta, mean, lazy):  # type: ignore[no-untyped-def]
 @jitable(forceinline=True)
 def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
     """`mean += (theta - mean) min(1, a / (steps + a))`; where a is 0, the mean is theta."""
-    eta = min(1.0, a / (steps + a)) if a > 0.0 else 1.0
+    eta = lesser(1.0, a / (steps + a)) if a > 0.0 else 1.0
     for j in range(len(theta)):
         old = get_w(mean, j)
         put_w(mean, j, old + eta * (get_theta(theta, j) - old))
@@ -110,7 +110,7 @@ def confine(theta, bound, radius):  # type: ignore[no-untyped-def]
 @jitable
 def shrink(mean, a, steps, lazy):  # type: ignore[no-untyped-def]
     """Lower the share of u, which `mean` holds; returns by which factor u follows theta."""
-    eta = min(1.0, a / (steps + a)) if a > 0.0 else 1.0
+    eta = lesser(1.0, a / (steps + a)) if a > 0.0 else 1.0
     share = lazy.share[0]
     if eta >= 1.0 or share < SMALLEST:
         for j in range(len(mean)):

@@ -127,7 +127,8 @@ def drive_steps(
     """
     lo, here, there = low, values_of(rows)[0], values_of(following)[0]
     while lo < high:
-        hi = min(high, lo + every - (first + lo) % every) if every > 0 else high
+        hi = lo + every - (first + lo) % every if every > 0 else high
+        hi = high if hi > high else hi
         for lane in range(begin, len(diverged)):
             if diverged[lane] >= 0:
                 continue

@@ -59,6 +59,7 @@ from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.fused import lift, measured, move
 from o2td.kernels.kept import CARRIED
+from o2td.kernels.load_store import greater, lesser
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
 from o2td.learners.replicates import FEWEST
@@ -90,7 +91,7 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
             past[j] = theta[j]
     if s.steps >= s.due:
         lift(theta, w, u, z, s.shift, 1.0, s.steps >= s.check)
-        wait = min(s.steps / 16.0, max(8.0, len(theta) / 8.0))
+        wait = lesser(s.steps / 16.0, greater(8.0, len(theta) / 8.0))
         s.shift, s.due = 0.0, s.steps + 1.0 + wait
         if s.steps >= s.check:
             far = 0.0
@@ -101,23 +102,23 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
             if s.path > 0.0:
                 pace = s.pace * (far / (STILL * s.path)) ** ADAPT
                 if pace > 1.0:
-                    pace = max(1.0, s.pace * (far / (STRAIGHT * s.path)) ** ADAPT)
-                s.pace = min(np.sqrt(1.0 + s.steps / HORIZON), max(SLOWEST, pace))
+                    pace = greater(1.0, s.pace * (far / (STRAIGHT * s.path)) ** ADAPT)
+                s.pace = lesser(np.sqrt(1.0 + s.steps / HORIZON), greater(SLOWEST, pace))
             s.path, s.check = 0.0, LATER * s.steps
     decay = row.decay
     if p.trace < 0.0:
-        grown = MOST if p.trace == GROWN else min(MOST, np.sqrt(1.0 + s.steps / GROWTH))
-        decay = (1.0 - 0.5 / grown) * row.before * min(LARGEST, row.rho_before)
+        grown = MOST if p.trace == GROWN else lesser(MOST, np.sqrt(1.0 + s.steps / GROWTH))
+        decay = (1.0 - 0.5 / grown) * row.before * lesser(LARGEST, row.rho_before)
     floor = NEGLIGIBLE * np.sqrt(s.squares)
     found = measured(row, theta, w, u, z, decay, floor)
     value, later, phi_w, z_w, level, next_level, zz, own, apart = found
     phi_w, z_w = s.scale * phi_w, s.scale * z_w
     value, later = value + s.shift * level, later + s.shift * next_level
     # The values that the rewards so far allow.
-    s.high, s.low = max(s.high, row.reward), min(s.low, row.reward)
+    s.high, s.low = greater(s.high, row.reward), lesser(s.low, row.reward)
     s.ahead = 1.0 + row.before * s.ahead
-    s.longest = max(s.longest, s.ahead)
-    bounded = min(max(later, s.low * s.longest), s.high * s.longest)
+    s.longest = greater(s.longest, s.ahead)
+    bounded = lesser(greater(later, s.low * s.longest), s.high * s.longest)
     delta = row.reward + row.discount * bounded - value
     # Steps along u.
     count, rise = s.steps + 1.0, level - row.discount * next_level
@@ -130,7 +131,7 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
     s.values += recent * (value * value - s.values)
     boost, common = 0.0, COMMON * s.level * s.level
     if row.alpha < 0.0 and s.rises > 0.0:
-        boost = min(BOOST * s.squares, EVEN * s.apart / s.rises) / np.sqrt(1.0 + s.steps / LASTS)
+        boost = lesser(BOOST * s.squares, EVEN * s.apart / s.rises) / np.sqrt(1.0 + s.steps / LASTS)
         variance = s.values - s.level * s.level
         if common < variance:
             boost *= common / variance
@@ -142,14 +143,14 @@ def step(row, p, s, theta, w, u, past, z):  # type: ignore[no-untyped-def]
     known = np.sqrt(s.lengths) + 2.0 * s.squares
     if not known > 0.0:
         return
-    share = SHARE * min(1.0, LONG * s.squares / s.traces) if s.traces > 0.0 else SHARE
+    share = SHARE * lesser(1.0, LONG * s.squares / s.traces) if s.traces > 0.0 else SHARE
     alpha, both = row.alpha, own + s.squares
     if alpha < 0.0:
         reach = size
         if bounded != later:
-            reach = max(size, row.rho * np.sqrt(reached * (own + boost * level * level)))
+            reach = greater(size, row.rho * np.sqrt(reached * (own + boost * level * level)))
         alpha = s.pace * FIRST / (known * np.sqrt(1.0 + s.steps / HORIZON))
-        alpha = -row.alpha * min(alpha, 1.0 / both, 2.0 / (reach + share * both))
+        alpha = -row.alpha * lesser(lesser(alpha, 1.0 / both), 2.0 / (reach + share * both))
     # theta and w; a change of u does not change theta + shift u.
     push, turn = alpha * row.rho * delta, share * alpha * row.rho * z_w
     pull, bend = alpha * phi_w, 0.0

@@ -24,7 +24,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
+from o2td.kernels.load_store import greater, lesser
 from o2td.learners.step_learner import Row, StepLearner, add, dot, follow, square, td_error
 
 __all__ = ["GEMETD"]
@@ -33,13 +34,13 @@ Floats = npt.NDArray[np.float64]
 HORIZON = 1000.0  # steps after which step sizes begin to fall
 
 
-@njit(cache=True, allocates=False)
+@jitable
 def bounded(fall, squares, size):  # type: ignore[no-untyped-def]
     """`fall` over the root of a mean of squares, bounded so that no row overshoots."""
     if not squares > 0.0:
         return 0.0
     found = fall / np.sqrt(squares)
-    return min(found, 1.0 / size) if size > 0.0 else found
+    return lesser(found, 1.0 / size) if size > 0.0 else found
 
 
 @njit(cache=True, allocates=False)
@@ -48,7 +49,7 @@ def step(row: Row, p, s, theta, k, u, past):  # type: ignore[no-untyped-def]
     back = row.before * row.rho_before
     emphasis = dot(row.phi, k)
     error, along = row.interest + back * dot(past, k) - emphasis, dot(row.phi, u)
-    delta, gain = td_error(row, theta), row.rho * max(0.0, emphasis)
+    delta, gain = td_error(row, theta), row.rho * greater(0.0, emphasis)
     alpha, alpha_w = row.alpha, row.alpha_w
     own, count = square(row.phi), s.steps + 1.0
     fall = 2.0 / np.sqrt(1.0 + s.steps / HORIZON)

@@ -16,9 +16,10 @@ from typing import ClassVar
 
 import numpy.typing as npt
 
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
 from o2td.emphasis import Emphasis
 from o2td.kernels.gradient import Member
+from o2td.kernels.load_store import greater, lesser
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.row_mask import MaskedStepLearner, learned
@@ -38,10 +39,10 @@ from o2td.model import Model
 __all__ = ["ProximalGTD2MP"]
 
 
-@njit(cache=True, allocates=False)
+@jitable
 def shrunk(x, bound):  # type: ignore[no-untyped-def]
     """`sign(x) max(0, |x| - bound)`."""
-    return max(0.0, x - bound) + min(0.0, x + bound)
+    return greater(0.0, x - bound) + lesser(0.0, x + bound)
 
 
 @njit(cache=True, allocates=False, fastmath=FASTMATH)

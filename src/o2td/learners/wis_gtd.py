@@ -17,6 +17,7 @@ from typing import ClassVar, Unpack
 from o2td.arguments import switch
 from o2td.arrays import Floats
 from o2td.compiled import njit
+from o2td.kernels.load_store import greater
 from o2td.learners.row_mask import skip_rows
 from o2td.learners.step_learner import Row, add, count, dot, follow, index, td_error, value
 from o2td.learners.step_sizes import StepSize
@@ -37,10 +38,10 @@ def step(row: Row, p, s, theta, w, u, e, v):  # type: ignore[no-untyped-def]
     back = row.discount * (1.0 - p.trace) * dot(e, w)
     for k in range(count(e)):
         j = index(e, k)
-        theta[j] += row.alpha / max(u[j] + p.usage, LEAST) * delta * value(e, k)
+        theta[j] += row.alpha / greater(u[j] + p.usage, LEAST) * delta * value(e, k)
     for k in range(count(row.next_phi)):
         j = index(row.next_phi, k)
-        theta[j] -= row.alpha / max(u[j] + p.usage, LEAST) * back * value(row.next_phi, k)
+        theta[j] -= row.alpha / greater(u[j] + p.usage, LEAST) * back * value(row.next_phi, k)
     pull = row.alpha_w * dot(row.phi, w)
     add(w, row.alpha_w * delta, e)
     add(w, -pull, row.phi)
