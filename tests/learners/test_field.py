@@ -162,17 +162,20 @@ def gem_auto(batch, second=None):
 
 def wis(batch, usage=3.0, eta=0.1):
     d = batch.d
-    theta, e, v, u = np.zeros(d), np.zeros(d), np.zeros(d), np.full(d, usage)
+    theta, e, v, moved, u = *np.zeros((4, d)), np.full(d, usage)
     old = 0.0
-    for phi, r, phi2, g, rho, before, _, _ in Rows(batch):
+    for t, (phi, r, phi2, g, rho, before, _, _) in enumerate(Rows(batch)):
         c, less = before * LAM, 1.0 - eta * phi * phi
         u = less * u + rho * phi * phi + (rho - 1.0) * c * less * v
         v = c * rho * less * v + rho * phi * phi
         a = 1.0 / u
         e = rho * c * e + rho * (1.0 - rho * c * (phi @ e)) * a * phi
-        v2 = theta @ phi2
+        old = theta @ phi if batch.start[t] else old
+        v2, again = theta @ phi2 if g else 0.0, c * (moved - rho * (phi @ moved) * a * phi)
         theta = theta + (r + g * v2 - old) * e + rho * (old - theta @ phi) * a * phi
-        old = v2 if g else 0.0
+        theta = theta + (rho - 1.0) * again
+        moved = rho * again + (r + v2 - old) * e
+        old = v2
     return theta
 
 

@@ -2,11 +2,14 @@
 
     u = (1 - eta phi^2) (u + (rho - 1) g v) + rho phi^2,    v = rho g (1 - eta phi^2) v + rho phi^2
     a = alpha / u,    e = rho (g e + (1 - rho g phi.e) a phi),    g = gamma_t lambda
-    theta += (r + gamma theta.phi' - y) e + rho (y - theta.phi) a phi,    y = theta_{t-1}.phi_t
+    b = g (d - rho (phi.d) a phi),    y = theta_{t-1}.phi_t, at a start theta_t.phi_t
+    theta += (r + gamma theta.phi' - y) e + rho (y - theta.phi) a phi + (rho - 1) b
+    d = rho b + (r + theta.phi' - y) e
 
 (all per feature). With one feature per state, u is the sum of the ratios over a state's visits, and
-theta the average of weighted importance sampling, whose variance is smaller than TD's. Leave
-`step_size` at 1 for that; `usage` is the initial u, and `recency` (eta) forgets old rows.
+theta the average of weighted importance sampling, whose variance is smaller than TD's; d holds what
+rows of a trace have moved, to be weighted anew by the ratios that follow. Leave `step_size` at 1 for
+that; `usage` is the initial u, and `recency` (eta) forgets old rows.
 
 Mahmood & Sutton (2015), "Off-policy learning based on weighted importance sampling with linear
 computational complexity", WIS-TD(lambda).
@@ -18,7 +21,8 @@ from typing import ClassVar, Unpack
 
 from o2td.arguments import number, unit
 from o2td.arrays import Floats
-from o2td.compiled import njit
+from o2td.compiled import jitable, njit
+from o2td.kernels.load_store import greater
 from o2td.learners.step_learner import (
     Row,
     StepLearner,
@@ -37,7 +41,7 @@ __all__ = ["WISTD"]
 LEAST = 1e-12  # usage below this stands for never used
 
 
-@njit(cache=True, allocates=False)
+@jitable
 def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
     """The usage u and its trace v after this row; u is stored without its initial value."""
     for k in range(count(row.phi)):
@@ -53,20 +57,28 @@ def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, allocates=False)
-def step(row: Row, p, s, theta, u, e, v):  # type: ignore[no-untyped-def]
-    """One row; `s.value` is `theta_{t-1}.phi_t`."""
+def step(row: Row, p, s, theta, u, d, e, v):  # type: ignore[no-untyped-def]
+    """One row; `s.value` is `theta_{t-1}.phi_t`. Where d is not 0, e is not, either."""
     here, next_v = dot(row.phi, theta), dot(row.next_phi, theta)
+    before = here if row.start else s.value
     kept = row.before * p.trace
     moved = row.rho * (1.0 - row.rho * kept * dot(row.phi, e))
+    provisional = row.rho * kept * dot(row.phi, d)
     use(row, p, kept, u, v)
+    for k in range(count(e)):
+        j = index(e, k)
+        theta[j] += (row.rho - 1.0) * kept * d[j]
+        d[j] *= row.rho * kept
     follow(e, row.rho * kept, moved, row.phi)
-    back = row.rho * (s.value - here)
+    back = row.rho * (before - here) - (row.rho - 1.0) * provisional
     for k in range(count(row.phi)):
         j, x = index(row.phi, k), value(row.phi, k)
-        a = row.alpha / max(u[j] + p.usage, LEAST)
+        a = row.alpha / greater(u[j] + p.usage, LEAST)
         e.values[j] += moved * (a - 1.0) * x
         theta[j] += back * a * x
-    add(theta, row.reward + row.discount * next_v - s.value, e)
+        d[j] -= row.rho * provisional * a * x
+    add(theta, row.reward + row.discount * next_v - before, e)
+    add(d, row.reward + next_v - before, e)
     s.value = next_v
 
 
@@ -93,7 +105,7 @@ class WISTD(StepLearner):
     array([1.5])
     """
 
-    vectors: ClassVar[tuple[str, ...]] = ("theta", "u", "e", "v")
+    vectors: ClassVar[tuple[str, ...]] = ("theta", "u", "d", "e", "v")
     traces: ClassVar[tuple[str, ...]] = ("e", "v")
     scalars: ClassVar[tuple[str, ...]] = ("value",)
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "clip", "cut", "emphasis")
