@@ -146,3 +146,20 @@ def test_every_function_does_the_same_compiled_and_not(layout):
     np.testing.assert_allclose(one, two, rtol=1e-12)
     dense = PlainGatherer(0.1).partial_fit(golden.rows("dense")[:20]).vector("out")
     np.testing.assert_allclose(one, dense, rtol=1e-12)
+
+
+def test_carried_numbers_are_nothing_before_the_first_row_and_unknown_ones_are_named():
+    class Summed(StepLearner):
+        vectors = ("theta",)
+        scalars = ("earned",)
+
+        @staticmethod
+        def step(row, p, s, theta):
+            s.earned += row.reward
+
+    learner = Summed(0.1)
+    assert learner.scalar("earned") == 0.0
+    rows = o2td.domains.random_walk().sample(30)
+    assert learner.partial_fit(rows).scalar("earned") == pytest.approx(rows.reward.sum())
+    with pytest.raises(o2td.errors.InputError, match="spent"):
+        learner.scalar("spent")
