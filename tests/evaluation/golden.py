@@ -28,6 +28,7 @@ FILE = Path(__file__).with_name("golden.json")
 EVERY: Any = "all"  # methods= for all that fit the log
 DIGITS = 12
 LEARNERS = ("arctd", "o2td", "etd", "tdrc")
+LATER = ("arctd", "lstd_auto")  # estimators that came after these answers were kept
 SKIPPED = ("agreement", "overlap", "thresholds", "unverified_files", "notes", "passes")
 SKIPPED += ("largest_weights", "population")
 
@@ -489,10 +490,9 @@ def account(name: str) -> dict[str, Any]:
     kept = {
         "verdict": answer.verdict,
         "reasons": answer.reasons,
-        # ARCTD came later, and of a learner only the name would be kept.
-        "estimates": [_row(one) for one in answer.estimates if one.method != "arctd"],
+        "estimates": [_row(one) for one in answer.estimates if one.method not in LATER],
         "diagnostics": _without(found, *SKIPPED),
-        "agreement": [row for row in found["agreement"] if row["method"] not in LEARNERS],
+        "agreement": [row for row in found["agreement"] if row["method"] not in LEARNERS + LATER],
         "features": _without(answer.features, "candidates"),
         "model": _predictions(answer.model),
     }

@@ -59,7 +59,7 @@ def of_answer(name: str) -> dict[str, Any]:
 def answer_of(name: str) -> evaluation.Evaluation:
     """The answer without what learners say."""
     answer = golden.answer_of(name)
-    solved = [one for one in answer.estimates if one.method not in golden.LEARNERS]
+    solved = [one for one in answer.estimates if one.method not in golden.LEARNERS + golden.LATER]
     return replace(answer, estimates=solved or answer.estimates[:1])
 
 
@@ -199,7 +199,9 @@ def without_learners(found: Any) -> Any:
         kept = [
             one
             for one in found
-            if not (isinstance(one, Mapping) and one.get("method") in golden.LEARNERS)
+            if not (
+                isinstance(one, Mapping) and one.get("method") in golden.LEARNERS + golden.LATER
+            )
         ]
         return [without_learners(one) for one in kept]
     return found

@@ -64,9 +64,9 @@ def evaluate(
         "auto" (chosen on held-out episodes; one weight per state if the log has states), a text
         such as "fourier:3", a transformer, or an (S, d) table.
     methods
-        Some of lstd, plugin, lstdq, tstep, stacked, lagged, magic, lsetd, sotd, arctd, o2td, etd,
-        tdrc, is, wis, pdis, wpdis, dr, wdr and those of other packages. None means those that fit
-        the log and can be recommended; "all" means all that fit the log.
+        Some of lstd, plugin, lstdq, tstep, stacked, lagged, magic, lstd_auto, lsetd, sotd, arctd,
+        o2td, etd, tdrc, is, wis, pdis, wpdis, dr, wdr and those of other packages. None means those
+        that fit the log and can be recommended; "all" means all that fit the log.
     target
         A policy, for `open_logs`.
     confidence

@@ -15,6 +15,7 @@ from o2td.evaluation.estimators.is_ import TrajectoryIS
 from o2td.evaluation.estimators.lagged import LaggedEstimator
 from o2td.evaluation.estimators.lsetd import LSETDEstimator
 from o2td.evaluation.estimators.lstd import LSTDEstimator
+from o2td.evaluation.estimators.lstd_auto import LSTDAutoEstimator
 from o2td.evaluation.estimators.lstdq import LSTDQEstimator
 from o2td.evaluation.estimators.magic import MagicEstimator
 from o2td.evaluation.estimators.o2td import O2TDEstimator
@@ -40,6 +41,7 @@ _OWN: tuple[type[Estimator], ...] = (
     StackedEstimator,
     LaggedEstimator,
     MagicEstimator,
+    LSTDAutoEstimator,
     LSETDEstimator,
     SOTDEstimator,
     ARCTDEstimator,
