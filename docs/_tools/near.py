@@ -54,6 +54,7 @@ def learned(table: Any) -> dict[str, Any]:
                 chosen = [float(e) for e in foresight(table, some)[1:]]
                 ratio = _mean(part["arctd"]["error"][1:]) / _mean(chosen)
                 ratios[_named("learner_foresight", group)] = _rounded(ratio)
+        ratios |= _together(ratios)
         within = there(table, least)
         worst = max(within, key=lambda family: within[family].learner)
         ratio, best = _rounded(within[worst].learner), within[worst].best
@@ -85,6 +86,12 @@ def solved(table: Any) -> dict[str, Any]:
         found[kind] = ratios
     found["solver_there"] = {f: _rounded(x) for f, x in solver_there(table).items()}
     return found
+
+
+def _together(ratios: dict[str, Any]) -> dict[str, float]:
+    """The two groups of seven families that are not settled on, as one of fourteen."""
+    both = [ratios[f"learner_everywhere_{group}"] for group in ("textbook", "fresh")]
+    return {"learner_everywhere_both": _rounded(_mean(both))}
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
