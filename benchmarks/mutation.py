@@ -147,7 +147,10 @@ GROUPS = {
                 for name in ("axes", "divergence", "step_sizes", "sweep")
             ),
             *(f"tests/kernels/test_{name}.py" for name in ("lane_columns", "ring_buffer")),
-            *(f"tests/kernels/test_{name}.py" for name in ("kept", "row_passes", "settle")),
+            *(
+                f"tests/kernels/test_{name}.py"
+                for name in ("kept", "pending", "row_passes", "settle")
+            ),
             *(
                 f"tests/kernels/test_{name}.py"
                 for name in ("gauges", "metric_values", "resampling")
@@ -298,7 +301,9 @@ class Study:
             (one.file, one.at.line): f"{one.file} {one.at.function} {one.text}"
             for one in self.possible
         }
-        tests = Tests(session.items, lines, ROOT / "build" / "mutation" / f"reached-{group}.json")
+        notes = ROOT / "build" / "mutation" / f"reached-{group}.json"
+        needed = {(one.file, one.at.line) for one in self.drawn}
+        tests = Tests(session.items, lines, notes, needed)
         for number, one in enumerate(self.drawn):
             began = sum(os.times()[2:4])
             code = changed(one.path, one.index, one.at)

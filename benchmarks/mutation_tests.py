@@ -202,12 +202,20 @@ class Tests:
 
     `lines` has, for each file and line, what it says: by that a line is found again in what an
     earlier pass has kept in `store`. Such notes only choose the tests that are asked; one that kills
-    must pass without the change, whatever they say.
+    must pass without the change, whatever they say. If they do not know one of the lines `needed`,
+    tests that reach its file run again, or all if none does.
     """
 
-    def __init__(self, items: list[Any], lines: dict[tuple[str, int], str], store: Path) -> None:
+    def __init__(
+        self,
+        items: list[Any],
+        lines: dict[tuple[str, int], str],
+        store: Path,
+        needed: set[tuple[str, int]] | None = None,
+    ) -> None:
         self.items, self.places = by_turns(items), list(lines)
         self.texts, self.store = list(lines.values()), store
+        self.needed = {lines[one] for one in needed or ()}
         self.number = {place: number for number, place in enumerate(self.places)}
         self.seen = watch(self.places)
         self.known = self.kept()
@@ -223,6 +231,11 @@ class Tests:
             test: Known(seconds, good, int(lines, 16))
             for test, (seconds, good, lines) in stored["tests"].items()
         }
+        for file in {text.split()[0] for text in self.needed - set(stored["lines"])}:
+            there = (text.split()[0] == file for text in stored["lines"])
+            mask = sum(1 << number for number, one in enumerate(there) if one)
+            reach = {test for test, one in found.items() if one.lines & mask} or set(found)
+            found = {test: one for test, one in found.items() if test not in reach}
         if stored["lines"] != self.texts:
             now: dict[str, int] = {}
             for number, text in enumerate(self.texts):
