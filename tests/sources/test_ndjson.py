@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -44,3 +45,13 @@ def test_brackets_in_text_and_many_short_lists_are_not_deep(tmp_path):
     file.write_text(f'{{{ROW}, "note": "{text}", "lists": {lists}}}\n')
     (chunk,) = sources.open_logs(file, discount=0.9).chunks()
     assert chunk.reward.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("size", [3, 7, 16, 64, 1000])
+def test_blocks_end_where_lines_do_whatever_their_size(size):
+    lines = [b'{"a": %d}' % 10**k for k in range(30)]
+    text = b"\n".join([*lines[:9], b"", *lines[9:]])
+    for whole in (text, text + b"\n"):
+        blocks = list(ndjson._whole_lines(io.BytesIO(whole), size, "log.ndjson"))
+        assert b"".join(blocks).split() == whole.split()
+        assert all(block.endswith(b"\n") for block in blocks[:-1])

@@ -289,3 +289,46 @@ def test_actions_of_environments_are_numbers_or_boxes() -> None:
     env.action_space = gymnasium.spaces.MultiBinary(3)
     with pytest.raises(InputError, match=r"actions are MultiBinary\(3\); only Discrete and Box"):
         sources.rollouts(env, lambda x: x, discount=0.9, steps=5).scan()
+
+
+@pytest.mark.parametrize(("first", "fine"), [(0, True), (1, True), (2, False), (5, False)])
+def test_steps_count_from_nothing_or_one(first: int, fine: bool) -> None:
+    logs = log(step=[first, first + 1] * 2)
+    source = sources.open_logs(logs, discount=0.9)
+    if fine:
+        assert sum(len(chunk) for chunk in source.chunks()) == 4
+        return
+    with pytest.raises(InputError, match=rf"column step, row 1 .* is {first}"):
+        source.scan()
+
+
+@pytest.mark.parametrize(("wrong", "names"), [(4, False), (5, True), (6, True)])
+def test_texts_of_which_half_are_no_numbers_are_names(
+    wrong: int, names: bool, tmp_path: Path
+) -> None:
+    state = [f"s{k}" if k < wrong else str(k) for k in range(10)]
+    logs = pl.DataFrame({"episode": range(10), "state": state, "reward": 1.0, "rho": 1.0})
+    file = tmp_path / "log.csv"
+    logs.with_columns(terminated=True).write_csv(file)
+    source = sources.open_logs(file, discount=0.9) if names else None
+    if source is not None:
+        assert sum(len(chunk) for chunk in source.chunks()) == 10
+        return
+    with pytest.raises(InputError, match=r"column state, row 1 .* is 's0'; write a number"):
+        sources.open_logs(file, discount=0.9).scan()
+
+
+def test_a_table_of_probabilities_has_a_row_for_every_state() -> None:
+    logs = log(rho=None, behavior_prob=[0.5] * 4, state=[0, 1, 2, 0])
+    table = np.full((3, 2), 0.5)
+    (chunk,) = sources.open_logs(logs, discount=0.9, target=table).chunks()
+    np.testing.assert_allclose(chunk.rho, 1.0)
+    with pytest.raises(InputError, match="target: state 2 is in the log, the array has 2 rows"):
+        sources.open_logs(logs, discount=0.9, target=table[:2]).scan()
+
+
+def test_the_row_that_the_behaviour_could_not_take_is_named_and_not_one_before_it() -> None:
+    """Where neither policy takes the action the ratio is 0, which is no mistake."""
+    logs = log(rho=None, target_prob=[0.0, 0.5, 0.5, 0.5], behavior_prob=[0.0, 0.5, 0.0, 0.5])
+    with pytest.raises(InputError, match=r"column behavior_prob, row 3 .* is 0 for the action"):
+        sources.open_logs(logs, discount=0.9).scan()
