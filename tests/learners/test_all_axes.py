@@ -47,7 +47,7 @@ def test_options_do_something_and_combine(kind: type, rows: o2td.Transitions) ->
     if kind is o2td.ARCTD:
         plain |= {"clip": None, "average": False}
     before = kind(**plain).partial_fit(rows).theta
-    if "trace" in given and kind is not o2td.GEMETD:  # whose emphasis knows no trace
+    if "trace" in given:
         assert (before != kind(**plain | {"trace": 0.0}).partial_fit(rows).theta).any()
     for option, value in given.items():
         if option == "trace" or (kind is o2td.ABTD and option == "emphasis"):

@@ -89,8 +89,10 @@ class TraceLearner(Learner):
         emphasis: Emphasis | str | None = None,
         **axes: Unpack[Axes],
     ) -> None:
+        traced = None if isinstance(trace, (int, float)) and trace == 0 else trace
+        given = {"trace": traced, "clip": clip, "cut": cut, "emphasis": emphasis}
         for name in self.undefined:
-            if {"clip": clip, "cut": cut, "emphasis": emphasis}.get(name) is not None:
+            if given.get(name) is not None:
                 raise InputError(f"{type(self).__name__} is not defined with {name}: leave it out")
         self.step_size = as_step_size("step_size", step_size, self._by_feature)
         self.trace = as_trace(trace)

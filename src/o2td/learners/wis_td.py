@@ -39,6 +39,7 @@ from o2td.learners.traced import LambdaAxes
 __all__ = ["WISTD"]
 
 LEAST = 1e-12  # usage below this stands for never used
+FAINT = 1e-140  # what a ratio of 0 leaves of e: theta moves there, and a sparse e must list it
 
 
 @jitable
@@ -69,7 +70,7 @@ def step(row: Row, p, s, theta, u, d, e, v):  # type: ignore[no-untyped-def]
         j = index(e, k)
         theta[j] += (row.rho - 1.0) * kept * d[j]
         d[j] *= row.rho * kept
-    follow(e, row.rho * kept, moved, row.phi)
+    follow(e, row.rho * kept if row.rho > 0.0 else FAINT * kept, moved, row.phi)
     back = row.rho * (before - here) - (row.rho - 1.0) * provisional
     for k in range(count(row.phi)):
         j, x = index(row.phi, k), value(row.phi, k)
