@@ -302,8 +302,7 @@ class Study:
             for one in self.possible
         }
         notes = ROOT / "build" / "mutation" / f"reached-{group}.json"
-        needed = {(one.file, one.at.line) for one in self.drawn}
-        tests = Tests(session.items, lines, notes, needed)
+        tests = Tests(session.items, lines, notes)
         for number, one in enumerate(self.drawn):
             began = sum(os.times()[2:4])
             code = changed(one.path, one.index, one.at)

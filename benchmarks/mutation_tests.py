@@ -202,20 +202,13 @@ class Tests:
 
     `lines` has, for each file and line, what it says: by that a line is found again in what an
     earlier pass has kept in `store`. Such notes only choose the tests that are asked; one that kills
-    must pass without the change, whatever they say. If they do not know one of the lines `needed`,
-    tests that reach its file run again, or all if none does.
+    must pass without the change, whatever they say. Tests that reach a file whose lines have changed
+    since then run again, and all of them if there is a new file.
     """
 
-    def __init__(
-        self,
-        items: list[Any],
-        lines: dict[tuple[str, int], str],
-        store: Path,
-        needed: set[tuple[str, int]] | None = None,
-    ) -> None:
+    def __init__(self, items: list[Any], lines: dict[tuple[str, int], str], store: Path) -> None:
         self.items, self.places = by_turns(items), list(lines)
         self.texts, self.store = list(lines.values()), store
-        self.needed = {lines[one] for one in needed or ()}
         self.number = {place: number for number, place in enumerate(self.places)}
         self.seen = watch(self.places)
         self.known = self.kept()
@@ -231,11 +224,13 @@ class Tests:
             test: Known(seconds, good, int(lines, 16))
             for test, (seconds, good, lines) in stored["tests"].items()
         }
-        for file in {text.split()[0] for text in self.needed - set(stored["lines"])}:
-            there = (text.split()[0] == file for text in stored["lines"])
+        before, now_there = by_file(stored["lines"]), by_file(self.texts)
+        for file in {file for file, texts in now_there.items() if texts != before.get(file)}:
+            there = (file_of(text) == file for text in stored["lines"])
             mask = sum(1 << number for number, one in enumerate(there) if one)
-            reach = {test for test, one in found.items() if one.lines & mask} or set(found)
-            found = {test: one for test, one in found.items() if test not in reach}
+            found = {
+                test: one for test, one in found.items() if file in before and not one.lines & mask
+            }
         if stored["lines"] != self.texts:
             now: dict[str, int] = {}
             for number, text in enumerate(self.texts):
@@ -374,6 +369,19 @@ def mentions(item: Any, file: str) -> bool:
     stem, name = Path(file).stem.replace("_", ""), item.nodeid.casefold()
     long = len(stem) > 4 and stem in name.replace("_", "")
     return long or stem in re.split("[^a-z0-9]+", name)
+
+
+def file_of(text: str) -> str:
+    """The file that a line's text begins with."""
+    return text.partition(" ")[0]
+
+
+def by_file(texts: list[str]) -> dict[str, set[str]]:
+    """What the lines of each file say."""
+    found: dict[str, set[str]] = {}
+    for text in texts:
+        found.setdefault(file_of(text), set()).add(text)
+    return found
 
 
 def test_of(item: Any) -> str:

@@ -122,3 +122,10 @@ def test_sums_too_large_for_sparse_features_name_what_works(solver: Any, remedy:
     with pytest.raises(InputError, match=f"5000 sparse features.*{remedy}"):
         solver.fit(batch)
     assert o2td.LSTD().fit(batch).theta[0] == pytest.approx(2.0)
+
+
+def test_the_row_of_a_table_that_is_no_mean_is_named_as_it_is_counted() -> None:
+    table = np.array([[1.0, 0.0], [0.5, 0.5], [0.7, 0.7]])
+    rows = Transitions.from_table(table, np.array([0, 1, 2]), np.ones(3), np.array([1, 2, 0]), 0.5)
+    with pytest.raises(InputError, match=r"table is not a row of weights in row 2 \(sum 1.4"):
+        o2td.Averager().fit(rows)
