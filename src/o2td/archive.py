@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from o2td._version import __version__
 from o2td.arguments import file_path
-from o2td.atomic import write_bytes
-from o2td.errors import FormatError, InputError, O2TDError
+from o2td.atomic import write_bytes, writing
+from o2td.errors import FormatError, InputError
 
 __all__ = ["MAX_BYTES", "VERSION", "load", "save"]
 
@@ -73,12 +73,8 @@ def save(
         raise InputError(f"header of {kind}: {error}; it must hold JSON values only") from None
     if len(text) > _HEADER_BYTES:
         raise InputError(f"header of {kind} has {len(text)} bytes, at most {_HEADER_BYTES} fit")
-    try:
+    with writing(path):
         write_bytes(path, _render(text, members))
-    except OSError as error:
-        raise O2TDError(
-            f"{os.fspath(path)}: cannot be written ({error.strerror or error}); nothing was changed"
-        ) from error
 
 
 def load(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from o2td.arguments import file_path
+from o2td.errors import InputError, O2TDError
 
 if sys.platform != "win32":
     import fcntl
@@ -28,6 +29,7 @@ __all__ = [
     "sweep_temporaries",
     "sync_folder",
     "write_bytes",
+    "writing",
 ]
 
 _SUFFIX = ".o2td-tmp"
@@ -54,6 +56,28 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
             if attempt == _TRIES - 1 or not target.parent.is_dir():
                 raise
     sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an error of the system into one sentence that says why a user's file is not written.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "gone" / "answer"
+    >>> with writing(target):
+    ...     write_bytes(target, b"42")
+    Traceback (most recent call last):
+    o2td.errors.InputError: .../gone: there is no such folder; create it first
+    """
+    target = file_path(path)
+    try:
+        yield
+    except OSError as error:
+        if not target.parent.exists():
+            raise InputError(f"{target.parent}: there is no such folder; create it first") from None
+        raise O2TDError(
+            f"{target}: cannot be written ({error.strerror or error}); nothing was changed"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -150,5 +150,8 @@ def test_json_and_pages(tmp_path: Path) -> None:
             json_text({"a": 1}, bad)
     assert write_page(tmp_path / "page.html", b"<p>") == tmp_path / "page.html"
     assert (tmp_path / "page.html").read_bytes() == b"<p>"
-    with pytest.raises(O2TDError, match=r"page\.html: cannot be written .*; nothing was changed"):
+    with pytest.raises(InputError, match=r"none: there is no such folder; create it first"):
         write_page(tmp_path / "none" / "page.html", b"<p>")
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(O2TDError, match=r"folder\.html: cannot be written .*; nothing was changed"):
+        write_page(tmp_path / "folder.html", b"<p>")

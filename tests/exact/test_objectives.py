@@ -33,6 +33,18 @@ def test_errors_against_their_definitions() -> None:
         assert root**2 == pytest.approx(getattr(exact, name)(problem, theta), rel=1e-12)
 
 
+@pytest.mark.parametrize("expressible", [False, True])
+def test_the_ratios_of_several_thetas_are_those_of_each(expressible: bool) -> None:
+    problem = make_problem(seed=2, features=np.eye(12) if expressible else 4)
+    best = exact.best_approximation(problem)
+    several = np.stack([best, best + 1.0, 2.0 * best - 3.0], axis=1)
+    ratios = exact.suboptimality(problem, several)
+    assert ratios.tolist() == [exact.suboptimality(problem, one) for one in several.T]
+    assert ratios[0] == pytest.approx(1.0)
+    assert (ratios[1:] > 1.0).all()
+    assert np.isinf(ratios[1:]).all() == expressible
+
+
 def test_the_td_limit_has_no_projected_error() -> None:
     problem = make_problem(seed=3)
     X = exact.directions(problem)["TD(0)"]

@@ -83,6 +83,10 @@ def _regressed(**given: Any) -> Any:
     return ValueRegressor().fit(np.ones((3, 1)), np.ones(3), **given)
 
 
+def _rows() -> o2td.Transitions:
+    return o2td.domains.random_walk().sample(9)
+
+
 def _evaluated(**given: Any) -> Any:
     import benchmarks.fuzz_recipes as recipes
     from o2td import evaluation
@@ -127,11 +131,34 @@ def _evaluated(**given: Any) -> Any:
         (lambda: o2td.TD(trace=lambda: 1), "trace must be a number in .* or a function"),
         (lambda: o2td.LSTD().merge(10**5000), "cannot merge <int>"),
         (lambda: o2td.checks.check_learner(int), "learners: check a class, an instance or a name"),
+        (lambda: o2td.sources.open_logs(range(2**40)), "logs must be a list of at most .* paths"),
+        (
+            lambda: o2td.sweep([o2td.TD()], [_rows(), _rows()], metrics=range(2**40)),
+            "metrics must be a list of at most",
+        ),
     ],
 )
 def test_what_ten_minutes_of_odd_values_once_found(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         call()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: o2td.LSTD().fit(_rows()).save(path),
+        lambda path: o2td.interactive.write(path, [o2td.domains.baird()]),
+        lambda path: _evaluated(methods="lstd", lanes=0).report(path),
+        lambda path: o2td.sources.write_logs([], path.with_suffix(".parquet")),
+    ],
+    ids=["model", "page", "answer", "log"],
+)
+def test_no_file_is_written_into_a_folder_that_is_not_there(
+    write: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"none: there is no such folder; create it first"):
+        write(tmp_path / "none" / "file.html")
+    assert not (tmp_path / "none").exists()
 
 
 def _simulated(method: str = "sample", **own: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 import o2td
 from o2td import experiments
 from o2td.cli import main
-from o2td.errors import FormatError, InputError
+from o2td.errors import FormatError, InputError, O2TDError
 from o2td.report.experiment import Experiment, Wording, _panels, cases_of, several
 from tests.browser import WIDTHS, chromium, stumbles
 from tests.report.conftest import SPEC
@@ -43,6 +43,18 @@ def test_the_page_says_what_was_run_and_no_error_is_negative(folder: Path, tmp_p
     assert "random_walk(form=tabular), random_walk(form=dependent)" in text
     assert "Sensitivity to λ" in text or "against λ" in text
     assert "[−" not in text
+
+
+def test_a_page_or_its_figures_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
+    found = experiments.load(folder)
+    with pytest.raises(InputError, match="none: there is no such folder; create it first"):
+        found.report(tmp_path / "none" / "page.html")
+    (tmp_path / "file").touch()
+    with pytest.raises(O2TDError, match=r"cannot be written \(File exists\); nothing was changed"):
+        found.report(tmp_path / "page.html", figures=tmp_path / "file")
+    with pytest.raises(InputError, match="figures must be the path"):
+        found.report(tmp_path / "page.html", figures=3)  # type: ignore[arg-type]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_the_page_shows_the_best_settings_and_says_so(folder: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_logs_that_cannot_be_written(tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(write.pq, "ParquetWriter", Full)
-    with pytest.raises(O2TDError, match=r"cannot be written .No space left.*; nothing was left"):
+    with pytest.raises(O2TDError, match=r"cannot be written .No space left.*; nothing was changed"):
         sources.write_logs(source, file)
     assert not file.exists()
 

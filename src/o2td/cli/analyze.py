@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from o2td import terminal
-from o2td.atomic import write_bytes
+from o2td.atomic import write_bytes, writing
 from o2td.errors import InputError
 from o2td.registry import DOMAINS
 
@@ -225,4 +225,5 @@ def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
             figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
         except ValueError as error:
             raise InputError(f"--plot {path}: {error}") from None
-    write_bytes(target, stream.getvalue())
+    with writing(target):
+        write_bytes(target, stream.getvalue())

@@ -96,14 +96,15 @@ def predict_files(model: ValueModel, files: list[str], name: str) -> Any:
 def _write(table: Any, out: Path) -> None:
     import io
 
-    from o2td.atomic import write_bytes
+    from o2td.atomic import write_bytes, writing
 
     buffer = io.BytesIO()
     if out.suffix.lower() == ".csv":
         table.write_csv(buffer)
     else:
         table.write_parquet(buffer)
-    write_bytes(out, buffer.getvalue())
+    with writing(out):
+        write_bytes(out, buffer.getvalue())
 
 
 def _print_json(table: Any, values: list[str], model: Path, out: Path | None) -> None:

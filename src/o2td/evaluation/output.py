@@ -20,7 +20,7 @@ from typing import Any
 
 from o2td import terminal
 from o2td.arguments import file_path, whole
-from o2td.atomic import exchange, replacing, sync_folder, write_bytes
+from o2td.atomic import exchange, replacing, sync_folder, write_bytes, writing
 from o2td.errors import InputError, O2TDError, import_extra, option
 from o2td.evaluation.value_model import ValueModel
 
@@ -119,11 +119,8 @@ def write_parquet(path: Path, parts: Iterable[Mapping[str, Any]]) -> None:
 
 def write_page(target: Path, page: bytes) -> Path:
     """Write a page to a file, complete or not at all."""
-    try:
+    with writing(target):
         write_bytes(target, page)
-    except OSError as error:
-        why = error.strerror or error
-        raise O2TDError(f"{target}: cannot be written ({why}); nothing was changed") from error
     return target
 
 

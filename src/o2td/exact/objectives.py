@@ -105,8 +105,8 @@ def rmspbe(problem: Problem, theta: npt.ArrayLike, form: str = "target") -> Any:
     return _root(*_projected_error(problem, theta, form))
 
 
-def suboptimality(problem: Problem, theta: npt.ArrayLike) -> float:
-    """`RMSE(theta) / RMSE(theta*)`, at least 1.
+def suboptimality(problem: Problem, theta: npt.ArrayLike) -> Any:
+    """`RMSE(theta) / RMSE(theta*)`, at least 1. A `theta` of shape (d, k) gives k numbers.
 
     If the features can express V, the best error is 0: the ratio is then 1 for a `theta` that
     expresses V (up to 1e-9 of the size of V, or of 1 if V is 0) and infinite for all others.
@@ -126,8 +126,11 @@ def suboptimality(problem: Problem, theta: npt.ArrayLike) -> float:
     best = float(np.sqrt(square)) if plain else float(rmse(problem, s.best.center))
     size = float(_root(s.value, s.weight)) or 1.0
     if best > 1e-9 * size:
-        return max(1.0, float(error / best))
-    return 1.0 if error <= 1e-9 * size else float("inf")
+        with np.errstate(over="ignore"):
+            ratio = np.maximum(1.0, np.divide(error, best))
+    else:
+        ratio = np.where(error <= 1e-9 * size, 1.0, np.inf)
+    return float(ratio) if ratio.ndim == 0 else ratio
 
 
 def quadratic(problem: Problem, objective: str, form: str = "target") -> Compressed:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from o2td.arguments import instance
+from o2td.arguments import file_path, instance, some_path
 from o2td.errors import InputError, LateModule
 from o2td.experiments.record import RECORD, from_files, read_record
 from o2td.experiments.store import Store
@@ -145,7 +145,8 @@ class Results:
         from o2td.report.experiment import write_page
 
         found = [self.experiment(name) for name in self.experiments]
-        return write_page(Path(path), found, None if figures is None else Path(figures))
+        folder = None if figures is None else some_path("figures", figures)
+        return write_page(file_path(path), found, folder)
 
     def experiment(self, name: str) -> Experiment:
         """All tables of an experiment, in the form that a report needs."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from o2td._version import __version__
 from o2td.arguments import file_path, instance, listed, text
-from o2td.atomic import write_bytes
+from o2td.atomic import write_bytes, writing
 from o2td.errors import InputError
 from o2td.problem import Problem
 from o2td.report.style import look
@@ -62,7 +62,9 @@ def write(path: str | Path, problems: Sequence[Problem], title: str | None = Non
     True
     """
     path = file_path(path)
-    write_bytes(path, page(problems, title).encode())
+    made = page(problems, title).encode()
+    with writing(path):
+        write_bytes(path, made)
     return path
 
 

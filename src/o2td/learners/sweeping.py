@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import shown, whole
+from o2td.arguments import listed, shown, whole
 from o2td.arrays import Floats, as_array, as_numbers, freeze
 from o2td.errors import InputError
 from o2td.kernels.lanes import CACHED_ROWS
@@ -140,7 +140,9 @@ def sweep(
     if not isinstance(batch, Sequence) or not all(isinstance(b, Transitions) for b in batch):
         raise InputError("sweep takes Transitions, or a list of them, one per stream")
     workers = whole("workers", workers, 1)
-    measured = list(metrics) if isinstance(metrics, Sequence) else [metrics] * len(batch)
+    measured: list[Any] = [metrics] * len(batch)
+    if isinstance(metrics, Sequence):
+        measured = listed("metrics", metrics, "mappings")
     if not all(one is None or isinstance(one, Mapping) for one in measured):
         raise InputError(f"metrics must be a mapping of names to metrics, got {shown(metrics)}")
     if not batch or len(measured) != len(batch) or len({(len(b), b.d) for b in batch}) != 1:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from o2td.atomic import write_bytes
+from o2td.atomic import write_bytes, writing
 from o2td.errors import InputError
 from o2td.experiments.loading import Results
 from o2td.experiments.record import read_record
@@ -101,7 +101,9 @@ def build(folder: str | os.PathLike[str]) -> ReproductionReport:
         " runs/*.parquet.",
     )
     path = results.path / "report.html"
-    write_bytes(path, page.html().encode())
+    made = page.html().encode()
+    with writing(path):
+        write_bytes(path, made)
     return ReproductionReport(
         path,
         [claim.row(verdict) for claim, verdict in judged],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2td.atomic import write_bytes
+from o2td.atomic import write_bytes, writing
 from o2td.errors import import_extra
 
 if TYPE_CHECKING:
@@ -98,24 +98,28 @@ class Folder:
         data = svg(made)
         self.names.append(name)
         if self.path is not None:
-            self.path.mkdir(parents=True, exist_ok=True)
             png = io.BytesIO()
             made.savefig(png, format="png", dpi=160, metadata={"Software": None})
-            write_bytes(self.path / f"{name}.png", png.getvalue())
-            write_bytes(self.path / f"{name}.svg", data)
+            _write(self.path / f"{name}.png", png.getvalue())
+            _write(self.path / f"{name}.svg", data)
         return data
 
     def table(self, frame: pl.DataFrame, name: str) -> None:
         """Write NAME.csv."""
         if self.path is not None:
-            self.path.mkdir(parents=True, exist_ok=True)
-            write_bytes(self.path / f"{name}.csv", frame.write_csv().encode())
+            _write(self.path / f"{name}.csv", frame.write_csv().encode())
 
     def files(self, name: str, *kinds: str) -> list[str]:
         """The names of a figure's files as the page links to them."""
         if self.path is None:
             return []
         return [f"{os.path.basename(self.path)}/{name}.{kind}" for kind in kinds]  # noqa: PTH119
+
+
+def _write(path: Path, data: bytes) -> None:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, data)
 
 
 def settle(made: Figure) -> None:

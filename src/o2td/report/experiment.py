@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from o2td.atomic import write_bytes
+from o2td.atomic import write_bytes, writing
 from o2td.errors import InputError, LateModule
 from o2td.report.cases import LabelledCase, cases_of
 from o2td.report.curves import METRICS, Panel, columns, draw_columns, final_rows
@@ -112,7 +112,9 @@ def write_page(path: Path, experiments: Sequence[Experiment], figures: Path | No
         " 10¹⁵⁰; until then its error counts, however large."
         + (f" The figures' numbers are in {figures.name}/*.csv." if figures is not None else ""),
     )
-    write_bytes(path, page.html().encode())
+    made = page.html().encode()
+    with writing(path):
+        write_bytes(path, made)
     return path
 
 

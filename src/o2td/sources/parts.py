@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from o2td.arguments import brief, shown
+from o2td.arguments import brief, listed, shown
 from o2td.errors import FormatError, InputError
 from o2td.registry import FORMATS
 from o2td.sources.arrow import pa
@@ -144,7 +144,7 @@ def parts_of(logs: Any, given: Columns) -> list[Part]:
 
 def files_of(paths: PathLike | Iterable[PathLike], given: Columns | None = None) -> list[Part]:
     """All log files of the paths, folders (searched recursively), globs and schemes, in order."""
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = listed("logs", _one_or_more(paths), "paths of log files")
     if not several:
         raise InputError("logs: no path was given; name files, folders or globs")
     for one in several:
@@ -159,6 +159,10 @@ def files_of(paths: PathLike | Iterable[PathLike], given: Columns | None = None)
         twice = min(label for label, count in Counter(labels).items() if count > 1)
         raise InputError(f"{twice}: named twice among the logs; name it once")
     return parts
+
+
+def _one_or_more(paths: PathLike | Iterable[PathLike]) -> Iterable[PathLike]:
+    return [paths] if isinstance(paths, (str, os.PathLike)) else paths
 
 
 def _formats() -> Iterator[type[Format]]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from o2td.arguments import file_path, instance, shown
-from o2td.atomic import replacing
-from o2td.errors import InputError, O2TDError
+from o2td.atomic import replacing, writing
+from o2td.errors import InputError
 from o2td.sources.arrow import pa, pq
 from o2td.sources.log_rows import LogRows
 from o2td.sources.source import Source
@@ -47,20 +47,15 @@ def write_logs(chunks: Source | Iterable[LogRows], path: str | os.PathLike[str])
     first = next(tables, None)
     if first is None:
         raise InputError(f"{target}: there are no rows to write")
-    try:
-        with (
-            replacing(target) as file,
-            pq.ParquetWriter(
-                file, first.schema, compression="zstd", write_page_checksum=True
-            ) as writer,
-        ):
-            writer.write_table(first)
-            for table in tables:
-                writer.write_table(table)
-    except OSError as error:
-        raise O2TDError(
-            f"{target}: cannot be written ({error.strerror or error}); nothing was left there"
-        ) from error
+    options = {"compression": "zstd", "write_page_checksum": True}
+    with (
+        writing(target),
+        replacing(target) as file,
+        pq.ParquetWriter(file, first.schema, **options) as writer,
+    ):
+        writer.write_table(first)
+        for table in tables:
+            writer.write_table(table)
     return target
 
 
