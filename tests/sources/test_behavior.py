@@ -8,7 +8,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.behavior import _basis, _calibrate, _width, mix
+from o2td.sources.behavior import _among, _basis, _calibrate, _width, mix
 
 
 def _observed(episodes=600, length=10, seed=0):
@@ -250,3 +250,35 @@ def test_actions_of_other_kinds_are_refused():
         model.taken(np.zeros((2, 2)), np.array([0.5, 1.0]), model.keys[:2])
     with pytest.raises(InputError, match="was not in the log"):
         model.taken(np.zeros((2, 2)), np.array([0, 99]), model.keys[:2])
+
+
+def test_with_one_fold_probabilities_are_those_of_its_only_model():
+    """Eight rows are too few for a model of all, and one fold holds no rows out to calibrate on."""
+    state, action = np.arange(8) % 2, np.array([0, 1, 1, 1, 0, 0, 0, 1])
+    log = pd.DataFrame({"episode": 0, "state": state, "action": action, "reward": 0.0})
+    log = log.assign(target_prob=0.5, terminated=np.arange(8) == 7)
+    model = sources.fit_behavior_model(sources.open_logs(log, discount=0.9), folds=1)
+    found = model.probabilities(np.array([0, 1, 7]), model.keys[[0, 0, 0]])
+    # Three of four rows of state 0 take action 0, and one count is spread evenly.
+    np.testing.assert_allclose(found, [[0.7, 0.3], [0.3, 0.7], [0.5, 0.5]])
+    np.testing.assert_allclose(model.calibration.predicted, [0.3, 0.7])
+    np.testing.assert_allclose(model.calibration.observed, [0.25, 0.75])
+
+
+@pytest.mark.parametrize(("rows", "models"), [(80, 1), (79, 5)])
+def test_one_model_needs_ten_rows_for_each_of_its_weights(rows, models):
+    """Four states and three actions have eight free weights."""
+    t = np.arange(rows)
+    log = pd.DataFrame({"state": t % 4, "action": t // 4 % 3, "reward": 0.0})
+    source = sources.open_logs(log, target=np.full((4, 3), 1 / 3))
+    assert len(sources.fit_behavior_model(source).models) == models
+
+
+def test_a_share_of_the_keys_is_kept_and_a_smaller_one_is_among_it():
+    keys = mix(np.arange(20_000))
+    assert len(_among(keys, 1.0)) == 20_000
+    half, quarter = _among(keys, 0.5), _among(keys, 0.25)
+    assert abs(len(half) - 10_000) < 500
+    assert abs(len(quarter) - 5000) < 500
+    assert set(quarter.tolist()) < set(half.tolist())
+    assert set(_among(keys[::-1], 0.5).tolist()) == set(half.tolist())

@@ -143,6 +143,27 @@ def test_so_many_starts_of_dropped_episodes_are_held_and_the_others_counted(
     assert held >= 3
 
 
+def test_a_part_of_a_log_without_transitions_counts_the_starts_that_nothing_carries(
+    tmp_path: Path,
+) -> None:
+    """The last file has only single rows that are cut; its first belongs to the part before."""
+    plain = {"step": [0] * 40, "state": [0] * 40, "reward": [1.0] * 40, "rho": [1.0] * 40}
+    ended = pl.DataFrame({"episode": list(range(40)), **plain, "terminated": [True] * 40})
+    cut = ended.with_columns(pl.col("episode") + 40, terminated=False)
+    ended.write_parquet(tmp_path / "1.parquet")
+    cut.write_parquet(tmp_path / "2.parquet")
+    left_out = "start states of such episodes, also left out"
+    parts = sources.open_logs(tmp_path, discount=0.9).partitions(2)
+    chunks = [list(part.chunks()) for part in parts]
+    assert [sum(map(len, one)) for one in chunks] == [40, 0]
+    assert sum(len(one.lone) for one in chunks[0] if one.lone is not None) == 1
+    assert [part.info.notes.get(left_out, 0) for part in parts] == [0, 39]
+    assert [part.info.dropped for part in parts] == [
+        {"no final observation": 1},
+        {"no final observation": 39},
+    ]
+
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_damage_of_an_array_that_is_stored_by_columns_is_noticed(
     tmp_path: Path, packed: bool

@@ -271,7 +271,7 @@ def _sample(source: Source, max_rows: int) -> _Sample:
             threshold /= 2.0
             parts = [tuple(a[p[0] < threshold] for a in p) for p in parts]
             held = sum(len(part[0]) for part in parts)
-    if not parts or not held:
+    if not held:
         raise InputError("logs: no transitions to estimate the behaviour from")
     draw, inputs, action, key = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     best = np.sort(np.argsort(draw, kind="stable")[:limit])
