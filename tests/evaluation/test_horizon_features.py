@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from o2td import evaluation
 from o2td.evaluation.horizon_features import StepsSystem, unclocked
 from o2td.evaluation.survey import by_fold, folds_of
-from o2td.evaluation.systems import FOLDS, States
+from o2td.evaluation.systems import FOLDS, FeatureSystem, States
 from o2td.features import Polynomial
 from tests.evaluation.episodes import block_of
 
@@ -154,22 +155,53 @@ def test_features_are_chosen_as_if_no_clock_ended_episodes() -> None:
 
 def test_sums_of_parts_merge_into_those_of_the_whole() -> None:
     def filled(parts: list[np.ndarray]) -> StepsSystem:
-        made = StepsSystem(
-            States(Polynomial(1).fit(np.array([[-3.0, -3.0], [3.0, 3.0]]))), STEPS, 0.9
-        )
+        plain = FeatureSystem(States(Polynomial(1).fit(np.array([[-3.0, -3.0], [3.0, 3.0]]))))
+        made = StepsSystem(plain, STEPS, 0.9)
         for which in parts:
             one = ordered.pick(which)
-            made.add(one, made.basis.rows(one), folds_of(one.key, FOLDS), None)
+            for system in (plain, made):
+                system.add(one, made.basis.rows(one), folds_of(one.key, FOLDS), None)
         return made
 
     ordered = by_fold(block_of(linear_log(30, 3), 0.9))
     every = np.arange(ordered.count)
+    # As a requested horizon does, keep the successors of some last rows.
+    rows = ordered.rows
+    further = rows.next_input + (rows.terminated & (ordered.unit() % 2 == 0))[:, None]
+    ordered = replace(ordered, rows=replace(rows, next_observation=further))
     whole, none = filled([every >= 0]), filled([])
     one, two = filled([every % 3 == 0]), filled([every % 3 != 0])
     assert whole.cut.any()
-    one.merge(two)
-    one.merge(filled([]))
-    none.merge(whole)
+    assert whole.onward.any()
+    for mine, others in ((one, two), (one, filled([])), (none, whole)):
+        own = mine.plain
+        mine.merge(others)
+        assert mine.plain is own  # which is merged by itself
+        own.merge(others.plain)
     for found in (one, none):
-        for name in ("folds", "cut", "starts", "opened"):
+        for name in ("folds", "cut", "onward", "starts", "opened"):
             np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-11)
+        np.testing.assert_allclose(found.solve().theta, whole.solve().theta, rtol=1e-9)
+
+
+def test_sums_are_those_of_the_written_out_products() -> None:
+    block = by_fold(block_of(linear_log(30, 3), GAMMA))
+    rows = block.rows
+    last = rows.step == STEPS - 1
+    further = rows.next_input + (last & (block.unit() % 2 == 0))[:, None]
+    block = replace(block, rows=replace(rows, next_observation=further))
+    phi = States(Polynomial(2).fit(np.array([[-3.0, -3.0], [3.0, 3.0]])))
+    plain = FeatureSystem(phi)
+    system = StepsSystem(plain, STEPS, GAMMA, ridge=1e-6)
+    for one in (plain, system):
+        one.add(block, phi.rows(block), folds_of(block.key, FOLDS), None)
+    here, ahead = phi.phi(rows.input), GAMMA * phi.phi(further)
+    z = rows.rho[:, None] * here
+    gone = ~last | (block.unit() % 2 == 0)
+    ridge = 1e-6 * np.diagonal(z.T @ here).mean() * np.eye(here.shape[1])
+    g = np.linalg.solve(z.T @ here + ridge, z.T @ rows.reward)
+    M = np.linalg.solve(z[gone].T @ here[gone] + ridge, z[gone].T @ ahead[gone])
+    theta = np.zeros(len(g))
+    for _ in range(STEPS):
+        theta = g + M @ theta
+    np.testing.assert_allclose(system.solve().theta, theta, rtol=1e-9)

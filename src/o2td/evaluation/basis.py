@@ -13,7 +13,7 @@ discounted prediction of what follows) and `first @ theta` (the value where an e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,19 +55,32 @@ class FeatureRows:
         _differences(self.here, *ahead, self.reward, right)
         return right
 
+    def some(self, index: Ints | slice) -> FeatureRows:
+        """The same rows with some of the features; a slice stands for all."""
+        if isinstance(index, slice):
+            return self
+        # `take` keeps rows contiguous, and is several times as fast as an index.
+        here, first, after = (np.take(one, index, 1) for one in (self.here, self.first, self.after))
+        return replace(self, here=here, first=first, after=after)
+
+    def ahead(self, theta: Floats, value: Floats) -> Floats:
+        """`discount ahead·theta`, where `value` is `here·theta`; both may have several columns."""
+        ahead = np.zeros_like(value)
+        ahead[:-1] = value[1:]
+        ahead[self.ends] = 0.0
+        if len(self.other):
+            ahead[self.other] = self.after @ theta
+        ahead *= self.discount[(slice(None), *[None] * (theta.ndim - 1))]
+        return ahead
+
     def temporal_difference(self, theta: Floats, value: Floats | None = None) -> Floats:
         """`r + discount ahead·theta - here·theta`; `theta` may have several columns.
 
         `value` is `here·theta`, where that is known.
         """
         value = self.here @ theta if value is None else value
-        delta = np.zeros_like(value)
-        delta[:-1] = value[1:]
-        delta[self.ends] = 0.0
-        if len(self.other):
-            delta[self.other] = self.after @ theta
         each = (slice(None), *[None] * (theta.ndim - 1))
-        delta = self.reward[each] + self.discount[each] * delta - value
+        delta = self.reward[each] + self.ahead(theta, value) - value
         return np.asarray(delta if self.keep is None else delta * self.keep[each])
 
 

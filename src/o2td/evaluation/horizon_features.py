@@ -37,17 +37,27 @@ def unclocked(block: Episodes, steps: int) -> Episodes:
     return replace(short, rows=replace(short.rows, discount=np.minimum(short.rows.discount, most)))
 
 
-class StepsSystem(FeatureSystem):
-    """Sums of `rho phi [phi, gamma phi', r]^T` by fold."""
+def _between(rows: Ints, low: int, high: int) -> Ints:
+    """Those of ascending numbers of rows that are at least `low` and below `high`."""
+    return rows[slice(*np.searchsorted(rows, [low, high]))]
 
-    def __init__(self, basis: States, steps: int, gamma: float, ridge: float = 0.0) -> None:
-        super().__init__(basis, ridge=max(ridge, _LEAST_RIDGE))
-        self.steps, self.gamma = steps, gamma
+
+class StepsSystem(FeatureSystem):
+    """Sums of `rho phi phi^T` by fold, beside those of LSTD without a trace.
+
+    `plain` is that system, fitted to the same features and rows. Its matrix is
+    `sum rho phi (phi - gamma phi')^T`, so the sum over successors is a difference and needs no product
+    of its own.
+    """
+
+    def __init__(self, plain: FeatureSystem, steps: int, gamma: float, ridge: float = 0.0) -> None:
+        super().__init__(plain.basis, ridge=max(ridge, _LEAST_RIDGE))
+        self.plain, self.steps, self.gamma = plain, steps, gamma
 
     def part(self, basis: States, index: Ints, ridge: float) -> StepsSystem:
         """A system on some of the features that shares the sums of this one."""
-        made = StepsSystem(basis, self.steps, self.gamma, ridge)
-        made._whole, made.index, made.d = self, index, len(index)
+        made = StepsSystem(self.plain, self.steps, self.gamma, ridge)
+        made.basis, made._whole, made.index, made.d = basis, self, index, len(index)
         return made
 
     @property
@@ -62,78 +72,85 @@ class StepsSystem(FeatureSystem):
     def light(self) -> StepsSystem:
         """The same without sums, for computing with rows."""
         made = copy(self)
-        made.basis, made._whole = self.whole.basis, None
-        made.folds, made.cut, made.starts = np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
+        made.basis, made._whole, made.plain = self.whole.basis, None, self.plain.light()
+        made.folds = made.cut = made.onward = np.zeros((0, 0, 0))
+        made.starts = np.zeros((0, 0))
         return made
 
     # -- accumulating ------------------------------------------------------------------------------
 
     def _allocate(self, d: int) -> None:
         self.d = d
-        self.folds = np.zeros((FOLDS, d, 2 * d + 1))
+        self.folds = np.zeros((FOLDS, d, d))
         self.cut = np.zeros((FOLDS, d, d))  # of rows whose successor is not known
+        self.onward = np.zeros((FOLDS, d, d))  # `rho phi gamma phi'^T` of ends that are none
         self.starts = np.zeros((FOLDS, d))
 
-    def _onward(self, block: Episodes, rows: FeatureRows) -> tuple[Floats, Bools]:
-        """`gamma phi(s')`, 0 at ends, and whether the successor is known."""
+    def _limits(self, block: Episodes) -> tuple[Ints, Ints]:
+        """Rows at which a time limit ended the episode: successor unknown, and known.
+
+        A requested horizon cuts episodes short of their ends: there, successors are known.
+        """
         own = block.rows
-        ahead = np.zeros_like(rows.here)
-        ahead[:-1] = rows.here[1:]
-        ahead[own.terminated] = 0.0
-        if len(rows.other):
-            ahead[rows.other] = rows.after
-        ahead *= own.discount[:, None]
-        clock = own.terminated & (own.step == self.steps - 1)
-        known = ~clock
-        if clock.any():
-            # A requested horizon cuts episodes short of their ends: there, successors are known.
-            moved = (own.next_input != own.input).reshape(len(own), -1).any(axis=1)
-            there = np.flatnonzero(clock & moved)
-            known[there] = True
-            if len(there):
-                assert isinstance(self.basis, States)  # noqa: S101
-                ahead[there] = self.gamma * self.basis.phi(own.next_input[there])
-        return ahead, known
+        last = np.flatnonzero(own.terminated & (own.step == self.steps - 1))
+        apart = own.next_input[last] != own.input[last]
+        moved = apart.any(axis=tuple(range(1, apart.ndim)))
+        return last[~moved], last[moved]
+
+    def _beyond(self, block: Episodes, known: Ints) -> Floats:
+        """`gamma phi(s')` of rows whose episode a requested horizon ended."""
+        assert isinstance(self.basis, States)  # noqa: S101
+        return np.asarray(self.gamma * self.basis.phi(block.rows.next_input[known]))
 
     def add(self, block: Episodes, rows: FeatureRows, fold: Any, counts: Floats | None) -> None:
         """Take in a block; `fold` belongs to its episodes."""
         if not self.d:
             self._allocate(rows.here.shape[1])
-        z = rows.here * block.rows.rho[:, None]
-        ahead, known = self._onward(block, rows)
+        rho, first = block.rows.rho, block.first
+        half = rows.here * np.sqrt(rho)[:, None]  # the product with itself takes half the time
         opens = block.opens.astype(np.float64)
-        first = rows.first * opens[:, None]
-        right = np.column_stack([rows.here, ahead, rows.reward])
-        for k, low, high in runs(fold):
-            part = slice(block.first[low], block.first[high])
-            self.starts[k] += first[low:high].sum(axis=0)
-            self.opened[k] += opens[low:high].sum()
-            self.folds[k] += z[part].T @ right[part]
-            blind = np.flatnonzero(~known[part]) + part.start
-            self.cut[k] += z[blind].T @ rows.here[blind]
+        begun = rows.first * opens[:, None]
+        blind, known = self._limits(block)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, low, high in runs(fold):
+                self.starts[k] += begun[low:high].sum(axis=0)
+                self.opened[k] += opens[low:high].sum()
+                part = half[first[low] : first[high]]
+                self.folds[k] += part.T @ part
+                ended = half[_between(blind, first[low], first[high])]
+                self.cut[k] += ended.T @ ended
+                at = _between(known, first[low], first[high])
+                if len(at):
+                    z = rows.here[at] * rho[at, None]
+                    self.onward[k] += z.T @ self._beyond(block, at)
 
     def merge(self, other: FeatureSystem) -> None:
         """Add another one's sums."""
         assert isinstance(other, StepsSystem)  # noqa: S101
-        fresh = not self.d
+        fresh, plain = not self.d, self.plain
         super().merge(other)
+        self.plain = plain
         if not fresh and other.d:
             self.cut += other.cut
+            self.onward += other.onward
 
     # -- answers -----------------------------------------------------------------------------------
 
     def _regressions(self, folds: Bools | None) -> tuple[Floats, Floats, Floats, Floats]:
         """`g`, `M`, and the matrices of both regressions."""
-        held, n = self.whole, self.whole.d
+        held = self.whole
         assert isinstance(held, StepsSystem)  # noqa: S101
         which = np.ones(FOLDS, dtype=np.bool_) if folds is None else folds
-        total, cut = held.folds[which].sum(axis=0), held.cut[which].sum(axis=0)
-        at = np.arange(n)[self.index]
-        gram = total[np.ix_(at, at)]
+        at = np.arange(held.d)[self.index]
+        square = np.ix_(at, at)
+        sums = (held.folds, held.cut, held.onward, held.plain.folds)
+        gram, cut, onward, total = (one[which].sum(axis=0) for one in sums)
+        gram, cut = gram[square], cut[square]
         added = self.ridge * float(np.diagonal(gram).mean()) * np.eye(len(at))
-        paid, seen = gram + added, gram - cut[np.ix_(at, at)] + added
+        paid, seen = gram + added, gram - cut + added
         g = solve(paid, total[at, -1]).theta
-        return g, np.linalg.solve(seen, total[np.ix_(at, n + at)]), paid, seen
+        ahead = gram - total[square] + onward[square]
+        return g, np.linalg.solve(seen, ahead), paid, seen
 
     def _weights(self, g: Floats, M: Floats) -> Floats:
         """`theta_0 ... theta_T`, one row each."""
@@ -203,15 +220,19 @@ class StepsSystem(FeatureSystem):
         self, block: Episodes, rows: FeatureRows, theta: Floats, adjoint: Floats
     ) -> tuple[Floats, Floats]:
         """`V(s_0)` of each episode, and the influence of its rows."""
-        ahead, known = self._onward(block, rows)
+        own = rows.some(self.index)
         rank = (adjoint.shape[1] - 2) // 3
-        a, g = adjoint[:, 0], adjoint[:, 1]
-        left, right, moved = (adjoint[:, 2 + k * rank : 2 + (k + 1) * rank] for k in range(3))
-        here, ahead = rows.here[:, self.index], ahead[:, self.index]
-        paid = (here @ a) * (rows.reward - here @ g)
-        went = ((here @ left) * (ahead @ right - here @ moved)).sum(axis=1)
-        each = block.rows.rho * (paid + np.where(known, went, 0.0))
-        return rows.first[:, self.index] @ theta, block.sums(each)
+        cuts = [slice(2 + k * rank, 2 + (k + 1) * rank) for k in range(3)]
+        value = own.here @ adjoint
+        left, right, moved = (value[:, cut] for cut in cuts)
+        blind, known = self._limits(block)
+        ahead = own.ahead(adjoint[:, cuts[1]], right)
+        if len(known):
+            ahead[known] = self._beyond(block, known)[:, self.index] @ adjoint[:, cuts[1]]
+        went = np.einsum("ij,ij->i", left, ahead - moved)
+        went[blind] = 0.0
+        each = value[:, 0] * (rows.reward - value[:, 1]) + went
+        return own.first @ theta, block.sums(block.rows.rho * each)
 
     def start_values(self, lone: LoneStarts, theta: Floats) -> Floats:
         """`V(s_0)` of starts without rows."""

@@ -94,7 +94,7 @@ Found = dict[int, tuple[Floats, Floats]]
 
 @dataclass(eq=False)
 class Sharing:
-    """Fits (system, weights, adjoint) and baselines of one kind and basis, by number."""
+    """Fits (system, weights, adjoint) and baselines of one basis, by number."""
 
     fits: dict[int, tuple[Any, Floats, Floats]] = field(default_factory=dict)
     baselines: dict[int, Any] = field(default_factory=dict)
@@ -115,23 +115,25 @@ class Sharing:
                 {k: system.influence(block, *more) for k, (system, *more) in self.fits.items()},
                 {k: b.system.differences(block, b.weights) for k, b in self.baselines.items()},
             )
-        rows = any_system.basis.rows(block)
-        if isinstance(any_system, StepsSystem):
-            return {
-                k: one.influence(block, rows, *more) for k, (one, *more) in self.fits.items()
-            }, {}
-        weights = [theta for _, theta, _ in self.fits.values()]
+        rows, moved = any_system.basis.rows(block), {}
+        fits = dict(self.fits)
+        for k, (system, *more) in self.fits.items():
+            if isinstance(system, StepsSystem):
+                moved[k] = system.influence(block, rows, *more)
+                del fits[k]
+        weights = [theta for _, theta, _ in fits.values()]
         weights += [baseline.weights for baseline in self.baselines.values()]
+        if not weights:
+            return moved, {}
         both = np.column_stack(weights)
-        adjoints = [adjoint for _, _, adjoint in self.fits.values()]
+        adjoints = [adjoint for _, _, adjoint in fits.values()]
         # One product for all, stored column by column.
         value = (np.column_stack([both, *adjoints]).T @ rows.here.T).T
         value, along = value[:, : both.shape[1]], value[:, both.shape[1] :]
         first, delta = rows.first @ both, rows.temporal_difference(both, value)
-        moved: Found = {}
-        for n, (k, (system, _, _)) in enumerate(self.fits.items()):
+        for n, (k, (system, _, _)) in enumerate(fits.items()):
             moved[k] = (first[:, n], system.moved(block, along[:, n], delta[:, n]))
-        folds = (slice(n, n + FOLDS) for n in range(len(self.fits), both.shape[1], FOLDS))
+        folds = (slice(n, n + FOLDS) for n in range(len(fits), both.shape[1], FOLDS))
         errors = {k: (first[:, f], delta[:, f]) for k, f in zip(self.baselines, folds, strict=True)}
         return moved, errors
 
@@ -152,7 +154,7 @@ class Influences:
     columns: list[Column] = field(default_factory=list)
     kept: list[tuple[Ints, Keys, Floats]] = field(default_factory=list)
     moments: Moments | None = None
-    bases: dict[tuple[int, bool], Sharing] = field(default_factory=dict)
+    bases: dict[int, Sharing] = field(default_factory=dict)
     _latest: list[tuple[Keys, Floats]] = field(default_factory=list)
 
     # -- what is wanted ----------------------------------------------------------------------------
@@ -203,8 +205,7 @@ class Influences:
             self._sharing(baseline.system).baselines[k] = baseline
 
     def _sharing(self, system: AnySystem) -> Sharing:
-        kind = (id(system.basis), isinstance(system, StepsSystem))
-        return self.bases.setdefault(kind, Sharing())
+        return self.bases.setdefault(id(system.basis), Sharing())
 
     def add(self, block: Episodes) -> None:
         """Take in episodes."""

@@ -13,7 +13,6 @@ from it show how much the choice of features changes the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,11 +129,7 @@ def _judged(
     return found
 
 
-def systems_of(
-    kept: list[Choice],
-    kind: type[States] = States,
-    make: Callable[[States, float], FeatureSystem] = FeatureSystem,
-) -> list[FeatureSystem]:
+def systems_of(kept: list[Choice], kind: type[States] = States) -> list[FeatureSystem]:
     """One system per choice; one whose features are among another's shares its sums."""
     maps = list({id(choice.features): choice.features for choice in kept}.values())
     inside = {id(maps[k]): found for k, found in enumerate(nested(maps))}
@@ -143,7 +138,7 @@ def systems_of(
     made = []
     for choice in kept:
         whole, index = inside[id(choice.features)]
-        shared = wholes.setdefault((whole, choice.trace), make(bases[whole], choice.trace))
+        shared = wholes.setdefault((whole, choice.trace), FeatureSystem(bases[whole], choice.trace))
         own_basis = next(basis for basis in bases if basis.features is choice.features)
         made.append(shared.part(own_basis, index, choice.ridge))
     return made

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from o2td.evaluation.basis import Cells
+from o2td.evaluation.basis import Cells, States
 from o2td.evaluation.estimator import Doubt, Outcome
 from o2td.evaluation.families import FitEstimator
 from o2td.evaluation.features import first_episodes
 from o2td.evaluation.fitting import AnySystem, Blend, mean_of, middle, spread_of, usable
 from o2td.evaluation.horizon import ModelSystem
 from o2td.evaluation.horizon_features import StepsSystem
-from o2td.evaluation.select import systems_of
 from o2td.evaluation.statistic import Passes
 from o2td.evaluation.systems import FeatureSystem
 from o2td.evaluation.thresholds import CAUTION
@@ -54,6 +53,14 @@ def clock_doubts(case: Case, study: Study, endless: float) -> Iterator[Doubt]:
             f" continued, {further}; say which you want (horizon={study.steps}, or mark these ends as"
             " truncated)",
         )
+
+
+def _plain(basis: States, fitted: list[AnySystem]) -> FeatureSystem:
+    """LSTD's system without a trace on this basis: one that is fitted anyway, or a new one."""
+    for one in fitted:
+        if isinstance(one, FeatureSystem) and one.whole.basis is basis and one.trace == 0.0:
+            return one.whole
+    return FeatureSystem(basis)
 
 
 class TStepEstimator(FitEstimator):
@@ -97,7 +104,11 @@ class TStepEstimator(FitEstimator):
         """Fit, then accumulate the influence of episodes."""
         if self.missing(study):
             return
-        systems = [study.fitting.want(one) for one in self._systems(study)]
+        systems = self._systems(study)
+        for one in systems:
+            if isinstance(one, StepsSystem):
+                study.fitting.want(one.plain)
+            study.fitting.want(one)
         yield [study.fitting]
         fits = [study.fitting.fit(one) for one in systems]
         self.members = usable(fits)
@@ -115,12 +126,22 @@ class TStepEstimator(FitEstimator):
         if choice.tabular is not None:
             return [study.model(Cells(choice.tabular), steps)]
         gamma = study.survey.largest_discount
-        bases = {id(one.features): one for one in reversed(choice.kept)}
-        kept = [one for one in choice.kept if bases.get(id(one.features)) is one]
         made: list[AnySystem] = []
         if not choice.average:
-            made.append(StepsSystem(choice.states, steps, gamma, choice.lead.ridge))
-        return made + systems_of(kept, make=lambda basis, _: StepsSystem(basis, steps, gamma))
+            plain = _plain(choice.states, [choice.lead])
+            made.append(StepsSystem(plain, steps, gamma, choice.lead.ridge))
+        wholes: dict[int, StepsSystem] = {}
+        found: set[int] = set()
+        for one, fitted in zip(choice.kept, choice.panel, strict=True):
+            assert isinstance(fitted, FeatureSystem)  # noqa: S101
+            basis, own = fitted.whole.basis, fitted.basis
+            assert isinstance(basis, States) and isinstance(own, States)  # noqa: S101, PT018
+            if id(basis) not in wholes:
+                wholes[id(basis)] = StepsSystem(_plain(basis, choice.panel), steps, gamma)
+            if id(one.features) not in found:
+                found.add(id(one.features))
+                made.append(wholes[id(basis)].part(own, fitted.index, one.ridge))
+        return made
 
     @property
     def _endless(self) -> float:
