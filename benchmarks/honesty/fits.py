@@ -2,12 +2,15 @@
 
     python -m benchmarks.honesty.fits --sets 8
     python -m benchmarks.honesty.fits --sets 8 --chosen
+    python -m benchmarks.honesty.fits --sets 8 --auto
 
 The first prints, for mountain car and cart-pole as in the coverage studies, the root mean squared error
 of the value at the start by basis and trace, with `LSTD(trace="auto")` among them. The second prints
 it for the fits of `evaluate` on the features that it chooses, and for the one that it recommends;
-errors on linear systems, each log from another one, are in standard deviations of a logged return.
-`--keep` stores either in `docs/data/honesty.json`.
+errors on linear systems, each log from another one, are in standard deviations of a logged return. The
+third does so for `lstd`, whose panel has fixed traces, and `lstd_auto`, which chooses one for each
+basis, and counts the truths in their intervals, widened by the stated approximation errors.
+`--keep` stores any of them in `docs/data/honesty.json`.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from benchmarks.coverage_common import cart_pole, cart_pole_value, mountain_car,
 from benchmarks.coverage_words import Linear, in_order, pick, softmax
 from benchmarks.honesty.cells import CELLS, PURPOSES
 from benchmarks.honesty.record import KEPT
+from benchmarks.honesty.run import covers
 from o2td import LSTD, Transitions, evaluation
 from o2td.features import Fourier
 
@@ -76,6 +80,7 @@ def values(log: pd.DataFrame, features: dict[str, Any]) -> Iterator[float]:
 
 
 FITS = ("lstd", "lstdq", "lsetd")
+AUTO = ("lstd", "lstd_auto")
 SYSTEMS = "linear systems"
 CONTROL = ("cart-pole", "mountain car", "pendulum", SYSTEMS)
 
@@ -104,8 +109,10 @@ def linear_system(seed: Any, steps: int = 60) -> tuple[pd.DataFrame, float, floa
     return in_order(parts), discount, system.value(rng, wanted, discount)
 
 
-def chosen(task: str, purpose: str, number: int) -> dict[str, float]:
-    """Errors of the fits on features that `evaluate` chooses for one log."""
+def answers(
+    task: str, purpose: str, number: int, methods: tuple[str, ...]
+) -> dict[str, tuple[float, bool]]:
+    """Errors of fits on features that `evaluate` chooses for one log, and whether they are covered."""
     scale = 1.0
     if task == SYSTEMS:
         log, discount, truth = linear_system([number, PURPOSES.index(purpose), SEED])
@@ -113,32 +120,29 @@ def chosen(task: str, purpose: str, number: int) -> dict[str, float]:
         scale = float(returns.std())
     else:
         log, discount, truth = CELLS[task].log(purpose, number)
-    answer = evaluation.evaluate(log, discount, methods=FITS, seed=number)
-    found = {name: answer[name] for name in FITS} | {"recommended": answer.recommended}
+    answer = evaluation.evaluate(log, discount, methods=methods, seed=number)
+    found = {name: answer[name] for name in methods} | {"recommended": answer.recommended}
     return {
-        name: (np.nan if one.value is None else one.value - truth) / scale
+        name: ((np.nan if one.value is None else one.value - truth) / scale, covers(one, truth))
         for name, one in found.items()
     }
 
 
 def compared(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Root mean squared errors of all of them, by task."""
+    """Root mean squared errors of all of them, by task, and how many truths their intervals cover."""
     rows = []
     for task in CONTROL:
         if given.only not in task:
             continue
-        every: list[dict[str, float]] = []
+        every: list[dict[str, tuple[float, bool]]] = []
         for number in range(given.first, given.first + given.sets):
-            every.append(chosen(task, given.purpose, number))
-            print(
-                task, number, {name: round(off, 3) for name, off in every[-1].items()}, flush=True
-            )
-        errors = {
-            name: float(np.sqrt(np.mean([one[name] ** 2 for one in every])))
-            for name in every[0]
-            if np.isfinite([one[name] for one in every]).all()  # LSTDQ needs all probabilities
-        }
-        rows.append({"task": task, "sets": len(every), "errors": errors})
+            every.append(answers(task, given.purpose, number, AUTO if given.auto else FITS))
+            print(task, number, {k: round(off, 3) for k, (off, _) in every[-1].items()}, flush=True)
+        off = {name: np.array([one[name][0] for one in every]) for name in every[0]}
+        some = [name for name in off if np.isfinite(off[name]).all()]  # LSTDQ needs probabilities
+        errors = {name: float(np.sqrt(np.square(off[name]).mean())) for name in some}
+        covered = {name: sum(one[name][1] for one in every) for name in some}
+        rows.append({"task": task, "sets": len(every), "errors": errors, "covered": covered})
         print(rows[-1], flush=True)
     return rows
 
@@ -146,6 +150,9 @@ def compared(given: argparse.Namespace) -> list[dict[str, Any]]:
 def keep(name: str, found: Any) -> None:
     """Store what was found under this name."""
     kept = json.loads(KEPT.read_text("utf-8"))
+    if name == "auto":  # tasks run one at a time
+        new = [row["task"] for row in found]
+        found = [row for row in kept.get(name, []) if row["task"] not in new] + found
     kept[name] = found
     KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
@@ -156,17 +163,22 @@ def main() -> None:
     parser.add_argument(
         "--chosen", action="store_true", help="on the features that evaluate chooses"
     )
-    parser.add_argument("--purpose", choices=PURPOSES, default=PURPOSES[-1], help="with --chosen")
+    parser.add_argument("--auto", action="store_true", help="traces chosen, against fixed ones")
     parser.add_argument(
-        "--first", type=int, default=0, help="number of the first log, with --chosen"
+        "--purpose", choices=PURPOSES, default=PURPOSES[-1], help="with --chosen or --auto"
     )
-    parser.add_argument("--only", default="", help="a part of the task's name, with --chosen")
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first log, with --chosen or --auto"
+    )
+    parser.add_argument(
+        "--only", default="", help="a part of the task's name, with --chosen or --auto"
+    )
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
-    if given.chosen:
+    if given.chosen or given.auto:
         found = compared(given)
         if given.keep:
-            keep("chosen", found)
+            keep("auto" if given.auto else "chosen", found)
         return
     rows = []
     for task, (make, episodes, bases) in TASKS.items():

@@ -100,7 +100,7 @@ def main() -> None:
         found |= {name: kept.get(name, {}) for name in ("before", "errors_before")}
     tried = given.candidates
     # What `honesty.fits` and `honesty.share` keep.
-    found |= {name: kept.get(name, {}) for name in ("fits", "chosen", "time")}
+    found |= {name: kept.get(name, {}) for name in ("fits", "chosen", "auto", "time")}
     found["candidates"] = json.loads(tried.read_text("utf-8")) if tried else kept.get("candidates")
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

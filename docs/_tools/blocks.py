@@ -52,6 +52,7 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "honesty candidates": honesty.candidates,
         "honesty fits": honesty.fits,
         "honesty chosen": honesty.chosen,
+        "honesty auto": honesty.auto,
         "honesty bandit": honesty.bandit,
         "honesty first": honesty.first,
         "compare sizes": compared.sizes,

@@ -146,6 +146,24 @@ def chosen() -> str:
     return table(["task", "logs", *names], rows)
 
 
+def auto() -> str:
+    """Errors and coverage of LSTD with fixed and with chosen traces."""
+    from docs._tools.blocks import table
+
+    names = ("lstd", "lstd_auto")
+    rows = [
+        [
+            row["task"],
+            str(row["sets"]),
+            *(f"{row['errors'][name]:.2f}" for name in names),
+            *(f"{row['covered'][name]} of {row['sets']}" for name in names),
+        ]
+        for row in kept()["auto"]
+    ]
+    covered = [f"`{name}` covers" for name in names]
+    return table(["task", "logs", *(f"`{name}`" for name in names), *covered], rows)
+
+
 def bandit() -> str:
     """Answers on the logs of the Open Bandit Dataset."""
     from docs._tools.blocks import table

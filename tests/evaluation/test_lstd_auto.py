@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from o2td import LSTD, Transitions, domains, evaluation
+from o2td.evaluation.estimators import lstd_auto
 from o2td.features import Fourier
 
 from .logs import line_log, line_value
@@ -63,3 +64,50 @@ def test_states_have_one_weight_each():
     log = log[log.episode < log.episode.max()]
     answer = evaluation.evaluate(log, 0.9, methods="lstd_auto,lstd", lanes=20)
     assert answer["lstd_auto"].value == pytest.approx(answer["lstd"].value, abs=0.2)
+
+
+def test_chosen_features_are_averaged_each_with_a_trace_of_its_own():
+    log = line_log(60, 5)
+    answer = evaluation.evaluate(log, 0.9, methods="lstd_auto", lanes=20)
+    found, listed = answer["lstd_auto"], answer.features["candidates"]
+    kept = [one for one in listed if one["verdict"].startswith("kept") and not one["trace"]]
+    bases = sum(one["count"] <= 200 for one in kept)
+    assert f"mean of {bases - 2 * (bases // 4)} of {bases} fits" in found.about
+    assert found.low < line_value(0.9) < found.high
+
+
+def test_odd_bases_do_not_move_the_mean():
+    assert lstd_auto._midmean([1.0, 1.1, 0.9, 60.0]) == (pytest.approx(1.0), 3)
+    values = [1.0, 1.2, 0.8, 1.1, 0.9, 1.0, -50.0, 70.0, np.nan]
+    assert lstd_auto._midmean(values) == (pytest.approx(1.0), 4)
+
+
+class Groups:
+    """Ten groups of rows, as a bench has them."""
+
+    def __init__(self, log: pd.DataFrame, features: Fourier) -> None:
+        self.log, self.features = log, features
+        self.group = log.episode.to_numpy() % 10
+        self.left_out = np.arange(10)
+
+    def transitions(self, chosen: np.ndarray) -> Transitions:
+        return rows_of(self.log[chosen], self.features)
+
+    def start(self, without: int) -> np.ndarray:
+        rows = self.transitions(self.group != without)
+        return np.asarray(rows.phi)[rows.start].mean(axis=0)
+
+
+def test_leaving_out_by_halves_is_leaving_out_one_by_one():
+    log = line_log(120, 7)
+    bounds = [(log.obs_0.min(), log.obs_0.max())]
+    bench = Groups(log, Fourier(2, bounds=bounds).fit())
+    # With a trace that is given: which one is chosen also depends on the order of the rows.
+    whole = LSTD(trace=0.9, ridge=1e-3)
+    found = list(lstd_auto._without(bench, whole))
+    expected = []
+    for left in range(10):
+        solver = LSTD(trace=0.9, ridge=1e-3).fit(bench.transitions(bench.group != left))
+        expected.append(bench.start(left) @ solver.theta)
+    assert np.ptp(expected) > 1e-3
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
