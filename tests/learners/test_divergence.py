@@ -7,7 +7,20 @@ import pytest
 from scipy.sparse import csr_array
 
 from o2td import Transitions, sweep
-from o2td.learners import ETD, GTD2, HTD, O2TD, TD, TDC, TDCMP, TDRC, VTrace
+from o2td.learners import (
+    ETD,
+    GTD2,
+    HTD,
+    O2TD,
+    TD,
+    TDC,
+    TDCMP,
+    TDRC,
+    TrueOnlineHTD,
+    TrueOnlineTD,
+    VarianceTD,
+    VTrace,
+)
 
 GRADIENT = (GTD2, TDC, TDRC, HTD, TDCMP)
 TRACED = [lambda a, kind=kind: kind(a, trace=0.9) for kind in (TD, ETD, O2TD, VTrace)]
@@ -65,6 +78,24 @@ def test_nor_on_whether_they_come_one_by_one(kind, scale, tmp_path):
         learner.learn_one(phi, batch.reward[t], following, batch.discount[t], batch.rho[t])
     assert whole.status.kind == learner.status.kind == "diverged"
     assert learner.status.step == whole.status.step
+
+
+@pytest.mark.parametrize("kind", [TrueOnlineTD, TrueOnlineHTD, VarianceTD])
+def test_traces_of_few_entries_are_as_before_where_a_stretch_is_repeated(kind):
+    """Rows have one entry each: what a trace lists must be that of the row the lane goes back to."""
+    rng = np.random.default_rng(0)
+    table, (state, after) = csr_array(np.eye(12)), rng.integers(12, size=(2, 120))
+    rho, reward = rng.random(120) * 3, rng.normal(size=120)
+    batch = Transitions(table[state], reward, table[after], np.ones(120), rho=rho)
+    learner = kind(3.0, trace=0.9)
+    single = learner.clone()
+    for block in batch.chunks(1):
+        single.partial_fit(block)
+    assert single.status.step > 21
+    for every in (7, 120):
+        swept = sweep([learner], batch, every=every)
+        assert swept.diverged.tolist() == [single.status.step]
+        np.testing.assert_allclose(swept.theta[:, 0], single.theta, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [TD, GTD2])
