@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -70,13 +70,14 @@ class Solver(Parameterized, ABC):
 
     def fit(self, transitions: Transitions) -> Self:
         """Forget everything, then learn from `transitions` and solve."""
-        sums = self._collected(transitions)
+        sums = self._collected(transitions, self._collect)
         self._sums, self._solution = sums, None
         return self.solve()
 
     def update(self, transitions: Transitions) -> Self:
         """Add rows that follow the earlier ones."""
-        return self._append(self._collected(transitions))
+        collect = self._collect_more if self.rows else self._collect
+        return self._append(self._collected(transitions, collect))
 
     def merge(self, other: Self) -> Self:
         """Add the rows that `other` has seen, as if they came after this solver's own."""
@@ -181,6 +182,10 @@ class Solver(Parameterized, ABC):
     def _collect(self, batch: Transitions) -> Statistics:
         """Statistics of one batch."""
 
+    def _collect_more(self, batch: Transitions) -> Statistics:
+        """Statistics of a batch that follows others, whose sums it is added to at once."""
+        return self._collect(batch)
+
     @abstractmethod
     def _solve(self, sums: Any) -> Solution:
         """The answer from statistics of at least one row."""
@@ -194,12 +199,14 @@ class Solver(Parameterized, ABC):
         """The shape of `System.extra`, if this solver stores its sums in a `System`."""
         return (0,)
 
-    def _collected(self, batch: Transitions) -> Statistics:
+    def _collected(
+        self, batch: Transitions, collect: Callable[[Transitions], Statistics]
+    ) -> Statistics:
         if not isinstance(batch, Transitions):
             raise InputError(f"pass Transitions, not {type(batch).__name__}")
         # Overflow is reported below, with a remedy, instead of as a warning.
         with _memory(batch.d), np.errstate(over="ignore", invalid="ignore"):
-            sums = self._collect(batch)
+            sums = collect(batch)
         refuse_overflow(sums.held())
         return sums
 

@@ -85,7 +85,8 @@ def choose(sums: Directions, ridge: float) -> ChosenSolution:
     A, b = whole[:, :-1], whole[:, -1]
     if chosen.direction.shrinkage:
         extra = chosen.direction.shrinkage * sums.gram
-        A, b = A + extra, b + extra @ (frame.scale * _level(*_moved(whole, frame, ridge), frame)[0])
+        level = frame.scale * _level(*_moved(whole, frame, ridge), frame)[0]
+        A, b = A + extra, b + extra[:, frame.seen] @ level
     told = solve(A, b, ridge, rows=sums.rows)
     message = f"{told.message}; {chosen.direction}, estimated error {chosen.error:.3g}"
     fields = {**vars(told), "message": message, "direction": chosen.direction}
@@ -93,8 +94,9 @@ def choose(sums: Directions, ridge: float) -> ChosenSolution:
 
 
 class _Frame(NamedTuple):
-    """Coordinates in which every feature has mean square one, and `C` and `u` in these."""
+    """Coordinates of the features that were seen, in which each has mean square one: `C` and `u`."""
 
+    seen: Ints
     scale: Floats
     C: Floats
     rank: int
@@ -103,13 +105,13 @@ class _Frame(NamedTuple):
 
 
 def _frame(sums: Directions) -> _Frame:
-    C, n = sums.gram / sums.rows, sums.rows
-    size = np.sqrt(np.diag(C))
-    scale = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
-    C = C * scale[:, None] * scale
-    rank = dpstrf(C, tol=_RANK)[2] if C.any() else 0
-    constant = np.linalg.solve(C + _FAINT * np.eye(len(C)), scale * sums.total / n)
-    return _Frame(scale, C, int(rank), np.asarray(constant, dtype=np.float64), n)
+    n, size = sums.rows, np.sqrt(np.diag(sums.gram) / sums.rows)
+    seen = np.flatnonzero(size > 0.0)
+    scale = 1.0 / size[seen]
+    C = sums.gram[np.ix_(seen, seen)] / n * scale[:, None] * scale
+    rank = dpstrf(C, tol=_RANK)[2] if len(seen) else 0
+    constant = np.linalg.solve(C + _FAINT * np.eye(len(C)), scale * sums.total[seen] / n)
+    return _Frame(seen, scale, C, int(rank), np.asarray(constant, dtype=np.float64), n)
 
 
 class _Systems(NamedTuple):
@@ -121,24 +123,27 @@ class _Systems(NamedTuple):
 
 def _systems(sums: Directions, frame: _Frame) -> _Systems:
     """The regression is of `rho [Delta, r]` on `(rho - 1) phi`, shrunk if it rests on few rows."""
-    n, d, scale = sums.rows, sums.d, frame.scale
+    n, d, seen, scale = sums.rows, sums.d, frame.seen, frame.scale
     shrink = _SHRINK * frame.rank / _effective(sums) * sums.moments[0] / n + 1e-12
-    spread = sums.spread[:, :d] * scale[:, None] * scale / n
-    spread += shrink * (frame.C + _FAINT * np.eye(d))
-    known = scale[:, None] * np.linalg.solve(spread, scale[:, None] * sums.spread[:, d:] / n)
+    spread = sums.spread[np.ix_(seen, seen)] * scale[:, None] * scale / n
+    spread += shrink * (frame.C + _FAINT * np.eye(len(seen)))
+    right = scale[:, None] * sums.spread[seen, d:] / n
+    known = scale[:, None] * np.linalg.solve(spread, right)
     plain, drawn = sums.totals()
-    own = plain[list(ADJUSTED)]
-    seen = own.any(axis=2, keepdims=True)  # not where all ratios are 0: nothing is left to adjust
-    return _Systems(np.concatenate([plain, seen * (own - drawn @ known)]), known)
+    adjusted = plain[list(ADJUSTED)]
+    for own, noise in zip(adjusted, drawn, strict=True):
+        some = own.any(axis=1, keepdims=True)  # not where all ratios are 0: nothing to adjust
+        own[seen] -= some[seen] * (noise[np.ix_(seen, seen)] @ known)
+    return _Systems(np.concatenate([plain, adjusted]), known)
 
 
 def _moved(whole: Floats, frame: _Frame, ridge: float) -> tuple[Floats, Floats]:
     """A and b in the frame, as means over rows, regularised where features carry no information."""
-    scale, d = frame.scale, len(frame.scale)
-    A = whole[:, :-1] * scale[:, None] * scale / frame.rows
+    seen, scale, d = frame.seen, frame.scale, len(frame.scale)
+    A = whole[np.ix_(seen, seen)] * scale[:, None] * scale / frame.rows
     A += ridge / frame.rows * np.diag(scale**2)
-    level = np.abs(np.trace(A)) / d + _FAINT
-    return A + _FAINT * level * np.eye(d), scale * whole[:, -1] / frame.rows
+    level = np.abs(np.trace(A)) / len(whole) + _FAINT
+    return A + _FAINT * level * np.eye(d), scale * whole[seen, -1] / frame.rows
 
 
 def _level(A: Floats, b: Floats, frame: _Frame) -> tuple[Floats, float]:
@@ -150,11 +155,20 @@ def _level(A: Floats, b: Floats, frame: _Frame) -> tuple[Floats, float]:
     return u * float(u @ b) / slope, slope
 
 
-def _answers(
-    sums: Directions, systems: _Systems, frame: _Frame, ridge: float
-) -> tuple[Floats, Floats]:
-    """Each candidate's theta, and what each group of rows contributes to it (groups, d)."""
-    theta, parts = [np.empty(0)] * len(DIRECTIONS), [np.empty(0)] * len(DIRECTIONS)
+class _Answers(NamedTuple):
+    """The answers from one system, `k` counting candidates: the plain one, then those shrunk."""
+
+    k: list[int]
+    shares: list[float]
+    factors: list[tuple[Floats, Ints]]
+    origin: Floats
+    slope: float
+    points: Floats  # (answers, d), and the origin at the end if some are shrunk
+
+
+def _solved(systems: _Systems, frame: _Frame, ridge: float) -> list[_Answers]:
+    """All answers, by system."""
+    found = []
     for place, whole in enumerate(systems.totals):
         own = [k for k, plain in enumerate(_PLAIN) if plain == place]
         A, b = _moved(whole, frame, ridge)
@@ -163,12 +177,26 @@ def _answers(
         factors = [_factors(A + x * frame.C) for x in shares]
         towards = frame.C @ origin
         points = [lu_solve(lu, b + x * towards) for lu, x in zip(factors, shares, strict=True)]
-        left = _residuals(sums, systems, frame, place, np.array([*points, origin]), ridge)
-        moves = np.outer(left[:, -1] @ frame.constant / slope, frame.constant)
-        for i, (k, share) in enumerate(zip(own, shares, strict=True)):
-            pull = moves - (points[i] - origin) / len(left)
-            theta[k] = points[i]
-            parts[k] = lu_solve(factors[i], (left[:, i] + share * (pull @ frame.C)).T).T
+        points += [origin] if any(shares) else []
+        found.append(_Answers(own, shares, factors, origin, slope, np.array(points)))
+    return found
+
+
+def _answers(
+    sums: Directions, systems: _Systems, frame: _Frame, ridge: float
+) -> tuple[Floats, Floats]:
+    """Each candidate's theta, and what each group of rows contributes to it (groups, d)."""
+    theta, parts = [np.empty(0)] * len(DIRECTIONS), [np.empty(0)] * len(DIRECTIONS)
+    found = _solved(systems, frame, ridge)
+    for one, left in zip(found, _residuals(sums, systems, frame, found, ridge), strict=True):
+        moves = np.outer(left[:, -1] @ frame.constant / one.slope, frame.constant)
+        for i, (k, share) in enumerate(zip(one.k, one.shares, strict=True)):
+            right = left[:, i]
+            if share:
+                pull = moves - (one.points[i] - one.origin) / len(left)
+                right = right + share * (pull @ frame.C)
+            theta[k] = one.points[i]
+            parts[k] = lu_solve(one.factors[i], right.T).T
     return np.array(theta), np.array(parts)
 
 
@@ -181,19 +209,29 @@ def _factors(A: Floats) -> tuple[Floats, Ints]:
 
 
 def _residuals(
-    sums: Directions, systems: _Systems, frame: _Frame, place: int, points: Floats, ridge: float
-) -> Floats:
-    """`b - A theta` of each group at each point: (groups, points, d)."""
-    back = np.column_stack([-points * frame.scale, np.ones(len(points))])
-    if place < len(TRACES):
-        left = sums.against(place, back)
-    else:
-        adjusted = place - len(TRACES)
-        left = sums.against(ADJUSTED[adjusted], back)
-        left -= sums.noise_against(adjusted, back @ systems.known.T)
-        left *= systems.totals[place].any(axis=1)
-    pull = ridge / len(left) * (points * frame.scale)
-    return np.asarray((left - pull) * frame.scale / frame.rows)
+    sums: Directions, systems: _Systems, frame: _Frame, found: list[_Answers], ridge: float
+) -> list[Floats]:
+    """`b - A theta` of each group at each point of each system: (groups, points, d)."""
+    back, drawn = [], []
+    for place, one in enumerate(found):
+        whole, noise = (np.zeros((len(one.points), sums.d + more)) for more in (1, 0))
+        whole[:, frame.seen], whole[:, -1] = -one.points * frame.scale, 1.0
+        if place >= len(TRACES):
+            noise[:, frame.seen] = whole @ systems.known.T
+        back.append(whole)
+        drawn.append(noise)
+    asked = (
+        [np.concatenate([x[place] for place in own]) for own in _BY_TRACE] for x in (back, drawn)
+    )
+    left: list[Floats] = [np.empty(0)] * len(found)
+    for own, rows in zip(_BY_TRACE, sums.against(*asked), strict=True):
+        ends = np.cumsum([len(back[place]) for place in own])[:-1]
+        for place, part in zip(own, np.split(rows[..., frame.seen], ends, axis=1), strict=True):
+            if place >= len(TRACES):
+                part *= systems.totals[place, frame.seen].any(axis=1)
+            pull = ridge / len(part) * (found[place].points * frame.scale)
+            left[place] = (part - pull) * frame.scale / frame.rows
+    return left
 
 
 def _effective(sums: Directions) -> float:
@@ -242,6 +280,10 @@ def _reveals(other: Direction, one: Direction) -> bool:
     return other.trace > one.trace or (one.clip < np.inf and other.trace >= one.trace)
 
 
+_BY_TRACE = tuple(
+    [place for place, own in enumerate((*range(len(TRACES)), *ADJUSTED)) if own == k]
+    for k in range(len(TRACES))
+)
 _PLAIN = tuple(DIRECTIONS.index(x._replace(shrinkage=0.0)) for x in DIRECTIONS)
 _REVEALS = np.array([[_reveals(other, one) for other in DIRECTIONS] for one in DIRECTIONS])
 _FREE = np.array([not x.shrinkage for x in DIRECTIONS])

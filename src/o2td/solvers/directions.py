@@ -27,6 +27,7 @@ import numpy as np
 from o2td.arrays import Floats, Ints
 from o2td.solvers import row_loops, sparse_loops
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
+from o2td.solvers.kept_rows import Question, answers, copied, size
 from o2td.solvers.system import dense_rows, few_entries, refuse_wide
 from o2td.transitions import SparseRows, Transitions
 
@@ -77,9 +78,8 @@ class Directions(Statistics):
     has `(rho - 1)^2 phi phi^T` and `(rho - 1) rho phi [Delta, r]^T` side by side, `moments` the second
     and fourth powers of `rho - 1`.
 
-    With a `table` the last axes of `system` and `noise` count states (and the reward, at the end of
-    `system`) instead of features and are multiplied by the table later: solving never needs the
-    groups in full, only merging and saving do.
+    Where rows are `kept`, `system` and `noise` have one group, the sums over all rows: solving never
+    needs the groups in full, only merging and saving do.
     """
 
     system: Floats
@@ -91,7 +91,7 @@ class Directions(Statistics):
     carry: Floats  # (traces, d)
     through: Floats  # (traces,)
     rows: int
-    table: Floats | None = None
+    kept: Transitions | None
 
     @property
     def d(self) -> int:  # type: ignore[override]
@@ -100,9 +100,9 @@ class Directions(Statistics):
 
     def then(self, other: Self) -> Self:
         """`self` followed by `other`, as one pass over both would give."""
-        turn = self.rows % len(self.system)
-        own, adjusted = self._unfolded(), list(ADJUSTED)
-        system, noise = (np.roll(part, turn, axis=0) for part in other._unfolded())
+        turn = self.rows % groups(self.d)
+        own, adjusted = self._by_group(), list(ADJUSTED)
+        system, noise = (np.roll(part, turn, axis=0) for part in other._by_group())
         joined = type(self)(
             own[0] + _after(system, self.carry, self.through),
             own[1] + _after(noise, self.carry[adjusted], self.through[adjusted]),
@@ -113,44 +113,44 @@ class Directions(Statistics):
             other.carry + other.through[:, None] * self.carry,
             self.through * other.through,
             self.rows + other.rows,
+            None,
         )
         refuse_overflow(joined.arrays())
         return joined
 
     def arrays(self) -> Arrays:
-        """All sums by name; from here on they are multiplied by the table, as in a saved solver."""
-        (self.system, self.noise), self.table = self._unfolded(), None
+        """All sums by name; from here on they are by group, as in a saved solver."""
+        (self.system, self.noise), self.kept = self._by_group(), None
         return self.held()
 
     def held(self) -> Arrays:
-        """All sums by name, those of a table by state."""
-        return {name: np.asarray(x) for name, x in vars(self).items() if name != "table"}
+        """All sums by name, those of rows that are kept over all groups."""
+        return {name: np.asarray(x) for name, x in vars(self).items() if name != "kept"}
 
     def totals(self) -> tuple[Floats, Floats]:
         """`system` and `noise` summed over groups, without the part due to an incoming trace."""
-        return self._right(self.system.sum(axis=0)[:, :-1], self.noise.sum(axis=0)[:, :-1])
+        return self.system.sum(axis=0)[:, :-1], self.noise.sum(axis=0)[:, :-1]
 
-    def against(self, k: int, vectors: Floats) -> Floats:
-        """`system` of trace k in each group times vectors (m, d + 1): (groups, m, d)."""
-        if self.table is not None:
-            vectors = np.column_stack([vectors[:, :-1] @ self.table.T, vectors[:, -1]])
-        return np.asarray((self.system[:, k, :-1] @ vectors.T).swapaxes(1, 2))
+    def against(self, whole: list[Floats], drawn: list[Floats]) -> list[Floats]:
+        """`system whole - noise drawn` of each trace in each group: (groups, m, d).
 
-    def noise_against(self, k: int, vectors: Floats) -> Floats:
-        """The same for `noise`, k counting adjusted traces, and vectors (m, d)."""
-        if self.table is not None:
-            vectors = vectors @ self.table.T
-        return np.asarray((self.noise[:, k, :-1] @ vectors.T).swapaxes(1, 2))
+        `whole` has vectors (m, d + 1) for each trace, and `drawn` (m, d), zero if it has no `noise`.
+        """
+        if self.kept is not None:
+            asked = [
+                Question(*x) for x in zip(*zip(*TRACES, strict=True), whole, drawn, strict=True)
+            ]
+            return answers(self.kept, asked, groups(self.d))
+        left = [self.system[:, k, :-1] @ vectors.T for k, vectors in enumerate(whole)]
+        for place, k in enumerate(ADJUSTED):
+            left[k] -= self.noise[:, place, :-1] @ drawn[k].T
+        return [np.asarray(x.swapaxes(1, 2)) for x in left]
 
-    def _unfolded(self) -> tuple[Floats, Floats]:
-        return self._right(self.system, self.noise)
-
-    def _right(self, system: Floats, noise: Floats) -> tuple[Floats, Floats]:
-        """Both times the table, if there is one."""
-        if self.table is None:
-            return system, noise
-        moved = np.concatenate([system[..., :-1] @ self.table, system[..., -1:]], axis=-1)
-        return moved, noise @ self.table
+    def _by_group(self) -> tuple[Floats, Floats]:
+        if self.kept is None:
+            return self.system, self.noise
+        sums = collect(self.kept, keep=False)
+        return sums.system, sums.noise
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -169,8 +169,7 @@ class Directions(Statistics):
         for name, shape in shapes.items():
             if arrays[name].shape != shape:
                 raise ValueError(f"{name} has the wrong shape")
-        sums = {name: arrays[name] for name in shapes}
-        return cls(**sums, rows=int(arrays["rows"]))
+        return cls(**{name: arrays[name] for name in shapes}, rows=int(arrays["rows"]), kept=None)
 
 
 def _after(sums: Floats, carry: Floats, through: Floats) -> Floats:
@@ -181,15 +180,19 @@ def _after(sums: Floats, carry: Floats, through: Floats) -> Floats:
     return gained
 
 
-def collect(batch: Transitions) -> Directions:
-    """The sums of one batch."""
+def collect(batch: Transitions, keep: bool = True) -> Directions:
+    """The sums of one batch, by group unless it is better to keep its rows."""
     refuse_wide(batch)
     d, k, m = batch.d, len(TRACES), len(ADJUSTED)
-    folded = isinstance(batch.table, np.ndarray) and batch.n >= _REPEATS * batch.table.shape[0]
-    states = 0 if folded else d  # for a table they are filled in below
+    by_state = isinstance(batch.table, np.ndarray) and batch.n >= _REPEATS * batch.table.shape[0]
+    few = [] if by_state else few_entries(batch)
+    places = batch.table.shape[0] + 1 if by_state else d + 1
+    most = 8 * groups(d) * (k + m) * places * (d + 1)  # bytes of the sums by group
+    kept = keep and bool(by_state or few) and size(batch) <= most
+    count = 1 if kept else groups(d)
     sums = Directions(
-        np.zeros((groups(d), k, d + 1, states + 1)),
-        np.zeros((groups(d), m, d + 1, states)),
+        np.zeros((count, k, d + 1, d + 1)),
+        np.zeros((count, m, d + 1, d)),
         np.zeros(d),
         np.zeros((d, d)),
         np.zeros((d, 2 * d + 1)),
@@ -197,19 +200,19 @@ def collect(batch: Transitions) -> Directions:
         np.zeros((k, d)),
         np.ones(k),
         batch.n,
+        copied(batch) if kept else None,
     )
     off = batch.rho - 1.0
-    sums.moments += (off**2).sum(), (off**4).sum()
-    if folded:
+    squares = off**2
+    sums.moments += squares.sum(), (squares**2).sum()
+    if by_state:
         _add_by_state(sums, batch, off)
-        return sums
-    if few := few_entries(batch):
+    elif few:
         _add_sparse(sums, batch, few, bool(off.any()))
-        return sums
-    count = len(sums.system)
-    size = count * max(64, _BLOCK // (count * (d + 1)))
-    for low in range(0, batch.n, size):
-        _add(sums, batch[low : low + size], off[low : low + size])
+    else:
+        rows = count * max(64, _BLOCK // (count * (d + 1)))
+        for low in range(0, batch.n, rows):
+            _add(sums, batch[low : low + rows], off[low : low + rows])
     return sums
 
 
@@ -283,8 +286,6 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     count = len(sums.system)
     systems = np.zeros((len(TRACES), count, S + 1, d + 1))
     noises = np.zeros((len(ADJUSTED), count, S, d + 1))
-    sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
-    sums.table = table
     uneven, often = bool(off.any()), batch.n >= count * S
     for k, (trace, clip) in enumerate(TRACES):
         some = batch[:1] if trace == 0.0 and often else batch
@@ -296,6 +297,11 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
         row_loops.directions_by_state(table, *ends, *vectors, trace, clip, *carried, *out)
         if trace == 0.0 and often:
             _add_without_trace(batch, off, *out)
+    for k, group in np.ndindex(*systems.shape[:2]):
+        sums.system[group, k, :, :d] = (table.T @ systems[k, group, :S]).T
+        sums.system[group, k, :, d] = systems[k, group, S]
+    for k, group in np.ndindex(*noises.shape[:2]):
+        sums.noise[group, k] = (table.T @ noises[k, group]).T
 
 
 def _add_without_trace(batch: Transitions, off: Floats, system: Floats, noise: Floats) -> None:

@@ -97,6 +97,9 @@ class LSTD(Solver):
             return traced(batch, self.trace)
         return _untraced(batch, np.ones(batch.n))
 
+    def _collect_more(self, batch: Transitions) -> System | Directions:
+        return collect(batch, keep=False) if self.trace == "auto" else self._collect(batch)
+
     def _solve(self, sums: System | Directions) -> Solution:
         if isinstance(sums, Directions):
             return choose(sums, self.ridge)

@@ -194,29 +194,24 @@ def directions_by_state(
     s'_t and `rho r x` in its last row; `noise[group]`, if it has any groups, `(rho - 1) x` at s_t.
     """
     groups, p, group = system.shape[0], system.shape[2], 0
-    d, noisy, slope = p - 1, len(noise) > 0, through[0]
-    x = np.empty(p)
+    d, noisy = p - 1, len(noise) > 0
+    x, keep = np.empty(p), 1.0
+    x[:d], x[d] = carry, through[0]
     for t in range(len(index)):
         if start[t]:
-            carry[:] = 0.0
-            slope = 0.0
+            keep = 0.0
         phi, a = table[index[t]], rho[t]
-        keep = trace * discount[t] * min(a, clip)
         for j in range(d):
-            x[j] = carry[j] + phi[j]
-            carry[j] = keep * x[j]
-        x[d] = slope
-        slope = keep * slope
-        if abs(slope) < 1e-290:
-            slope = 0.0
+            x[j] = keep * x[j] + phi[j]
+        x[d] *= keep
+        if abs(x[d]) < 1e-290:
+            x[d] = 0.0
+        keep = trace * discount[t] * min(a, clip)
         if a != 0.0:
-            here, b = system[group, index[t]], a * reward[t]
+            here, earned, b = system[group, index[t]], system[group, -1], a * reward[t]
             for j in range(p):
                 here[j] += a * x[j]
-            if b != 0.0:
-                earned = system[group, -1]
-                for j in range(p):
-                    earned[j] += b * x[j]
+                earned[j] += b * x[j]
             b = a * discount[t]
             if b != 0.0:
                 there = system[group, later_index[t]]
@@ -227,7 +222,52 @@ def directions_by_state(
             for j in range(p):
                 here[j] += off * x[j]
         group = group + 1 if group + 1 < groups else 0
-    through[0] = slope
+    carry[:], through[0] = keep * x[:d], keep * x[d]
+
+
+@njit(**_OPTIONS)
+def residuals(
+    table: Floats,
+    index: Ints,
+    later_index: Ints,
+    rho: Floats,
+    discount: Floats,
+    start: Bools,
+    reward: Floats,
+    trace: float,
+    clip: float,
+    own: Floats,
+    drawn: Floats,
+    weight: Floats,
+    out: Floats,
+) -> None:
+    """`out[group, m] += c e_t` for each answer m, rows cycling through the groups.
+
+    `c = rho (own_m(s_t) - gamma own_m(s'_t) + r weight_m) - (rho - 1) drawn_m(s_t)`; `own` and `drawn`
+    are (states, m), and `e` is that of `directions`, with no incoming trace.
+    """
+    groups, many, d = out.shape
+    group, keep = 0, 0.0
+    x, c = np.zeros(d), np.empty(many)
+    for t in range(len(index)):
+        s, a, g = index[t], rho[t], discount[t]
+        phi = table[s]
+        if start[t]:
+            keep = 0.0
+        for j in range(d):
+            x[j] = keep * x[j] + phi[j]
+        keep = trace * g * min(a, clip)
+        for m in range(many):
+            c[m] = a * (own[s, m] + reward[t] * weight[m]) - (a - 1.0) * drawn[s, m]
+        if g != 0.0:
+            ahead = own[later_index[t]]
+            for m in range(many):
+                c[m] -= a * g * ahead[m]
+        for m in range(many):
+            there, f = out[group, m], c[m]
+            for j in range(d):
+                there[j] += f * x[j]
+        group = group + 1 if group + 1 < groups else 0
 
 
 @njit(**_OPTIONS)

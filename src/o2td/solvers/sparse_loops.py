@@ -212,3 +212,52 @@ def pairs(
             system[group, d, d] += slope * earned
             for k in range(indptr[s], indptr[s + 1]):
                 noise[group, indices[k], d] += slope * off * data[k]
+
+
+@njit(**_OPTIONS)
+def residuals(
+    phi: Sparse,
+    later: Sparse,
+    rho: Floats,
+    discount: Floats,
+    reward: Floats,
+    start: Bools,
+    trace: float,
+    clip: float,
+    whole: Floats,
+    drawn: Floats,
+    out: Floats,
+) -> None:
+    """As `row_loops.residuals`; `whole` (d + 1, m) has the weight last, `drawn` is (d, m)."""
+    groups, many, d = out.shape
+    data, indices, indptr, rows = phi
+    place, at, value = np.full(d, -1), np.empty(d, dtype=np.int64), np.empty(d)
+    e, size, c, keep, count = np.zeros(d), np.zeros(d), np.empty(many), 0.0, 0
+    filled, held = np.empty(d, dtype=np.int64), np.zeros(d, dtype=np.bool_)
+    for t in range(len(rho)):
+        a, s = rho[t], rows[t]
+        count = _decay(e, 0.0 if start[t] else keep, size, filled, held, count)
+        for m in range(many):
+            c[m] = a * reward[t] * whole[d, m]
+        for k in range(_difference(phi, later, t, discount[t], place, at, value)):
+            for m in range(many):
+                c[m] += a * value[k] * whole[at[k], m]
+        for k in range(indptr[s], indptr[s + 1]):
+            j, f = indices[k], data[k]
+            for m in range(many):
+                c[m] -= (a - 1.0) * f * drawn[j, m]
+            e[j] += f
+            size[j] = abs(f)
+            if not held[j]:
+                filled[count], held[j] = j, True
+                count += 1
+        keep = trace * discount[t] * min(a, clip)
+        full = count * _FULL >= d
+        for m in range(many):
+            there, f = out[t % groups, m], c[m]
+            if full:
+                for j in range(d):
+                    there[j] += f * e[j]
+            else:
+                for i in range(count):
+                    there[filled[i]] += f * e[filled[i]]

@@ -1,0 +1,116 @@
+"""Rows that are kept in place of their sums by group: the same answers, and no more memory."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import o2td
+from o2td import Transitions
+from o2td.solvers.kept_rows import size
+
+
+def stream(layout: str, n: int, d: int = 60, states: int = 90, seed: int = 4) -> Transitions:
+    """Off-policy episodes in a table of states, or with three entries per row."""
+    rng = np.random.default_rng(seed)
+    state = rng.integers(states, size=n + 1)
+    if layout == "csr":
+        where = np.sort(np.argsort(rng.random((states, d)))[:, :3])
+        table: Any = np.zeros((states, d))
+        np.put_along_axis(table, where, rng.normal(size=where.shape), axis=1)
+    else:
+        table = rng.normal(size=(states, d))
+    ends = rng.random(n) < 0.02
+    given: dict[str, Any] = {
+        "discount": np.where(ends, 0.0, 0.95),
+        "rho": rng.choice([0.0, 0.4, 1.0, 1.8], size=n),
+        "start": np.append(True, ends[:-1]),
+    }
+    reward = rng.normal(size=n) + state[:-1] / states
+    if layout == "table":
+        return Transitions.from_table(table, state[:-1], reward, state[1:], **given)
+    phi = csr_array(table[state])
+    return Transitions(phi[:-1], reward, phi[1:], **given)
+
+
+def auto() -> o2td.LSTD:
+    return o2td.LSTD(trace="auto", ridge=0.5)
+
+
+@pytest.mark.parametrize("layout", ["table", "csr"])
+def test_sums_by_group_choose_the_same(layout: str) -> None:
+    batch = stream(layout, 1500)
+    kept, summed = auto().fit(batch), auto().fit(batch)
+    assert kept._sums.kept is not None
+    summed._sums.arrays()
+    assert summed.solve()._sums.kept is None
+    one, two = (np.array([x[1:] for x in y.solution.candidates]) for y in (kept, summed))
+    np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9 * one.max())
+    np.testing.assert_allclose(kept.theta, summed.theta, rtol=1e-10)
+
+
+@pytest.mark.parametrize("layout", ["table", "csr"])
+def test_who_made_the_batch_may_reuse_its_arrays(layout: str) -> None:
+    batch = stream(layout, 900)
+    first = batch[:500]
+    expected = auto().fit(batch).theta
+    reward = batch.reward[:500].copy()
+    given = {"rho": first.rho, "start": first.start}
+    if layout == "table":
+        table = batch.table.copy()
+        ends = (first.state, reward, first.next_state)
+        own = Transitions.from_table(table, *ends, first.discount, **given)
+    else:
+        table = first.phi.copy()
+        own = Transitions(table, reward, first.next_phi, first.discount, **given)
+    solver = auto().update(own)
+    reward[:] = 1e6
+    (table if layout == "table" else table.data)[:] = 1e6
+    np.testing.assert_allclose(solver.update(batch[500:]).theta, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", ["table", "csr"])
+def test_memory_does_not_grow_with_the_rows(layout: str) -> None:
+    most = 0
+    for n in (400, 4000, 40_000):
+        sums = auto().fit(stream(layout, n, d=12, states=15))._sums
+        held = sum(x.nbytes for x in sums.held().values())
+        held += size(sums.kept) if sums.kept is not None else 0
+        most = most or 2 * sum(x.nbytes for x in sums.arrays().values())
+        assert held < most
+    assert sums.kept is None
+
+
+def test_a_pickled_solver_goes_on() -> None:
+    batch = stream("table", 900)
+    solver = pickle.loads(pickle.dumps(auto().update(batch[:500])))  # noqa: S301
+    expected = auto().fit(batch).theta
+    np.testing.assert_allclose(solver.update(batch[500:]).theta, expected, rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "n", "d", "states"), [("table", 20_000, 100, 1000), ("csr", 20_000, 300, 600)]
+)
+def test_a_choice_costs_a_few_times_one_fit(layout: str, n: int, d: int, states: int) -> None:
+    """Measured: 13 on such a table (40 with sums by group and state), and 9 on such rows."""
+    from threadpoolctl import threadpool_limits
+
+    batch = stream(layout, n, d, states)
+
+    def seconds(solver: o2td.LSTD) -> float:
+        solver.fit(batch)  # compiles
+        times = []
+        for _ in range(15):
+            begun = time.process_time()
+            solver.fit(batch)
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    with threadpool_limits(1):
+        assert seconds(o2td.LSTD(trace="auto")) < 22.0 * seconds(o2td.LSTD())
