@@ -131,6 +131,9 @@ def _evaluated(**given: Any) -> Any:
         (lambda: o2td.TD(trace=lambda: 1), "trace must be a number in .* or a function"),
         (lambda: o2td.LSTD().merge(10**5000), "cannot merge <int>"),
         (lambda: o2td.checks.check_learner(int), "learners: check a class, an instance or a name"),
+        (lambda: _evaluated(influence=np.zeros((6, 0))), "influence must be True or False"),
+        (lambda: _evaluated(sort=np.zeros((6, 0))), "sort must be True or False"),
+        (lambda: _evaluated(densities=[]), "densities must be True or False"),
         (lambda: o2td.sources.open_logs(range(2**40)), "logs must be a list of at most .* paths"),
         (
             lambda: o2td.sweep([o2td.TD()], [_rows(), _rows()], metrics=range(2**40)),

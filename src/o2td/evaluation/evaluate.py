@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import switch
 from o2td.documents import finite
 from o2td.errors import import_extra
 from o2td.evaluation.arguments import check_arguments, method_names
@@ -105,14 +106,14 @@ def evaluate(
     ('trust', 'lstd', 0.75)
     """
     check_arguments(confidence, seed, trace, lanes, thresholds, features, horizon)
-    named = method_names(methods)
+    named, keep = method_names(methods), switch("influence", influence)
     bounds = thresholds or Thresholds()
     log = Log.of(logs, discount, target, **options)
     if horizon is not None:
         log = HorizonLog(log, horizon)
     if segments is not None:
         labels_of(segments, log.source)  # reject an unknown column before anything is read
-    settings = Settings(features, confidence, seed, lanes, trace, bounds, influence, horizon)
+    settings = Settings(features, confidence, seed, lanes, trace, bounds, keep, horizon)
     study = Study(log, settings)
     tests = [LOG_TESTS[name]() for name in LOG_TESTS]
     # On systems of a few hundred rows, threads that wait for each other cost more than they save.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from o2td.arguments import shown, whole
+from o2td.arguments import shown, switch, whole
 from o2td.errors import InputError, import_extra
 from o2td.sources.coding import is_text
 from o2td.sources.columns import Columns
@@ -96,6 +96,7 @@ def opened(
     value_model: Any = None,
 ) -> LogSource:
     """Open parts; `only` lists the roles that may define the target, None means all found."""
+    sort, densities = switch("sort", sort), switch("densities", densities)
     first, name = parts[0].schema(), parts[0].label
     found = find_columns(_unique(first.names, name), chosen, name, parts[0].groups)
     mapped = drop_unreadable(found, first, chosen)
