@@ -6,7 +6,8 @@
 
 Every member is linear in delta, phi.w, z.w and z^b.w, so a member is the ten numbers of `Member`:
 the same numbers drive this kernel and the exact mean dynamics. Mirror-prox members take the step
-twice; the midpoint is never formed, only its dot products are. Rows are addressed as in `weighted`.
+twice; the midpoint is never formed, only its dot products are. Rows are addressed as in `weighted`,
+and in two passes each if they come from memory, or if mirror-prox needs their squares first.
 
 Rows in CSR form are in `gradient_sparse`.
 """
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
-from o2td.kernels.weighted import FASTMATH, HUGE
+from o2td.kernels.weighted import FASTMATH, HUGE, from_memory
 
 
 class Member(NamedTuple):
@@ -74,6 +75,21 @@ def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
 
 
 @jitable
+def moves(member, delta, gamma, wphi, m, alpha, second):  # type: ignore[no-untyped-def]
+    """Without a trace: theta's moves along phi and phi', w's, and the factor that w keeps.
+
+    `scaled` directions with z = m phi, ordered so that little has to wait for delta and wphi.
+    """
+    return (
+        alpha * (member[1] + m * member[2] + member[4]) * wphi + alpha * m * member[0] * delta,
+        -alpha * gamma * (m * member[3] + member[5]) * wphi,
+        second * (member[7] + member[8]) * wphi + second * m * member[6] * delta,
+        -second * gamma * member[8] * wphi,
+        1.0 - second * member[9],
+    )
+
+
+@jitable
 def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # type: ignore[no-untyped-def]
     """Mirror-prox: a step from (theta, w) with the directions at the point that `first` leads to.
 
@@ -110,8 +126,8 @@ def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
 
 
 @jitable(fastmath=FASTMATH)
-def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
-    """The Gram entries of (z, phi, phi') in the order of `mirrored`; z = m phi without traces.
+def gram_dense(here, i, there, k, z):  # type: ignore[no-untyped-def]
+    """The Gram entries of (z, phi, phi') in the order of `mirrored`.
 
     phi begins at index i of `here`, phi' at index k of `there`.
     """
@@ -121,8 +137,6 @@ def gram_dense(here, i, there, k, z, m, traced):  # type: ignore[no-untyped-def]
         pp += phi * phi
         pn += phi * following
         nn += following * following
-    if not traced:
-        return pp, pn, nn, m * pp, m * pn, m * m * pp
     for j in range(len(z)):
         zp += z[j] * get_row(here, i + j)
         zn += z[j] * get_row(there, k + j)
@@ -168,7 +182,11 @@ def dense_lane(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
             theta, w, z, zb, bound,
         )  # fmt: skip
-    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
+    if mirror is not None:
+        return _far(rows, then, k, lo, hi, reward, discount, gains, numbers, True, theta, w)
+    if from_memory(rows, then):
+        return _far(rows, then, k, lo, hi, reward, discount, gains, numbers, None, theta, w)
+    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, theta, w)
 
 
 @jitable(fastmath=FASTMATH)
@@ -182,7 +200,6 @@ def _plain(
     discount: Any,
     gains: Any,
     member: Any,
-    mirror: Flag,
     theta: Any,
     w: Any,
 ) -> int:
@@ -222,26 +239,8 @@ def _plain(
                 put_w(w, j, y)
                 v += x * (phi - gamma * get_row(there, k + j))
                 wphi += y * phi
-        m, delta = weight[t], reward[t] - v
-        alpha, second = gain[t], second_gain[t]
-        if mirror is not None:
-            first = directions(member, delta, gamma, wphi, m * wphi, wphi)
-            gram = gram_dense(here, up, there, k, w, m, False)
-            step = mirrored(
-                member, scaled(member, first, alpha, second), gram, alpha, second, delta, gamma,
-                wphi, m * wphi,
-            )  # fmt: skip
-            a2, a3 = step[1] + m * step[0], step[2]
-            c2, c3, keep = step[4] + m * step[3], step[5], step[6]
-        else:  # the same, ordered so that little has to wait for delta and wphi
-            a2 = (
-                alpha * (member[1] + m * member[2] + member[4]) * wphi
-                + alpha * m * member[0] * delta
-            )
-            a3 = -alpha * gamma * (m * member[3] + member[5]) * wphi
-            c2 = second * (member[7] + member[8]) * wphi + second * m * member[6] * delta
-            c3 = -second * gamma * member[8] * wphi
-            keep = 1.0 - second * member[9]
+        delta = reward[t] - v
+        a2, a3, c2, c3, keep = moves(member, delta, gamma, wphi, weight[t], gain[t], second_gain[t])
         if not abs(delta) + abs(a2) + abs(a3) + abs(c2) + abs(c3) < HUGE:
             return t
         i, last = up, k
@@ -249,6 +248,59 @@ def _plain(
         x, y = get_row(here, i + j), get_row(there, last + j)
         theta[j] += a2 * x + a3 * y
         w[j] = keep * w[j] + c2 * x + c3 * y
+    return hi
+
+
+@jitable(fastmath=FASTMATH)
+def _far(
+    rows: Any, following: Any, k: int, lo: int, hi: int, reward: Any, discount: Any, gains: Any,
+    member: Any, mirror: Flag, theta: Any, w: Any,
+) -> int:  # fmt: skip
+    """The same in two passes per row."""
+    here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
+    gain, second_gain, weight = gains
+    lean = member[8] == 0.0  # w does not move along phi'
+    d = len(theta)
+    k = k * d
+    for t in range(lo, hi):
+        i, gamma, m = at[t] * d, discount[t], weight[t]
+        if gamma != 0.0:
+            k = next_at[t] * d
+        v = next_v = wphi = pp = pn = nn = 0.0
+        for j in range(d):
+            phi, then, x = get_row(here, i + j), get_row(there, k + j), get_theta(theta, j)
+            v += x * phi
+            next_v += x * then
+            wphi += get_w(w, j) * phi
+            pp += phi * phi
+            pn += phi * then
+            nn += then * then
+        delta, alpha, second = reward[t] - v, gain[t], second_gain[t]
+        if gamma != 0.0:
+            delta += gamma * next_v
+        if mirror is not None:
+            first = directions(member, delta, gamma, wphi, m * wphi, wphi)
+            step = mirrored(
+                member, scaled(member, first, alpha, second),
+                (pp, pn, nn, m * pp, m * pn, m * m * pp), alpha, second, delta, gamma, wphi,
+                m * wphi,
+            )  # fmt: skip
+            a2, a3 = step[1] + m * step[0], step[2]
+            c2, c3, keep = step[4] + m * step[3], step[5], step[6]
+        else:
+            a2, a3, c2, c3, keep = moves(member, delta, gamma, wphi, m, alpha, second)
+        if not abs(delta) + abs(a2) + abs(a3) + abs(c2) + abs(c3) < HUGE:
+            return t
+        if lean:
+            for j in range(d):
+                phi = get_row(here, i + j)
+                put_theta(theta, j, get_theta(theta, j) + a2 * phi + a3 * get_row(there, k + j))
+                put_w(w, j, keep * get_w(w, j) + c2 * phi)
+        else:
+            for j in range(d):
+                phi, then = get_row(here, i + j), get_row(there, k + j)
+                put_theta(theta, j, get_theta(theta, j) + a2 * phi + a3 * then)
+                put_w(w, j, keep * get_w(w, j) + c2 * phi + c3 * then)
     return hi
 
 
@@ -308,7 +360,7 @@ def _traced(
         alpha, second, delta = gain[t], second_gain[t], reward[t] - v
         step = scaled(member, directions(member, delta, gamma, wphi, wz, wb), alpha, second)
         if mirror is not None:
-            gram = gram_dense(here, up, there, k, z, m, True)
+            gram = gram_dense(here, up, there, k, z)
             step = mirrored(member, step, gram, alpha, second, delta, gamma, wphi, wz)
         most = abs(e) * most + abs(m)
         if not (most < HUGE and size_of(step, delta, most) < HUGE):

@@ -150,8 +150,11 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
 
     def partial_fit(self, transitions: Transitions) -> Self:
         """Learn from every row in order; splitting the rows over several calls changes nothing."""
-        with self._held():
+        self._hold()
+        try:
             self._learn(transitions)
+        finally:
+            self._release()
         return self
 
     def _learn(self, transitions: Transitions) -> None:

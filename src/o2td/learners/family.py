@@ -141,7 +141,7 @@ def streams(
 ) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
     """Which stream each lane reads, and the named columns of every distinct one, (streams, n)."""
     source = np.zeros(len(seen), dtype=np.int64)
-    if all(own is seen[0] for own in seen):
+    if len(seen) == 1 or all(own is seen[0] for own in seen):
         return source, {name: getattr(seen[0], name)[None] for name in names}
     found: dict[tuple[int, ...], int] = {}
     for lane, own in enumerate(seen):

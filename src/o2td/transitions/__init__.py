@@ -45,7 +45,7 @@ _VECTORS = (
     *("reward", "discount", "rho", "start", "state", "next_state", "target_prob"),
     *("behavior_prob", "interest", "next_state_2", "discount_2", "rho_2"),
 )
-_ROWS = ("phi", "next_phi", "next_phi_2")
+_ROWS = {"phi": "state", "next_phi": "next_state", "next_phi_2": "next_state_2"}
 
 Given = npt.ArrayLike | None  # a column that may be left out
 
@@ -218,10 +218,10 @@ class Transitions:
 
     def rows(self, which: str = "phi") -> Rows:
         """The features as compiled kernels read them: a matrix (or CSR triple) and an index."""
-        choice("which", which, ("phi", "next_phi", "next_phi_2"))
+        if type(which) is not str or which not in _ROWS:
+            choice("which", which, tuple(_ROWS))
         if self.layout == "table":
-            name = {"phi": "state", "next_phi": "next_state", "next_phi_2": "next_state_2"}[which]
-            return table_rows(self.table, getattr(self, name))
+            return table_rows(self.table, getattr(self, _ROWS[which]))
         return own_rows(getattr(self, f"_{which}"), self._low, self.n)
 
     @property
