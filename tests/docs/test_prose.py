@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import o2td
-from docs._tools import board, claims, kept, values
+from docs._tools import board, claims, honesty, kept, values
 from docs._tools.blocks import record
 from docs._tools.near import kept as untuned
 from o2td import GTD2, TD, TDC, TDRC, Problem, domains, exact
@@ -45,6 +45,13 @@ NEARER = [  # the first is nearer to the best than the second, in the median
 @pytest.mark.parametrize(("near", "far"), NEARER)
 def test_the_order_of_the_limits(data: dict[str, Any], near: str, far: str) -> None:
     assert data["nearness"][near]["median"] < data["nearness"][far]["median"]
+
+
+def test_a_chosen_trace_is_not_ahead_of_fixed_ones() -> None:
+    found = {row["task"]: row["errors"] for row in honesty.kept()["auto"]}
+    share = {task: errors["lstd_auto"] / errors["lstd"] for task, errors in found.items()}
+    assert min(share["linear systems"], share["mountain car"]) > 1.0
+    assert share["cart-pole"] == pytest.approx(1.0, abs=0.03)
 
 
 def test_methods_with_optimal_in_their_names_are_in_the_lower_half(data: dict[str, Any]) -> None:
