@@ -149,7 +149,7 @@ GROUPS = {
             *(f"tests/kernels/test_{name}.py" for name in ("lane_columns", "ring_buffer")),
             *(
                 f"tests/kernels/test_{name}.py"
-                for name in ("kept", "pending", "row_passes", "settle")
+                for name in ("gradient_sparse", "kept", "pending", "row_passes", "settle")
             ),
             *(
                 f"tests/kernels/test_{name}.py"

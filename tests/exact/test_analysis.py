@@ -8,6 +8,7 @@ import pytest
 
 import o2td
 from o2td import domains, exact
+from o2td.errors import InputError
 from o2td.exact import analysis
 from o2td.registry import LEARNERS, SOLVERS, Registry
 
@@ -40,6 +41,20 @@ def test_figures_are_those_of_the_fixed_point() -> None:
     assert row.amplification == pytest.approx(exact.amplification(problem, X["TD(0.5)"]))
     assert rows["LSTD(trace=0.5)"].rmse == pytest.approx(row.rmse)
     assert rows["LSTD"].rmspbe == pytest.approx(0.0, abs=1e-9)
+
+
+def test_methods_that_land_on_the_best_approximation_amplify_nothing() -> None:
+    rows = {row.method: row for row in exact.analyze(make_problem(seed=2), (0.5,))}
+    for name in ("MonteCarlo", "PluginOptimal"):
+        assert rows[name].amplification == 1.0
+        assert rows[name].suboptimality == pytest.approx(1.0)
+    assert sum(row.amplification == 1.0 for row in rows.values()) == 2
+
+
+@pytest.mark.parametrize("progress", [3, "print", object])
+def test_progress_is_told_to_a_function(progress: Any) -> None:
+    with pytest.raises(InputError, match="progress must be a function"):
+        exact.analyze(make_problem(seed=2), progress=progress)
 
 
 def test_directions_that_are_not_tabulated_are_found_by_probing() -> None:

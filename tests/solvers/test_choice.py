@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import o2td
 from o2td import domains, exact
 from o2td.errors import InputError
-from o2td.solvers.choice import Direction, _candidates, _factors, _reveals
+from o2td.solvers.choice import Direction, _candidates, _covariance, _factors, _reveals
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, collect, groups
 
 from .test_merge import layouts, stream
@@ -263,3 +263,18 @@ def test_a_stream_without_ratios_to_speak_of(size):
     if size == 0.0:
         assert solver.solution.status == "no data"
         assert not solver.theta.any()
+
+
+def test_covariances_count_neighbouring_groups_by_two_thirds_and_one_third():
+    """Bartlett's weights, also between the last groups and the first, and (n - 1) in place of n."""
+    rng, k, n, d = np.random.default_rng(2), 3, 7, 4
+    parts, root = rng.normal(size=(k, n, d)), rng.normal(size=(d, d))
+    C = root @ root.T
+    want = np.zeros((k, k))
+    for i in range(k):
+        for j in range(k):
+            for g in range(n):
+                for apart, weight in ((0, 1.0), (1, 2 / 3), (2, 1 / 3)):
+                    for other in {(g + apart) % n, (g - apart) % n}:
+                        want[i, j] += weight * parts[i, g] @ C @ parts[j, other]
+    np.testing.assert_allclose(_covariance(parts, C), want * n / (n - 1), rtol=1e-10)

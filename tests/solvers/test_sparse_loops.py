@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from scipy.sparse import csr_array
 
+from o2td import LSTD, Transitions
 from o2td.solvers.sparse_loops import directions
 
 
@@ -22,3 +25,19 @@ def test_what_comes_before_is_multiplied_however_small_its_share_has_become() ->
     np.testing.assert_allclose(system[at, at % d, d], 0.1**at, rtol=1e-12)
     np.testing.assert_allclose(system[at, (at + 1) % d, d], -0.5 * 0.1**at, rtol=1e-12)
     np.testing.assert_allclose(share, 0.1**n, rtol=1e-12)
+
+
+@pytest.mark.parametrize("trace", [0.4, 1.0])
+def test_a_trace_over_rows_with_few_entries_gives_the_answer_of_full_rows(trace: float) -> None:
+    rng, n, d = np.random.default_rng(3), 400, 60
+    phi = np.zeros((n + 1, d))
+    phi[np.arange(n + 1), rng.integers(d, size=n + 1)] = rng.normal(size=n + 1) + 3.0
+    ends = rng.random(n) < 0.1
+    discount, reward = np.where(ends, 0.0, 0.9), rng.normal(size=n)
+    given = {"rho": rng.random(n) * 2, "start": np.concatenate([[True], ends[:-1]])}
+    full = Transitions(phi[:-1], reward, phi[1:], discount, **given)
+    few = Transitions(csr_array(phi[:-1]), reward, csr_array(phi[1:]), discount, **given)
+    want = LSTD(trace=trace, ridge=0.1).fit(full).theta
+    np.testing.assert_allclose(LSTD(trace=trace, ridge=0.1).fit(few).theta, want, rtol=1e-8)
+    one, two = (LSTD(trace=trace, ridge=0.1).fit(few[a:b]) for a, b in ((0, 170), (170, n)))
+    np.testing.assert_allclose(one.merge(two).theta, want, rtol=1e-8)

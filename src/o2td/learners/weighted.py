@@ -43,7 +43,10 @@ class WeightedFamily(Family):
     def settings(self, learners: Sequence[Any]) -> dict[str, Any]:
         """Whether the kernel computes omega, and whether there are traces."""
         inner = [x._weighting.inner for x in learners]
-        return {"inner": np.array(inner) if any(inner) else None, "traced": learners[0]._traced or None}
+        return {
+            "inner": np.array(inner) if any(inner) else None,
+            "traced": learners[0]._traced or None,
+        }
 
     def lanes(self, parts: Parts) -> WeightedLanes:
         """Theta, the trace with a bound on it, and its list of indices."""
