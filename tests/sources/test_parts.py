@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from o2td.errors import InputError
+from o2td.sources import open_logs
 from o2td.sources.parts import files_of
 
 
@@ -24,3 +26,12 @@ def test_a_pattern_with_two_stars_goes_into_all_folders(tmp_path):
     assert sorted(part.label for part in found) == sorted(map(str, tmp_path.rglob("*.csv")))
     assert len(found) == 3
     assert len(files_of(str(tmp_path / "*.csv"))) == 1
+
+
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+def test_a_nested_log_without_rows_is_refused_in_a_sentence(tmp_path, format_):
+    empty = pl.DataFrame(schema={"obs": pl.List(pl.Float64), "reward": pl.List(pl.Float64)})
+    file = tmp_path / f"log.{format_}"
+    empty.write_parquet(file) if format_ == "parquet" else empty.write_ipc(file)
+    with pytest.raises(InputError):
+        open_logs(file, discount=0.9).scan()
