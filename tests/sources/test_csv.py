@@ -12,14 +12,14 @@ from o2td.errors import InputError
 COLUMNS = "episode,state,action,reward,terminated,behavior_prob,target_prob_left,target_prob_right"
 
 
-def written(folder: Path, **cells: str) -> Path:
-    """Three episodes of three rows with names of actions; `cells` replace those of the fourth row."""
+def written(folder: Path, rows: int = 9, at: int = 3, **cells: str) -> Path:
+    """Episodes of three rows with names of actions; `cells` replace those of row `at`."""
     lines = [COLUMNS]
-    for k in range(9):
+    for k in range(rows):
         row = {"episode": f"run-{k // 3}", "state": k % 3, "action": ("left", "right")[k % 2]}
         row |= {"reward": 1.5, "terminated": k % 3 == 2, "behavior_prob": 0.5}
         row |= {"target_prob_left": 0.5, "target_prob_right": 0.5}
-        row |= cells if k == 3 else {}
+        row |= cells if k == at else {}
         lines.append(",".join(map(str, row.values())))
     file = folder / "log.csv"
     file.write_text("\n".join(lines))
@@ -40,7 +40,12 @@ def test_a_name_that_is_missing_is_no_name(tmp_path: Path, cell: str) -> None:
         sources.open_logs(file, discount=0.9).scan()
 
 
-def test_the_bad_cell_is_blamed_and_not_a_column_of_names_before_it(tmp_path: Path) -> None:
-    file = written(tmp_path, reward="high")
-    with pytest.raises(InputError, match=r"column reward, row 4 .* is 'high'; write a number"):
+@pytest.mark.parametrize(("rows", "at"), [(9, 3), (30_000, 29_500)])
+def test_the_bad_cell_is_blamed_and_not_a_column_of_names_before_it(
+    tmp_path: Path, rows: int, at: int
+) -> None:
+    """In the part of the file that types are taken from, and after it."""
+    file = written(tmp_path, rows, at, reward="high")
+    said = rf"column reward, row {at + 1} .* is 'high'; write a number"
+    with pytest.raises(InputError, match=said):
         sources.open_logs(file, discount=0.9).scan()
