@@ -186,7 +186,7 @@ def _answers(
     sums: Directions, systems: _Systems, frame: _Frame, ridge: float
 ) -> tuple[Floats, Floats]:
     """Each candidate's theta, and what each group of rows contributes to it (groups, d)."""
-    theta, parts = [np.empty(0)] * len(DIRECTIONS), [np.empty(0)] * len(DIRECTIONS)
+    theta, parts = dict[int, Floats](), dict[int, Floats]()
     found = _solved(systems, frame, ridge)
     for one, left in zip(found, _residuals(sums, systems, frame, found, ridge), strict=True):
         moves = np.outer(left[:, -1] @ frame.constant / one.slope, frame.constant)
@@ -197,7 +197,7 @@ def _answers(
                 right = right + share * (pull @ frame.C)
             theta[k] = one.points[i]
             parts[k] = lu_solve(one.factors[i], right.T).T
-    return np.array(theta), np.array(parts)
+    return np.array([theta[k] for k in sorted(theta)]), np.array([parts[k] for k in sorted(parts)])
 
 
 def _factors(A: Floats) -> tuple[Floats, Ints]:
@@ -223,7 +223,7 @@ def _residuals(
     asked = (
         [np.concatenate([x[place] for place in own]) for own in _BY_TRACE] for x in (back, drawn)
     )
-    left: list[Floats] = [np.empty(0)] * len(found)
+    left = dict[int, Floats]()
     for own, rows in zip(_BY_TRACE, sums.against(*asked), strict=True):
         ends = np.cumsum([len(back[place]) for place in own])[:-1]
         for place, part in zip(own, np.split(rows[..., frame.seen], ends, axis=1), strict=True):
@@ -231,7 +231,7 @@ def _residuals(
                 part *= systems.totals[place, frame.seen].any(axis=1)
             pull = ridge / len(part) * (found[place].points * frame.scale)
             left[place] = (part - pull) * frame.scale / frame.rows
-    return left
+    return [left[place] for place in sorted(left)]
 
 
 def _effective(sums: Directions) -> float:
