@@ -153,6 +153,10 @@ GROUPS = {
             ),
             *(
                 f"tests/kernels/test_{name}.py"
+                for name in ("fused", "gradient", "weighted", "weighted_sparse")
+            ),
+            *(
+                f"tests/kernels/test_{name}.py"
                 for name in ("gauges", "metric_values", "resampling")
             ),
         ],
@@ -161,7 +165,10 @@ GROUPS = {
     ),
     "Python forms of kernels": Group(
         [f"kernels/{name}.py" for name in ("access", "fused", "steps")],
-        ["tests/learners/test_step_learner.py", "tests/learners/test_arctd.py"],
+        [
+            *("tests/learners/test_step_learner.py", "tests/learners/test_arctd.py"),
+            "tests/kernels/test_fused.py",
+        ],
         forms=True,
         part_of="kernels",
     ),

@@ -163,3 +163,30 @@ def test_carried_numbers_are_nothing_before_the_first_row_and_unknown_ones_are_n
     assert learner.partial_fit(rows).scalar("earned") == pytest.approx(rows.reward.sum())
     with pytest.raises(o2td.errors.InputError, match="spent"):
         learner.scalar("spent")
+
+
+class Gathering(StepLearner):
+    """theta is moved by what no ratio enters, z by all of it."""
+
+    vectors = ("theta", "z")
+    traces = ("z",)
+
+    @staticmethod
+    def step(row, p, s, theta, z):
+        follow(z, row.decay, row.rho, row.phi)
+        add(theta, row.alpha, row.phi)
+
+
+@pytest.mark.parametrize(("ratio", "ends"), [(1e155, True), (1e101, False), (1e99, False)])
+@pytest.mark.parametrize("average", [False, True])
+def test_a_trace_that_overflows_ends_a_lane_although_the_next_row_begins_another(
+    ratio, ends, average
+):
+    n = 8
+    rho = np.where(np.arange(n) == 4, ratio, 1.0)
+    phi = np.ones((n, 2))
+    rows = o2td.Transitions(phi, np.ones(n), phi, 0.5, rho=rho, start=np.arange(n) % 5 == 0)
+    learner = Gathering(0.25, trace=0.5, average=average).partial_fit(rows)
+    assert (learner.status.kind, learner.status.step) == (("diverged", 4) if ends else ("ok", n))
+    if not average:
+        np.testing.assert_allclose(learner.theta, 0.25 * learner.status.step)

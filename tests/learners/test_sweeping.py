@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
@@ -58,6 +59,34 @@ def test_what_fails_in_the_thread_is_not_lost(monkeypatch):
     monkeypatch.setattr(sweeping, "metric_values", fails)
     with pytest.raises(ZeroDivisionError):
         sweep([TD(0.1)], problem.sample(1000, seed=0), {"rmse": metrics.rmse(problem)}, 10)
+
+
+def test_a_stream_that_nobody_waits_for_ends_early():
+    batch, (stop, on) = garnet(seed=1).sample(100, seed=0), (Event(), Event())
+    stop.set()
+    lanes = sweeping._lanes([TD(0.1)])
+    with pytest.raises(CancelledError):
+        sweeping._one_stream(lanes, batch, None, None, stop)
+    found = sweeping._one_stream(lanes, batch, None, None, on)
+    np.testing.assert_array_equal(found.theta, sweep([TD(0.1)], batch).theta)
+
+
+def test_an_error_in_one_stream_ends_the_others(monkeypatch):
+    """Those that have not begun are not begun, and those that have are told."""
+    begun, told = [], Event()
+
+    def stream(own, batch, metrics, every, stop):
+        begun.append(own)
+        if own == 0:
+            raise ZeroDivisionError
+        if stop.wait(20.0):
+            told.set()
+
+    monkeypatch.setattr(sweeping, "_one_stream", stream)
+    with pytest.raises(ZeroDivisionError):
+        sweeping._side_by_side(2, list(range(9)), [None] * 9, [None] * 9, 1)
+    assert told.is_set() or begun == [0]
+    assert len(begun) <= 3
 
 
 def curves(seed):

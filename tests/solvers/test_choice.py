@@ -12,6 +12,7 @@ from o2td.errors import InputError
 from o2td.solvers.choice import Direction, _candidates, _covariance, _factors, _reveals
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, collect, groups
 
+from .test_choice_reference import bias
 from .test_merge import layouts, stream
 
 
@@ -138,6 +139,18 @@ def test_a_long_trace_is_not_believed_against_shorter_ones_that_agree():
     assert min(found[8:]) > 12.0  # shrinking is another matter
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_biases_of_answers_without_noise_are_their_distances(seed):
+    """Those of longer traces count up to what the next shorter ones show."""
+    theta = np.random.default_rng(seed).normal(size=(len(DIRECTIONS), 2))
+    theta[0] *= 0.1 if seed else 3.0
+    apart = np.sum((theta[:, None] - theta) ** 2, axis=-1)
+    want = [bias(k, apart, 0.0 * apart) for k in range(len(DIRECTIONS))]
+    parts = np.zeros((len(DIRECTIONS), 7, 2))
+    found = [c.bias for c in _candidates(theta, parts, np.eye(2))]
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
 def test_a_matrix_that_rounding_leaves_singular_has_an_answer():
     """It ended in an error about numbers that are not finite."""
     lu, pivots = _factors(np.ones((2, 2)))
@@ -234,6 +247,7 @@ def test_longer_traces_and_less_shrinkage_reveal_a_bias():
     assert _reveals(longer, plain)
     assert not _reveals(plain, longer)
     assert not _reveals(plain, plain)
+    assert not _reveals(plain._replace(adjusted=True), plain)  # as long
     assert _reveals(plain, shrunk)  # the same without shrinkage
     assert not _reveals(shrunk, plain)
     assert not _reveals(longer._replace(shrinkage=0.1), plain)
@@ -261,7 +275,9 @@ def test_a_stream_without_ratios_to_speak_of(size):
     solver = o2td.LSTD(trace="auto").fit(few)
     assert np.isfinite(solver.theta).all()
     if size == 0.0:
-        assert solver.solution.status == "no data"
+        told = solver.solution
+        assert (told.status, told.rank, told.residual) == ("no data", 0, 0.0)
+        assert told.condition == np.inf
         assert not solver.theta.any()
 
 

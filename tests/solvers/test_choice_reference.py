@@ -40,7 +40,7 @@ def regression(batch: Transitions, rank: int) -> tuple[Array, float]:
     n, d = batch.n, batch.d
     phi, later = np.asarray(batch.phi), np.asarray(batch.next_phi)
     off = batch.rho - 1.0
-    effective = max(np.sum(off**2) ** 2 / np.sum(off**4), 1.0) if off.any() else 1.0
+    effective = np.sum(off**2) ** 2 / np.sum(off**4) if off.any() else np.inf
     gram, right = np.zeros((d, d)), np.zeros((d, d + 1))
     size = np.sqrt(np.mean(phi**2, axis=0))
     for t in range(n):

@@ -114,3 +114,14 @@ def test_a_choice_costs_a_few_times_one_fit(layout: str, n: int, d: int, states:
 
     with threadpool_limits(1):
         assert seconds(o2td.LSTD(trace="auto")) < 22.0 * seconds(o2td.LSTD())
+
+
+def test_the_size_of_rows_is_that_of_all_their_arrays() -> None:
+    table, rows = stream("table", 50), stream("csr", 50)
+    vectors = 50 * (3 * 8 + 1)
+    state = np.asarray(table.state)
+    assert size(table) == vectors + 2 * 50 * state.itemsize + 90 * 60 * 8
+    held = [(x.data, x.indices, x.indptr) for x in (rows.phi, rows.next_phi)]
+    assert size(rows) == vectors + sum(part.nbytes for one in held for part in one)
+    full = Transitions(rows.phi.toarray(), rows.reward, rows.next_phi.toarray(), rows.discount)
+    assert size(full) == vectors + 2 * 50 * 60 * 8

@@ -237,7 +237,7 @@ def _residuals(
 def _effective(sums: Directions) -> float:
     """Effective number of rows whose ratio differs from one."""
     second, fourth = sums.moments
-    return max(float(second**2 / fourth), 1.0) if fourth > 0.0 else 1.0
+    return float(second**2 / fourth) if fourth > 0.0 else np.inf
 
 
 def _candidates(theta: Floats, parts: Floats, C: Floats) -> list[Candidate]:
