@@ -5,7 +5,7 @@
 
 One row of every period updates theta, with a follow-on trace of b rows. The mean update is that of
 truncated ETD of length b - 1, divided by b; the variance is polynomial in b, whereas ETD's may be
-infinite.
+infinite. The paper's b counts the updates of F and is one less.
 
 Guan, Xu & Liang (2022), "PER-ETD: a polynomially efficient emphatic temporal difference learning
 method".
@@ -85,7 +85,7 @@ class PERETD(WeightedLearner):
     Parameters
     ----------
     period : int
-        b, the number of rows between restarts.
+        b, the number of rows between restarts, one more than the paper's b.
 
     Examples
     --------
