@@ -27,7 +27,7 @@ SLOW = 6.0  # seconds; a test that takes longer kills no mutant
 BUDGET = 60.0  # seconds of tests that reach a mutant's line, at most
 LIMIT = 120  # seconds after which a child is ended
 AT_ONCE = 300  # tests that a child of the first pass runs, at most
-FIRST = 240.0  # seconds of the first pass; tests that it does not reach are not asked
+FIRST = 600.0  # seconds of the first pass; tests that it does not reach are not asked
 IDLE = 30.0  # seconds without work after which a child is ended: it waits for a dead thread
 TIMES = (signal.SIGXCPU, signal.SIGKILL)
 LIBRARIES = (
@@ -391,11 +391,14 @@ def test_of(item: Any) -> str:
 
 
 def by_turns(items: list[Any]) -> list[Any]:
-    """One case of each test first, then each test's second: many cases crowd out none."""
+    """One case of each test first, then kept answers, then each test's second case.
+
+    Many cases of a test, and answers that take long, crowd out no other test.
+    """
     turns: Counter[str] = Counter()
     found = []
     for item in items:
         name = test_of(item)
-        found.append((turns[name], item))
+        found.append((turns[name], "golden" in item.nodeid, item))
         turns[name] += 1
-    return [item for _, item in sorted(found, key=lambda pair: pair[0])]
+    return [item for *_, item in sorted(found, key=lambda one: one[:2])]

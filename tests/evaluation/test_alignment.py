@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from o2td.evaluation.log_tests.alignment import Seen, _explained, _ratios, _rewards, _successors
+from o2td.evaluation.log_tests import alignment
+from o2td.evaluation.log_tests.alignment import (
+    Seen,
+    _chosen,
+    _explained,
+    _order,
+    _ratios,
+    _rewards,
+    _successors,
+)
 
 from .episodes import block_of
 
@@ -20,6 +29,10 @@ def test_the_explained_share_is_the_adjusted_coefficient_of_determination():
     adjusted = 1.0 - (1.0 - r2) * 23 / 20
     assert _explained(values, code) == pytest.approx(adjusted, rel=1e-12)
     assert _explained(np.ones(24), code) == 0.0
+    assert _explained(1e-3 * values, code) == pytest.approx(adjusted, rel=1e-9)
+    halves = np.arange(24) % 18  # strata leave a quarter of the rows, or less than that
+    assert _explained(values, halves) != 0.0
+    assert _explained(values, np.arange(24) % 19) == 0.0
     assert _explained(values, np.arange(24)) == 0.0
 
 
@@ -84,3 +97,51 @@ def test_ratios_that_vary_given_state_and_action_belong_elsewhere():
     assert found is not None
     assert found[0] == pytest.approx(view.varies(view.rows.rho))
     assert f"still vary ({found[0]:.0%} of the variance" in found[1]
+
+
+def test_the_targets_probability_of_the_action_taken_is_compared_with_those_of_all() -> None:
+    block = block_of(walk(4))
+    assert _chosen(Seen(block, unlike=0.01)) is None
+    found = _chosen(Seen(block, unlike=0.02))
+    assert found is not None
+    assert found[0] == 0.02
+    assert found[1].startswith("in 2% of the rows the target's probability of the action taken")
+    assert "check that action k" in found[2]
+
+
+def test_probabilities_that_vary_are_forgiven_where_they_average_as_they_should() -> None:
+    log = walk(5, rows=3000).assign(state=0, next_state=0)
+    rng = np.random.default_rng(0)
+    chance = rng.choice([0.05, 0.5], 3000)
+    taken = (rng.random(3000) < chance).astype(int)
+    fair = log.assign(action=taken, behavior_prob=np.where(taken == 1, chance, 1.0 - chance))
+    fair = fair.drop(columns="rho").assign(target_prob=0.5)
+    assert _ratios(Seen(block_of(fair))) is None
+    other = fair.assign(behavior_prob=rng.permutation(fair.behavior_prob))
+    found = _ratios(Seen(block_of(other)))
+    assert found is not None
+    view = Seen(block_of(other))
+    assert found[0] == pytest.approx(view.varies(view.rows.behavior_prob))
+    seen = fair.drop(columns=["state", "next_state"]).assign(obs_0=rng.normal(size=3000))
+    assert _ratios(Seen(block_of(seen))) is None
+
+
+def test_only_logs_that_do_not_name_next_states_are_asked_about_their_order(monkeypatch) -> None:
+    block = block_of(walk(6))
+    for chance, alarming in ((0.004, True), (0.5, False)):
+        monkeypatch.setattr(alignment, "out_of_order", lambda view, p=chance: Found(p))
+        found = _order(Seen(block, chained=False))
+        assert (found is not None) == alarming
+        if found is not None:
+            assert found[0] == chance
+            assert "(4.2 standard errors): rows seem to be out of order" in found[1]
+        assert _order(Seen(block, chained=True)) is None
+
+
+class Found:
+    """What a test of the order finds."""
+
+    z = 4.23
+
+    def __init__(self, chance: float) -> None:
+        self.chance, self.alarming = chance, chance < 0.005

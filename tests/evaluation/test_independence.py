@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from o2td.evaluation.log_tests.independence import Seen, _copies, _neighbours
+from o2td.evaluation.log_tests import independence
+from o2td.evaluation.log_tests.independence import Seen, _chance, _copies, _neighbours
 
 from .episodes import block_of
 
@@ -76,3 +77,44 @@ def test_pairs_of_equal_episodes_are_counted_and_chance_bounds_them() -> None:
     other = log.copy()
     other.loc[28:31, "action"] = [0, 1, 0, 0]
     assert _copies(Seen(block_of(other)))[0] == 6
+
+
+@pytest.mark.parametrize("alarming", [False, True])
+@pytest.mark.parametrize("logged", [False, True])
+def test_an_episodes_chance_is_at_most_that_of_its_actions_and_of_what_recurs(
+    monkeypatch: pytest.MonkeyPatch, alarming: bool, logged: bool
+) -> None:
+    """In a state, as often as action, next state and reward come together there."""
+    rng = np.random.default_rng(8)
+    rewards = [list(rng.choice([0.0, 1.0], rng.integers(1, 4))) for _ in range(40)]
+    log = episodes_of(rewards)
+    n = len(log)
+    log = log.assign(state=rng.integers(0, 2, n), action=rng.integers(0, 2, n))
+    log["next_state"] = np.where(log.truncated, 1, np.roll(log.state, -1))
+    log["terminated"] = log.truncated & (log.episode % 2 == 0)
+    log["truncated"] &= ~log.terminated
+    if logged:
+        chances = rng.choice([0.2, 0.9, 1e-9], n, p=[0.5, 0.48, 0.02])
+        log = log.drop(columns="rho").assign(behavior_prob=chances, target_prob=0.5)
+    dependent = [Alarm(alarming)]
+    monkeypatch.setattr(independence, "own_dependence", lambda view: dependent)
+    view = Seen(block_of(log))
+    ahead = np.where(log.terminated, -1, log.next_state)
+    each = []
+    for _, rows in log.groupby("episode"):
+        actions = recurs = 0.0
+        for t in rows.index:
+            if logged:
+                actions += np.log(max(log.behavior_prob[t], 1e-300))
+            there = log.state == log.state[t]
+            alike = there & (log.action == log.action[t]) & (ahead == ahead[t])
+            recurs += np.log((alike & (log.reward == log.reward[t])).sum() / there.sum())
+        each.append(min(0.0, actions, 0.0 if alarming else recurs))
+    np.testing.assert_allclose(_chance(view), np.exp(each), rtol=1e-9)
+
+
+class Alarm:
+    """A dependence on the past, or none."""
+
+    def __init__(self, alarming: bool) -> None:
+        self.alarming = alarming

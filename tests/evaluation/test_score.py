@@ -28,6 +28,10 @@ def test_what_single_rows_carry_is_no_evidence() -> None:
 def test_many_expected_copies_are_no_alarm() -> None:
     assert poisson_chance(60, 55.0) > 0.2
     assert poisson_chance(120, 55.0) < 1e-6
+    for mean in (50.0, 50.5, 51.0):  # by a normal distribution from fifty on
+        normal = norm.sf((60 - 0.5 - mean) / np.sqrt(mean))
+        wanted = normal if mean > 50.0 else poisson.sf(59, mean)
+        assert poisson_chance(60, mean) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_scores_are_sums_of_products_over_their_deviation_by_permutation() -> None:
@@ -47,9 +51,10 @@ def test_scores_are_sums_of_products_over_their_deviation_by_permutation() -> No
     assert found.chance == pytest.approx(min(1.0, 6 * 2.0 * norm.sf(abs(z[i, j]))), rel=1e-10)
 
 
-def test_fewer_than_ten_rows_say_nothing() -> None:
+def test_few_rows_say_nothing() -> None:
     x = np.arange(10.0)[:, None]
-    assert strongest(x[:9], x[:9]).chance == 1.0
+    for rows in (0, 1, 9, 10):
+        assert strongest(x[:rows], x[:rows]).chance == 1.0
 
 
 def test_episodes_are_their_own_clusters() -> None:
@@ -129,3 +134,46 @@ def test_a_chance_is_at_most_one():
     noise = [strongest(rng.normal(size=(400, 2)), rng.normal(size=(400, 1))) for _ in range(40)]
     assert max(found.chance for found in noise) == 1.0
     assert strongest(rng.normal(size=(9, 1)), rng.normal(size=(9, 1))).chance == 1.0
+
+
+def plain_excess(b: np.ndarray, state: np.ndarray, pair: np.ndarray) -> float:
+    """`1{a = k} / b` summed for each pair, over rows whose `b` lets a state expect five of them."""
+    best, tried = -np.inf, 0
+    for one in np.unique(pair):
+        mine = pair == one
+        rows = int((state == state[mine][0]).sum())
+        weight = np.where(b[mine] * rows >= 5.0, 1.0 / b[mine], 0.0)
+        variance = (weight**2).sum() - weight.sum()
+        shared = (weight**2).sum() ** 2 / max((weight**4).sum(), 1e-300)
+        if shared >= 30.0 and variance > 0.0:
+            best, tried = max(best, (weight.sum() - rows) / np.sqrt(variance)), tried + 1
+    return min(1.0, tried * float(norm.sf(best))) if tried else 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shift", [0, 1])
+def test_more_actions_than_their_probabilities_allow_by_plain_loops(seed: int, shift: int) -> None:
+    """Five rows expected count; four do not. Few rows of a pair tell nothing."""
+    rng = np.random.default_rng(seed)
+    state = rng.choice(3, 400, p=[0.7, 0.2, 0.1])
+    rows = np.bincount(state)[state]
+    chance = rng.choice([0.3, 0.5, 0.8], 400)
+    chance[:40] = 5.0 / rows[:40]
+    chance[40:60] = 4.9 / rows[40:60]
+    action = (rng.random(400) < chance).astype(int)
+    b = np.roll(np.where(action == 1, chance, 1.0 - chance), shift)
+    pair = 2 * state + action
+    found = excess_chance(b, state, pair)
+    assert found == pytest.approx(plain_excess(b, state, pair), rel=1e-9)
+    assert excess_chance(np.ones(400), state, state) == 1.0  # nothing varies
+
+
+def test_an_excess_of_one_pair_counts_once() -> None:
+    rng = np.random.default_rng(9)
+    b = rng.choice([0.4, 0.5], 300)
+    state, pair = np.zeros(300, dtype=int), np.zeros(300, dtype=int)
+    found = excess_chance(b, state, pair)
+    assert found == pytest.approx(plain_excess(b, state, pair), rel=1e-9)
+    assert found < 1e-9
+    low = np.where(np.arange(300) % 2, 0.9, 0.99)
+    assert excess_chance(low, state, pair) == pytest.approx(plain_excess(low, state, pair))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,16 @@ import pandas as pd
 import pytest
 
 from benchmarks.honesty.tables import marked, random_table
-from o2td.evaluation.log_tests.seen import Seen, seen
+from o2td.evaluation.log_tests.seen import (
+    NO_FINAL,
+    UNLIKE,
+    Seen,
+    _first,
+    marks,
+    seen,
+    stratum_of,
+    without_means,
+)
 
 from .episodes import block_of
 from .study import studied
@@ -86,3 +96,66 @@ def test_codes_rewards_and_shares_by_plain_loops() -> None:
     wide = log.assign(action=np.where(np.arange(n) == 7, 60, 0))
     assert Seen(block_of(wide)).action is None
     assert Seen(block_of(log.assign(action=np.where(np.arange(n) == 7, 49, 0)))).action is not None
+
+
+class Asked:
+    """As much of a study as the tests of a log ask for."""
+
+    def __init__(self, sample: Any, rows: int, unlike: int, dropped: int, named: str) -> None:
+        self.sample = sample
+        self.source: Any = SimpleNamespace(
+            info=SimpleNamespace(rows=rows, notes={UNLIKE: unlike}, dropped={NO_FINAL: dropped}),
+            mapped=SimpleNamespace(many=lambda role: ("x",) if role == named else ()),
+        )
+
+
+def test_what_was_read_tells_the_tests_what_the_log_lacks() -> None:
+    block = view_of(60, 1).episodes
+    view = seen(Asked(block, 200, 3, 0, "next_state"))  # type: ignore[arg-type]
+    assert (view.unlike, view.whole, view.chained) == (3 / 200, True, True)
+    cut = Asked(block, 0, 0, 1, "observation")
+    view = seen(cut)  # type: ignore[arg-type]
+    assert (view.unlike, view.whole, view.chained) == (0.0, False, False)
+    assert seen(cut) is view  # type: ignore[arg-type]
+    view = seen(Asked(block, 1, 1, 1, "next_observation"))  # type: ignore[arg-type]
+    assert (view.unlike, view.chained) == (1.0, True)
+
+
+def test_every_so_many_episodes_of_a_large_sample() -> None:
+    block = view_of(60, 1).episodes
+    for rows, every in ((60, 1), (59, 2), (30, 2), (29, 3), (20, 3)):
+        found = _first(block, rows)
+        np.testing.assert_array_equal(found.key, block.key[::every])
+
+
+def test_strata_marks_and_means_by_plain_loops() -> None:
+    rng = np.random.default_rng(6)
+    one, two = rng.integers(0, 5, 300), rng.choice([0, 3, 40], 300)
+    for codes in ((one,), (one, two), (two, one, one), (two * 1000,)):
+        names = sorted(set(zip(*codes, strict=True)))
+        expected = [names.index(each) for each in zip(*codes, strict=True)]
+        np.testing.assert_array_equal(stratum_of(*codes), expected)
+    values = rng.normal(size=(300, 2))
+    plain = np.array([values[k] - values[one == one[k]].mean(axis=0) for k in range(300)])
+    np.testing.assert_allclose(without_means(values, one), plain, atol=1e-12)
+    code = np.repeat([4, 1, 7, 2], [50, 20, 19, 30])
+    found, order = marks(code, 9)
+    np.testing.assert_array_equal(order, [4, 2, 1])
+    np.testing.assert_array_equal(found, code[:, None] == [4, 2, 1])
+    assert marks(code, 2)[1].tolist() == [4, 2]
+    assert marks(code, 9, least=31)[1].tolist() == [4]
+
+
+@pytest.mark.parametrize(("kinds", "exact"), [(200, True), (201, False)])
+def test_few_observations_that_recur_are_states(kinds: int, exact: bool) -> None:
+    n = 2000
+    log = pd.DataFrame({"obs_0": np.arange(n) % kinds, "episode": np.arange(n) // 5, "rho": 1.0})
+    log = log.assign(next_obs_0=log.obs_0, reward=0.0, action=0, terminated=log.index % 5 == 4)
+    view = Seen(block_of(log))
+    assert view.exact == exact
+    np.testing.assert_array_equal(view.state, log.obs_0 if exact else np.zeros(n))
+    short = Seen(block_of(log[:400]))  # 800 numbers: at most 160 kinds, five visits each
+    assert not short.exact
+    fewer = log.assign(obs_0=log.obs_0 % 160, next_obs_0=log.obs_0 % 160)[:400]
+    assert Seen(block_of(fewer)).exact
+    assert not Seen(block_of(fewer.assign(obs_0=np.arange(400) % 161))).exact

@@ -39,6 +39,9 @@ def test_a_shape_has_the_error_of_its_tail():
     assert _shape(np.append(size, np.zeros(500))) == (shape, error)
     assert _shape(np.repeat(np.arange(1.0, 100.0), 20)) == (0.0, 0.0)
     assert _shape(np.zeros(600)) == (0.0, 0.0)
+    capped = np.append(np.linspace(1.0, 2.0, 340), np.full(100, 9.0))  # a tail of equal values
+    assert _shape(capped) == (0.0, 0.0)
+    assert _shape(1e-3 * size)[0] == pytest.approx(shape, rel=1e-9)
 
 
 def test_a_few_rows_that_carry_all_variation_are_a_doubt_where_there_are_enough_rows():

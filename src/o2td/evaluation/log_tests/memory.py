@@ -243,7 +243,9 @@ def _taken_away(view: Seen, paid: bool) -> float:
     y = (y - y.mean(axis=0))[:, spread > 1e-9] / spread[spread > 1e-9]
     now = view._basis[here] * np.sqrt(len(rows))
     past = inputs[here] - inputs[here - 1]
-    past = (past - past.mean(axis=0)) / np.where(past.std(axis=0) > 0.0, past.std(axis=0), 1.0)
+    past = past - past.mean(axis=0)
+    apart = past.std(axis=0)
+    past = np.divide(past, apart, out=np.zeros_like(past), where=apart > 0.0)
     reward = view.reward[here - 1]
     more = np.column_stack([past, past**2])
     if paid:
@@ -275,7 +277,7 @@ def _gain_of_neighbours(x: Floats, action: Ints, past: Floats, y: Floats, held: 
     keep = np.linspace(0, len(x) - 1, min(len(x), _MATCHED)).astype(np.int64)
     x, action, past, y, held = x[keep], action[keep], past[keep], y[keep], held[keep]
     scale = x.std(axis=0)
-    z = x / np.where(scale > 0.0, scale, 1.0)
+    z = np.divide(x, scale, out=np.zeros_like(x), where=scale > 0.0)
     left, fewer = np.zeros((2, y.shape[1]))
     for one in np.unique(action):
         sides = []

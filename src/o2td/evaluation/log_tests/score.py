@@ -49,7 +49,7 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
     >>> strongest(x, noise).alarming, strongest(x, noise + 0.5 * x).alarming
     (False, True)
     """
-    if len(x) < 10:
+    if not len(x):
         return NOTHING
     group = np.zeros(len(x), dtype=np.int64) if stratum is None else stratum
     x, y = without_means(x, group), without_means(y, group)

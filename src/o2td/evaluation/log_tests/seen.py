@@ -162,7 +162,7 @@ class Seen:
         pairs = np.triu_indices(d) if d <= _VARIABLES else (np.arange(d), np.arange(d))
         phi = np.column_stack([np.ones(len(x)), x, x[:, pairs[0]] * x[:, pairs[1]]])
         if self.action is not None:
-            marks = np.eye(int(self.action.max()) + 1)[self.action]
+            marks = self.action[:, None] == np.unique(self.action)
             phi = (phi[:, None, :] * marks[:, :, None]).reshape(len(x), -1)
         few = len(x) < phi.shape[1]  # rows: the smaller matrix has the same eigenvalues
         values, vectors = np.linalg.eigh(phi @ phi.T if few else phi.T @ phi)

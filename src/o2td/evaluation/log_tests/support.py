@@ -89,7 +89,7 @@ def _lost(view: Seen, known: Floats, ahead: float) -> float:
     """Share of the target's discounted visits that lie beyond known actions."""
     rows, size = view.rows, view.states
     weight = np.bincount(view.state, rows.rho, minlength=size)
-    scale = np.minimum(known, 1.0) / np.where(weight > 0.0, weight, 1.0)
+    scale = np.divide(np.minimum(known, 1.0), weight, out=np.zeros(size), where=weight > 0.0)
     flow = np.zeros((size, size))
     np.add.at(flow, (view.state, view.ahead), rows.rho * rows.discount)
     chain = NEARLY * flow * scale[:, None]
