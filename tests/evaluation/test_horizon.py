@@ -270,3 +270,159 @@ def test_the_last_step_of_the_horizon_needs_no_final_observation(several: bool) 
         else:
             answers.append(evaluation.evaluate(marked, **asked).recommended.as_dict())
     assert answers[0] == answers[1]
+
+
+def _wandering(seed: int, episodes: int = 30, ends: float = 0.15) -> pd.DataFrame:
+    """Walks among four states by three actions, of which one is rare, to at most seven rows."""
+    rng = np.random.default_rng(seed)
+    policy = rng.dirichlet(np.ones(3), 4)
+    rows = []
+    for episode in range(episodes):
+        state = int(rng.integers(4))
+        for step in range(7):
+            action = int(rng.choice(3, p=[0.6, 0.37, 0.03]))
+            ahead, over = int(rng.integers(4)), bool(rng.random() < ends)
+            row = {"episode": episode, "step": step, "state": state, "action": action}
+            row |= {"next_state": ahead, "reward": rng.normal() + state, "behavior_prob": 0.5}
+            row |= {f"target_prob_{a}": policy[state, a] for a in range(3)}
+            row |= {"terminated": over or step == 6, "truncated": False}
+            rows.append(row)
+            if over:
+                break
+            state = ahead
+    return pd.DataFrame(rows)
+
+
+def _system(
+    log: pd.DataFrame, steps: int | None, actions: int = 3, lanes: int = 0, counts: Any = None
+) -> tuple[ModelSystem, Any]:
+    block = block_of(log, 0.9)
+    system = ModelSystem(Cells(Tabular(4).fit()), actions, steps, 0.9, lanes)
+    system.add(block, fold_of(block.key, FOLDS), counts)
+    return system, block
+
+
+@pytest.mark.parametrize("actions", [1, 3])
+@pytest.mark.parametrize("steps", [None, 7, 3])
+@pytest.mark.parametrize("known", [True, False])
+def test_influence_is_the_derivative_by_an_episodes_weight(
+    monkeypatch: pytest.MonkeyPatch, actions: int, steps: int | None, known: bool
+) -> None:
+    monkeypatch.setattr("o2td.evaluation.horizon.own_fit", lambda n, squares: np.ones_like(n))
+    log = _wandering(2)
+    if not known:
+        log["next_state"] = np.where(log.terminated, -1, log.next_state)
+    if actions == 1:
+        log = log.drop(columns=["behavior_prob", *[f"target_prob_{a}" for a in range(3)]])
+        log["rho"] = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(log))
+    system, block = _system(log, steps, actions)
+    theta = system.solve().theta
+    value = float(system.start() @ theta)
+    light = system.light()
+    first, moved = light.influence(block, theta, system.adjoint())
+    np.testing.assert_allclose(first, theta[log.state[block.first[:-1]]])
+    influence = (first - value) / block.count + moved
+    assert np.abs(influence.sum()) < 1e-9
+    size = 1e-5
+    counts = np.ones((block.count, 2 * block.count))
+    for e in range(block.count):
+        counts[e, 2 * e : 2 * e + 2] += [size, -size]
+    found, _ = _system(log, steps, actions, 2 * block.count, counts)
+    lanes = found.lane_values()
+    assert lanes is not None
+    slopes = (lanes[::2] - lanes[1::2]) / (2.0 * size)
+    np.testing.assert_allclose(influence, slopes, rtol=1e-4, atol=1e-7)
+
+
+def test_influence_is_enlarged_by_what_each_mean_takes_from_its_own_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, asked = _wandering(3), []
+    system, _ = _system(log, 7)
+    plain = {}
+    for factor in (1.0, 3.0):
+
+        def fitted(n: Any, squares: Any, by: float = factor) -> Any:
+            asked.append((n, squares))
+            return np.full_like(n, by)
+
+        monkeypatch.setattr("o2td.evaluation.horizon.own_fit", fitted)
+        plain[factor] = system.adjoint()
+    rows = np.zeros((4, 3))
+    np.add.at(rows, (log.state, log.action), 1.0)
+    np.testing.assert_array_equal(asked[0][0], rows)
+    np.testing.assert_array_equal(asked[0][1], rows)
+    for columns, by in (
+        (slice(0, 3), 3.0),
+        (slice(3, 6), 1.0),
+        (slice(6, 12), 3.0),
+        (slice(12, 16), 1.0),
+    ):
+        np.testing.assert_allclose(plain[3.0][:, columns], by * plain[1.0][:, columns], rtol=1e-12)
+
+
+@pytest.mark.parametrize("steps", [None, 5])
+def test_visits_that_end_beyond_the_log_or_take_actions_never_tried_by_plain_loops(
+    steps: int | None,
+) -> None:
+    log = _wandering(5, 20)
+    log = log[(log.state != 3) & ~((log.state == 1) & (log.action == 2))]
+    log = log[log.groupby("episode").cumcount() == log.step].reset_index(drop=True)
+    log.loc[log.index[:3], "terminated"] = False
+    log["truncated"] = ~log.terminated & ~log.duplicated("episode", keep="last")
+    system, block = _system(log, steps)
+    policy = log.groupby("state")[[f"target_prob_{a}" for a in range(3)]].first()
+    rows = block.rows
+    move, missed, gone = np.zeros((4, 4)), np.zeros(4), np.ones(4)
+    for state in range(4):
+        here = log.state == state
+        tried = sorted(log.action[here].unique())
+        if not tried:
+            continue
+        gone[state] = 0.0
+        chance = policy.loc[state].to_numpy()
+        missed[state] = 1.0 - chance[tried].sum()
+        for action in tried:
+            mine = np.flatnonzero(here & (log.action == action))
+            last = (
+                (steps is not None) & rows.terminated[mine] & (rows.step[mine] == (steps or 0) - 1)
+            )
+            known = mine[~last | (rows.next_state[mine] >= 0)]
+            for t in known:
+                cut = steps is not None and rows.terminated[t] and rows.step[t] == steps - 1
+                if not rows.terminated[t] or cut:
+                    share = chance[action] / chance[tried].sum() / len(known)
+                    move[state, rows.next_state[t]] += 0.9 * share
+    at = np.bincount(log.state[block.first[:-1]], minlength=4) / block.count
+    visits = np.zeros(4)
+    for _ in range(3000 if steps is None else steps):
+        visits, at = visits + at, at @ move
+    ahead = 4.0
+    outside = visits @ gone * (ahead if steps is None else min(ahead, 5.0))
+    inside = visits @ (1.0 - gone)
+    assert outside > 0.0
+    assert system.unlogged(ahead) == pytest.approx(outside / (inside + outside), rel=1e-6)
+    if steps is not None:
+        least = visits @ gone * 5.0
+        assert system.unlogged(40.0) == pytest.approx(least / (inside + least), rel=1e-6)
+    lost = visits @ missed * ahead
+    rest = (visits * (1.0 - missed)).sum()
+    assert system.untried(ahead) == pytest.approx(lost / (rest + lost), rel=1e-6)
+
+
+def test_what_a_model_is_called_and_when_lanes_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = _wandering(6)
+    counts = counts_of(block_of(log, 0.9).key, 5)
+    system, _ = _system(log, 4, lanes=5, counts=counts)
+    assert system.label == f"{system.basis.name}, 4 steps"
+    assert _system(log, None)[0].label == system.basis.name
+    found = system.solve()
+    assert (found.status, found.rank) == ("ok", 4)
+    assert (found.condition, found.residual) == (1.0, 0.0)
+    assert _system(log, 4)[0].lane_values() is None
+    monkeypatch.setattr("o2td.evaluation.horizon._DENSE", 80)
+    assert system.lane_values() is not None
+    monkeypatch.setattr("o2td.evaluation.horizon._DENSE", 79)
+    assert system.lane_values() is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -205,3 +206,117 @@ def test_sums_are_those_of_the_written_out_products() -> None:
     for _ in range(STEPS):
         theta = g + M @ theta
     np.testing.assert_allclose(system.solve().theta, theta, rtol=1e-9)
+
+
+def fitted(
+    log: pd.DataFrame, steps: int, ridge: float = 0.0, known: bool = True
+) -> tuple[StepsSystem, Any, Any]:
+    """A system on squares and products, its rows, and its block; half of the ends are none."""
+    block = by_fold(block_of(log, GAMMA))
+    rows = block.rows
+    if known:
+        further = rows.next_input + (rows.terminated & (block.unit() % 2 == 0))[:, None]
+        block = replace(block, rows=replace(rows, next_observation=further))
+    phi = States(Polynomial(2).fit(np.array([[-3.0, -3.0], [3.0, 3.0]])))
+    plain = FeatureSystem(phi)
+    system = StepsSystem(plain, steps, GAMMA, ridge)
+    for one in (plain, system):
+        one.add(block, phi.rows(block), folds_of(block.key, FOLDS), None)
+    return system, phi.rows(block), block
+
+
+def weighted(log: pd.DataFrame, episode: int, by: float) -> pd.DataFrame:
+    """The same with the ratios of one episode times a number."""
+    return log.assign(target_prob=np.where(log.episode == episode, by, 1.0) * log.target_prob)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("parts", [None, [0, 1, 3, 4]])
+def test_influence_of_rows_is_the_derivative_of_the_value_in_their_ratios(
+    known: bool, parts: list[int] | None
+) -> None:
+    log = linear_log(25, 7)
+
+    def value(by: float, episode: int) -> float:
+        one, _, _ = fitted(weighted(log, episode, by), STEPS, known=known)
+        made = one if parts is None else one.part(one.basis, np.array(parts), 1e-7)
+        return float(made.start() @ made.solve().theta)
+
+    system, rows, block = fitted(log, STEPS, known=known)
+    made = system if parts is None else system.part(system.basis, np.array(parts), 1e-7)
+    solution = made.solve()
+    light = made.light()
+    first, moved = light.influence(block, rows, solution.theta, made.adjoint())
+    here = rows.first[:, slice(None) if parts is None else parts]
+    np.testing.assert_allclose(first, here @ solution.theta, rtol=1e-9)
+    names = log.episode.unique()
+    starts = log[log.step == 0].reset_index(drop=True)
+    for episode in (0, 13):
+        place = np.flatnonzero(
+            (
+                block.rows.input[block.first[:-1]] == starts[["obs_0", "obs_1"]].to_numpy()[episode]
+            ).all(1)
+        )[0]
+        slope = (value(1.0 + 1e-5, names[episode]) - value(1.0 - 1e-5, names[episode])) / 2e-5
+        assert moved[place] == pytest.approx(slope, rel=1e-4, abs=1e-7)
+
+
+def test_what_is_said_of_a_fit_over_some_steps() -> None:
+    rng, log = np.random.default_rng(8), drifting()
+    log["obs_1"], log["next_obs_1"] = rng.normal(size=(2, len(log)))
+    system, _, block = fitted(log, 6, known=False)
+    g, M, paid, _ = system._regressions(None)
+    found = system.solve()
+    assert (found.status, found.residual) == ("ok", 0.0)
+    assert found.condition == pytest.approx(np.linalg.cond(paid))
+    assert found.rank == 6
+    assert system.label == f"{system.basis.name}, 6 steps"
+    endless = system.start() @ np.linalg.solve(np.eye(6) - M, g)
+    assert system.endless() == pytest.approx(endless, rel=1e-12)
+    reach, each = np.zeros(6), system.start()
+    for _ in range(6):
+        reach, each = reach + each, M.T @ each
+    weight = block.rows.rho * (system.basis.phi(block.rows.input) @ np.linalg.solve(paid.T, reach))
+    share = -weight[weight < 0.0].sum() / np.abs(weight).sum()
+    assert share > 0.0
+    assert system.extrapolated(block) == pytest.approx(share, rel=1e-9)
+    none = replace(block, rows=replace(block.rows, rho=np.zeros(len(block.rows))))
+    assert system.extrapolated(none) == 0.0
+    some = np.arange(FOLDS) != 3
+    np.testing.assert_allclose(
+        paid - system._regressions(some)[2],
+        np.einsum("kij->ij", system.folds[~some])
+        + 1e-9 * np.eye(6) * np.diagonal(system.folds[~some].sum(axis=0)).mean(),
+        rtol=1e-9,
+    )
+
+
+def test_values_that_explode_are_no_values() -> None:
+    log = linear_log(40, 9)
+    far = log.assign(next_obs_0=3.0 * log.obs_0 + 1.0, next_obs_1=3.0 * log.obs_1)
+    system, _, _ = fitted(far, 4000, known=False)
+    assert system.endless() == np.inf
+    found = system.solve()
+    assert found.status == "overflow"
+    assert found.rank == 0
+    assert np.isnan(found.theta).all()
+    assert len(found.theta) == 6
+    assert (found.condition, found.residual) == (np.inf, np.inf)
+    assert np.isfinite(fitted(far, 4, known=False)[0].solve().theta).all()
+
+
+def test_one_step_has_no_successors_to_leave_out() -> None:
+    block = block_of(linear_log(20, 6), 1.0)
+    assert unclocked(block, 1) is block
+    two = unclocked(block, 2)
+    assert len(two.rows) == 20
+    assert two.rows.discount.max() == 0.5
+    assert unclocked(block_of(linear_log(20, 6), 0.3), 5).rows.discount.max() == 0.3
+
+
+def test_the_least_ridge_is_there_whatever_is_asked() -> None:
+    plain = FeatureSystem(States(Polynomial(1).fit(np.array([[-3.0, -3.0], [3.0, 3.0]]))))
+    assert StepsSystem(plain, 3, 0.9).ridge == 1e-9
+    assert StepsSystem(plain, 3, 0.9, 1e-3).ridge == 1e-3
+    part = StepsSystem(plain, 3, 0.9).part(plain.basis, np.array([0, 2]), 1e-5)
+    assert (part.ridge, part.d) == (1e-5, 2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from o2td.errors import InputError
-from o2td.evaluation.requirements import Quantity, check, parse
+from o2td.evaluation.requirements import Quantity, check, of_evaluation, parse
 
 
 def test_the_approximation_error_counts_on_the_deciding_side():
@@ -106,3 +108,66 @@ def test_quantities_in_words():
     assert wide.verdict == "caution"
     lost = check("v > 0", lambda _: Quantity("v", 1.5, 1.0, 2.0, 0.0, "cannot answer"))
     assert (lost.holds, lost.words) == (None, "undecided: the log cannot answer")
+
+
+def answer(**given):
+    """As much of an evaluation as a requirement asks for."""
+    row = {"value": 1.5, "low": 1.0, "high": 2.0, "verdict": "trust"}
+    best = SimpleNamespace(as_dict=lambda: row)
+    lift = SimpleNamespace(as_dict=lambda: {**row, "value": 0.5, "low": 0.25, "high": 0.75})
+    logged = {"value": 1.0, "low": 0.5, "high": 1.25}
+    parts = {"recommended": best, "verdict": "trust", "logged": logged, "lift": lift}
+    return SimpleNamespace(**parts | given)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds", "words"),
+    [
+        ("value > 0.9", True, "holds, value is 1.5 [1, 2]"),
+        ("logged > 0.4", True, "holds, logged is 1 [0.5, 1.25]"),
+        ("logged > 1.25", False, "does not hold, logged is 1 [0.5, 1.25]"),
+        ("lift > 0.2", True, "holds, lift is 0.5 [0.25, 0.75]"),
+        ("value > logged", True, "holds, lift is 0.5 [0.25, 0.75]"),
+        ("value - logged > 0.75", False, "does not hold, lift is 0.5 [0.25, 0.75]"),
+    ],
+)
+def test_an_answer_knows_its_value_that_of_the_log_and_the_lift(text, holds, words):
+    told = of_evaluation(answer(), text)
+    assert (told.holds, told.words) == (holds, words)
+    assert str(told) == f"{text}: {words}"
+    assert told.as_dict() == {"requirement": text, "holds": holds, "words": words}
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "wrong"),
+    [
+        ("lift > 0", {"lift": None}, "'lift' is not known here"),
+        ("value > logged", {"lift": None}, "'logged' is not known here"),
+        ("logged > 0", {"logged": {}}, "'logged' is not known here"),
+        ("logged > 0", {"logged": {"value": None}}, "'logged' is not known here"),
+        ("lift - value > 0", {}, "'value' is not known here"),
+        ("cvar(0.1) > value", {}, "'cvar.0.1.' is not known here"),
+    ],
+)
+def test_what_an_answer_does_not_know_is_refused(text, given, wrong):
+    with pytest.raises(InputError, match=wrong):
+        of_evaluation(answer(**given), text)
+
+
+def test_the_verdict_of_the_answer_counts_and_not_that_of_its_estimate():
+    told = of_evaluation(answer(verdict="cannot answer"), "value > 0")
+    assert (told.holds, told.words) == (None, "undecided: the log cannot answer")
+
+
+def test_requirements_on_returns_ask_for_their_level():
+    asked = []
+
+    def returns(quantiles, cvar):
+        asked.append((quantiles, cvar))
+        row = {"value": 3.0, "low": 2.0, "high": 4.0, "verdict": "trust"}
+        return [SimpleNamespace(as_dict=lambda: row)]
+
+    for text in ("cvar(0.2) > 1", "quantile(.75) > 1"):
+        told = of_evaluation(answer(returns=returns), text)
+        assert told.words == f"holds, {text.split()[0]} is 3 [2, 4]"
+    assert asked == [([], 0.2), ([0.75], None)]
