@@ -20,7 +20,7 @@ from o2td.arguments import instance
 from o2td.arrays import FeatureRows, Floats, as_numbers, as_rows, check_finite
 from o2td.errors import InputError
 from o2td.exact.objectives import quadratic
-from o2td.linear_algebra import Compressed, check_width, compress, dense, orthonormalizer
+from o2td.linear_algebra import Compressed, compress, dense, orthonormalizer
 from o2td.problem import Problem
 from o2td.transitions import Transitions
 
@@ -136,7 +136,6 @@ def held_out_rmspbe(batch: Transitions) -> Quadratic:
     if n == 0:
         raise InputError("held-out transitions are empty; sample some")
     phi, d = batch.phi, batch.d
-    check_width(d)
     basis = orthonormalizer(phi, np.full(n, 1.0 / n))
     A, b = np.zeros((d, d)), np.zeros(d)
     for part in batch.chunks((1 << 22) // d):

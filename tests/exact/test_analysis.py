@@ -161,3 +161,10 @@ def test_a_learner_without_a_fixed_point_is_said_to_have_none() -> None:
     found = analysis._learner(problem, "Drifts", Drifts(), finder)
     assert found.reason == "its mean dynamics have no fixed point"
     assert (found.stable, found.max_step_size) == (False, 0.0)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_what_is_near_is_so_whatever_its_size(size: float) -> None:
+    one = size * np.array([3.0, 4.0])
+    for share, near in ((0.0, True), (0.9e-7, True), (1.1e-7, False), (1e-3, False)):
+        assert analysis._near(one + share * size * np.array([4.0, -3.0]), one) == near

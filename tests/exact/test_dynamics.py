@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import o2td
 from o2td import Problem, domains, exact
-from o2td.exact.dynamics import LinearDynamics
+from o2td.exact.dynamics import LinearDynamics, land
 from o2td.registry import LEARNERS
 
 from .conftest import make_problem
@@ -191,3 +191,30 @@ def test_rounding_is_not_taken_for_a_feature() -> None:
     x = dynamics.limit(np.array([1.0, 0.0]), np.array([5.0, 4.0]))
     np.testing.assert_allclose(x, [-1.0, 4.0], atol=1e-12)
     assert dynamics.stable
+
+
+def test_a_rotation_without_decay_is_not_stable() -> None:
+    dynamics = LinearDynamics(np.array([[0.0, 1.0], [-1.0, 0.0]]), np.ones(1))
+    np.testing.assert_allclose(sorted(dynamics.eigenvalues.imag), [-1.0, 1.0])
+    assert (dynamics.stable, dynamics.max_step_size) == (False, 0.0)
+
+
+def test_what_repels_has_the_smallest_norm_in_its_own_units() -> None:
+    """A matrix whose square is 0: its one eigenvalue has too few eigenvectors."""
+    A = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    for scale in ([1.0, 1.0], [1.0, 4.0], [8.0, 0.5]):
+        dynamics = LinearDynamics(A, np.array(scale))
+        assert not dynamics.stable
+        found = dynamics.limit(np.array([3.0, -3.0]), np.array([7.0, 1.0]))
+        np.testing.assert_allclose(found, [1.5, 1.5], rtol=1e-12)
+        assert dynamics.limit(np.array([3.0, 3.0]), np.zeros(2)) is None
+
+
+def test_where_there_is_no_fixed_point_no_step_size_converges_and_errors_are_infinite() -> None:
+    problem = make_problem(features=2)
+    dynamics = LinearDynamics(np.diag([1.0, 0.0]))
+    found = land(problem, object(), dynamics, np.array([0.0, 1.0]))
+    assert found.theta is None
+    assert (found.stable, found.max_step_size) == (False, 0.0)
+    assert found.rmse == found.rmspbe == found.suboptimality == np.inf
+    np.testing.assert_array_equal(found.eigenvalues, [1.0, 0.0])

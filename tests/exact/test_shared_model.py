@@ -81,3 +81,26 @@ def test_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch, solves: list[Any
     assert len(solves) == 3
     kept.traced(two, 0.5 * kept.discount)
     assert len(solves) == 4
+
+
+def test_a_sum_that_is_larger_than_the_room_is_kept_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = SharedModel.of(exact.model(make_problem(seed=5)))
+    monkeypatch.setattr(shared_model, "_ROOM", 1)
+    for name in ("one", "two"):
+        found = kept.once((name, 0.5), lambda: np.ones(4))
+        np.testing.assert_array_equal(found, 1.0)
+        assert len(kept.kept) == 1
+
+
+def test_sums_are_told_apart_by_numbers_arrays_and_shapes() -> None:
+    kept = SharedModel.of(exact.model(make_problem(seed=5)))
+    array = np.arange(6.0)
+    keys: list[tuple[Any, ...]] = [("a", 0.5, True), ("a", 0.6, True), ("a", 0.5, False)]
+    keys += [(array, 0.5), (array + 1.0, 0.5), (array[None], 0.5), (array, 0.25)]
+    found = [kept.once(key, lambda k=k: (np.full(2, k), k)) for k, key in enumerate(keys)]
+    assert [one[1] for one in found] == list(range(len(keys)))
+    again = [kept.once(key, lambda: (np.zeros(2), -1)) for key in keys]
+    assert all(one is two for one, two in zip(found, again, strict=True))
+    assert not found[0][0].flags.writeable

@@ -101,3 +101,16 @@ def test_dann_s_form_needs_a_target_in_every_visited_state() -> None:
     problem = followed([0.0, 1.0], 0.9)
     with pytest.raises(InputError, match=r'form "dann" needs a target that is followed in every'):
         exact.rmsbe(problem, np.zeros(2), form="dann")
+
+
+def test_dann_s_form_asks_nothing_of_states_that_are_never_visited() -> None:
+    P = np.zeros((3, 2, 3))
+    P[0, :, 1] = P[1, :, 0] = P[2, :, 0] = 1.0
+    even = np.full((3, 2), 0.5)
+    target = np.array([[0.7, 0.3], [0.2, 0.8], [0.0, 0.0]])
+    start = np.array([1.0, 0.0, 0.0])
+    problem = Problem(P, np.arange(3.0), 0.9, even, target, np.eye(3), start=start)
+    assert exact.rmsbe(problem, exact.value(problem), form="dann") == pytest.approx(0.0)
+    model = exact.model(problem)
+    assert set(model.state) == {0, 1}
+    assert (model.probability > 0.0).all()

@@ -144,7 +144,7 @@ def quadratic(problem: Problem, objective: str, form: str = "target") -> Compres
     if form == "dann":
         U_rows, U_value = _target_weighted(problem, rows, value)
         return compress(s.phi @ U_rows, s.phi @ U_value, s.weight, s.scale)
-    left = s.basis.T @ dense(s.phi.T @ _scaled(rows, s.weight))
+    left = s.basis.T @ dense(s.phi.T @ (rows * s.weight[:, None]))
     return compress(left, s.basis.T @ (s.phi.T @ (s.weight * value)), scale=s.scale)
 
 
@@ -168,16 +168,8 @@ def _target_weighted(problem: Problem, rows: Any, value: Floats) -> tuple[Floats
     phi = problem.features
     mu = chain.stationary_distribution(problem.surviving_matrix(problem.target), problem.start)
     basis = orthonormalizer(phi, mu)
-    left = basis @ (basis.T @ dense(phi.T @ _scaled(phi - rows, mu)))
+    left = basis @ (basis.T @ dense(phi.T @ ((phi - rows) * mu[:, None])))
     return np.eye(problem.d) - left, basis @ (basis.T @ (phi.T @ (mu * value)))
-
-
-def _scaled(rows: Any, weight: Floats) -> Any:
-    if isinstance(rows, np.ndarray):
-        return rows * weight[:, None]
-    from scipy.sparse import diags_array
-
-    return diags_array(weight) @ rows
 
 
 def _checked(problem: Problem, theta: npt.ArrayLike) -> Floats:

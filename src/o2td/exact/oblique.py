@@ -194,7 +194,7 @@ def _omegas(problem: Problem, s: BellmanSystem) -> tuple[Floats, Floats]:
 def _ratio(top: Floats, bottom: Floats, size: Floats) -> Floats:
     """`top / bottom`, 0 where bottom is a difference of terms of `size` that cancel."""
     some = bottom > 1e-14 * size
-    return np.where(some, top / np.where(some, bottom, 1.0), 0.0)
+    return np.divide(top, bottom, out=np.zeros_like(top), where=some)
 
 
 def _row_dots(a: Any, b: Any) -> Floats:

@@ -55,7 +55,7 @@ def _size(made: Any) -> int:
 
 
 def _digest(key: tuple[Any, ...]) -> bytes:
-    digest = blake2b(digest_size=32)
+    digest = blake2b()
     for part in key:
         if hasattr(part, "shape"):
             dense = np.ascontiguousarray(part.toarray() if hasattr(part, "toarray") else part)
