@@ -9,7 +9,17 @@ import pandas as pd
 import pytest
 
 from o2td import evaluation
-from o2td.evaluation.candidates import _waves, candidates
+from o2td.evaluation.candidates import (
+    Fourier,
+    Polynomial,
+    Radial,
+    _radial,
+    _waves,
+    candidates,
+    farthest,
+    median_distance,
+    nested,
+)
 
 DISCOUNT = 0.9
 
@@ -84,3 +94,92 @@ def test_lstdq_on_chosen_features_is_a_mean_of_fits_on_those_of_least_loss() -> 
     assert f"mean of {len(near)} fits" in answer["lstdq"].about
     assert answer["lstdq"].value == pytest.approx(near.mean(), rel=1e-5)
     assert answer["lstdq"].approximation_error >= np.ptp(near) / 2.0 - 1e-9
+
+
+def test_rows_far_from_each_other_and_their_median_distance_by_plain_loops() -> None:
+    rows = np.random.default_rng(5).normal(size=(60, 2))
+    chosen = [0]
+    while len(chosen) < 20:
+        near = [min(np.square(row - rows[k]).sum() for k in chosen) for row in rows]
+        chosen.append(int(np.argmax(near)))
+    assert farthest(rows, 20) == chosen
+    assert len(farthest(np.repeat(rows[:7], 3, axis=0), 20)) == 7
+    assert len(farthest(rows[:5], 20)) == 5
+    apart = [np.sqrt(np.square(a - b).sum()) for k, a in enumerate(rows) for b in rows[:k]]
+    assert median_distance(rows) == pytest.approx(np.median(np.square(apart)) ** 0.5)
+    assert median_distance(rows, 30) == median_distance(rows[:30])
+    assert median_distance(rows[:1]) == 1.0
+    assert median_distance(np.repeat(rows[:1], 4, axis=0)) == 1.0
+
+
+def test_maps_have_the_range_of_the_data_or_of_its_middle() -> None:
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.normal(size=900), np.where(np.arange(900) == 7, 5.0, 2.0)])
+    listed = list(candidates(x, 0, 900))
+    waves = _waves(2, 45)
+    assert [one.feature for one in listed] == [
+        *["fourier"] * 2 * len(waves), *["polynomial"] * 2, *["radial"] * 2
+    ]  # fmt: skip
+    whole = np.column_stack([x.min(axis=0), x.max(axis=0)])
+    inner = np.quantile(x[:, 0], [0.01, 0.99])
+    for place, one in enumerate(listed):
+        bounds = np.asarray(one.bounds)
+        tight = len(waves) <= place < 2 * len(waves)
+        np.testing.assert_allclose(bounds[0], inner if tight else whole[0])
+        np.testing.assert_allclose(bounds[1], whole[1])  # nearly constant: its whole range
+    assert [(one.order, one.coupled) for one in listed[: len(waves)]] == waves
+    assert [one.degree for one in listed[2 * len(waves) : 2 * len(waves) + 2]] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "centers"),
+    [(419, 1, 0), (420, 1, 20), (900, 3, 44), (900, 4, 0)],
+)
+def test_bases_around_rows_need_twenty_centres_and_few_variables(
+    rows: int, columns: int, centers: int
+) -> None:
+    x = np.random.default_rng(2).normal(size=(600, columns))
+    made = [one for one in candidates(x, 3, rows) if one.feature == "radial"]
+    assert [len(one.centers) for one in made] == ([centers] * 2 if centers else [])
+
+
+def test_centres_are_rows_far_apart_and_rows_where_data_are_dense() -> None:
+    x = np.random.default_rng(4).normal(size=(300, 2)) * [1.0, 10.0]
+    bounds = np.column_stack([x.min(axis=0), x.max(axis=0)])
+    narrow, wide = _radial(x, bounds, 21, 5)
+    rng = np.random.default_rng(5)
+    pool = x[rng.permutation(300)]
+    scaled = pool / x.std(axis=0)
+    far = farthest(scaled, 10)
+    near = rng.permutation(300)[:11]
+    centers = np.unique(np.concatenate([pool[far], pool[near]]), axis=0)
+    each = median_distance(scaled) * x.std(axis=0) / (bounds[:, 1] - bounds[:, 0])
+    for made, share in ((narrow, 0.3), (wide, 0.6)):
+        np.testing.assert_allclose(made.centers, centers)
+        np.testing.assert_allclose(made.width, share * each)
+        np.testing.assert_allclose(made.bounds, bounds)
+    flat = np.column_stack([x[:, 0], np.full(300, 3.0)])
+    ends = np.column_stack([flat.min(axis=0), flat.max(axis=0)])
+    still = next(_radial(flat, ends, 21, 5))
+    assert np.asarray(still.width)[1] == pytest.approx(
+        0.3
+        * median_distance(flat[np.random.default_rng(5).permutation(300)] / [x[:, 0].std(), 1.0])
+    )
+
+
+def test_features_of_one_order_are_among_those_of_a_higher_one() -> None:
+    wide, tight = [(0.0, 1.0), (0.0, 2.0)], [(0.0, 1.0), (0.0, 1.5)]
+    maps = [
+        Fourier(2, bounds=wide).fit(),
+        Fourier(3, bounds=wide).fit(),
+        Fourier(2, bounds=tight).fit(),
+        Polynomial(1, bounds=wide).fit(),
+        Polynomial(3, bounds=wide).fit(),
+        Radial(centers=np.zeros((2, 2)), width=0.5, bounds=wide).fit(),
+        Fourier(5, bounds=wide, coupled=False).fit(),
+    ]
+    found = nested(maps)
+    assert [whole for whole, _ in found] == [1, 1, 2, 4, 4, 5, 6]
+    x = np.random.default_rng(0).random((9, 2)) * [1.0, 2.0]
+    for one, (whole, places) in zip(maps, found, strict=True):
+        np.testing.assert_allclose(one.transform(x), maps[whole].transform(x)[:, places])
