@@ -8,7 +8,18 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
-from o2td.sources.behavior import _among, _basis, _calibrate, _width, mix
+from o2td.sources.behavior import (
+    _among,
+    _basis,
+    _calibrate,
+    _fit,
+    _sample,
+    _temperature,
+    _tempered,
+    _weights,
+    _width,
+    mix,
+)
 
 
 def _observed(episodes=600, length=10, seed=0):
@@ -282,3 +293,88 @@ def test_a_share_of_the_keys_is_kept_and_a_smaller_one_is_among_it():
     assert abs(len(quarter) - 5000) < 500
     assert set(quarter.tolist()) < set(half.tolist())
     assert set(_among(keys[::-1], 0.5).tolist()) == set(half.tolist())
+
+
+@pytest.mark.parametrize("ridge", [0.1, 5.0])
+def test_the_regression_is_where_the_penalised_likelihood_is_greatest(ridge):
+    """Intercepts are all but free; a variable that is constant does no harm."""
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.normal(3.0, 2.0, 300), rng.normal(size=300), np.full(300, 7.0)])
+    action = (rng.random(300) < 1.0 / (1.0 + np.exp(-(x[:, 0] - 3.0)))).astype(int)
+    action[:20] = 2
+    found = _fit(x, action, 4, ridge)  # the fourth is never taken
+    spread = x.std(axis=0)
+    z = (x - x.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    phi = np.column_stack(
+        [np.ones(300), z, z**2, z[:, 0] * z[:, 1], z[:, 0] * z[:, 2], z[:, 1] * z[:, 2]]
+    )
+    penalty = np.full((phi.shape[1], 1), ridge)
+    penalty[0] = 300 * 1e-8
+
+    def loss(W):
+        scores = phi @ W
+        scores -= scores.max(axis=1, keepdims=True)
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return -logs[np.arange(300), action].sum() + 0.5 * (penalty * W**2).sum()
+
+    least = loss(found.weights)
+    for i, j in np.ndindex(*found.weights.shape):
+        for step in (0.02, -0.02):
+            other = found.weights.copy()
+            other[i, j] += step
+            assert loss(other) > least - 1e-3
+    chance = np.exp(phi @ found.weights)
+    np.testing.assert_allclose(
+        found.predict(x), chance / chance.sum(axis=1, keepdims=True), rtol=1e-9
+    )
+    assert found.predict(x)[:, 3].max() < 0.01
+    np.testing.assert_allclose(np.bincount(action), found.predict(x)[:, :3].sum(axis=0), rtol=1e-2)
+
+
+def test_the_temperature_makes_held_out_actions_most_likely():
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(2000, 3)) * 2.0
+    true = np.exp(scores / 3.0)
+    true /= true.sum(axis=1, keepdims=True)
+    action = (rng.random(2000)[:, None] > true.cumsum(axis=1)).sum(axis=1)
+    sure = np.exp(scores)
+    sure /= sure.sum(axis=1, keepdims=True)
+
+    def loss(temperature):
+        tempered = np.exp(np.log(sure) / temperature)
+        tempered /= tempered.sum(axis=1, keepdims=True)
+        return -np.log(tempered[np.arange(2000), action]).mean()
+
+    found = _temperature(sure, action)
+    assert found == pytest.approx(3.0, rel=0.15)
+    tempered = _tempered(sure, found)
+    np.testing.assert_allclose(-np.log(tempered[np.arange(2000), action]).mean(), loss(found))
+    for other in (0.97, 1.03):
+        assert loss(found) <= loss(other * found)
+    certain = np.where(np.arange(3) == action[:, None], 0.5, 0.25)
+    assert _temperature(certain, action) == pytest.approx(1 / 20, rel=0.02)  # at least that
+    against = np.where(np.arange(3) == action[:, None], 0.01, 0.495)
+    assert _temperature(against, action) == pytest.approx(20.0, rel=0.02)  # at most that
+    assert _temperature(np.full((2000, 3), 1.0 / 3.0), action) == 1.0
+
+
+def test_an_even_sample_has_the_rows_whose_hashes_are_least(monkeypatch):
+    log, _ = _observed(episodes=60)
+    source = sources.open_logs(log, discount=0.9)
+    draw = mix(np.arange(600)) / 2.0**64
+    for limit in (7, 100, 149, 600, 5000):
+        found = _sample(source, limit)
+        best = np.sort(np.argsort(draw, kind="stable")[:limit])
+        np.testing.assert_array_equal(found.action, log.action.to_numpy()[best])
+        np.testing.assert_array_equal(found.inputs, log[["obs_0", "obs_1"]].to_numpy()[best])
+        assert len(found.keys) == 60
+        assert np.isin(found.key, found.keys).all()
+    monkeypatch.setattr("o2td.sources.behavior._ELEMENTS", 6 * 50)  # of six features a row
+    assert len(_sample(source, 600).action) == 50
+    assert len(_sample(source, 20).action) == 20
+
+
+def test_weights_are_counted_by_states_or_features_for_all_actions_but_one():
+    assert _weights(np.array([0, 3, 3, 9]), 4) == 3 * 3
+    assert _weights(np.zeros((5, 2)), 3) == (1 + 2 + 2 + 1) * 2
+    assert _weights(np.zeros((5, 13)), 2) == 1 + 26
