@@ -20,7 +20,7 @@ def log_of(seed: int, seen: str, given: bool, bare: bool) -> pd.DataFrame:
     for episode in range(12):
         length = int(rng.integers(1, 7))
         ends = rng.choice(["terminated", "truncated", ""])
-        for step in range(length):
+        for _ in range(length):
             chance = rng.uniform(0.1, 0.9)
             row: dict[str, Any] = {"episode": episode, "action": float(rng.integers(2))}
             row |= {"reward": rng.normal(), "behavior_prob": 0.5}
@@ -110,8 +110,10 @@ def plain(
 @pytest.mark.parametrize("seen", ["state", "obs"])
 @pytest.mark.parametrize(
     ("given", "bare", "horizon"),
-    [(False, False, None), (True, False, None), (False, True, None), (True, True, None), (True, False, 3),
-     (False, True, 2)],
+    [
+        (False, False, None), (True, False, None), (False, True, None), (True, True, None),
+        (True, False, 3), (False, True, 2),
+    ],
 )  # fmt: skip
 def test_rows_and_their_successors(
     rows: int, seen: str, given: bool, bare: bool, horizon: int | None
