@@ -153,7 +153,7 @@ GROUPS = {
             ),
             *(
                 f"tests/kernels/test_{name}.py"
-                for name in ("fused", "gradient", "weighted", "weighted_sparse")
+                for name in ("fused", "gradient", "single_row", "weighted", "weighted_sparse")
             ),
             *(
                 f"tests/kernels/test_{name}.py"
