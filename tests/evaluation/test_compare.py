@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from o2td import evaluation, sources
 from o2td.errors import InputError
+from o2td.evaluation.compare import (
+    Crossed,
+    Spread,
+    _blur,
+    _chances,
+    _common,
+    _doubt,
+    _pairs,
+    _rank,
+)
 
 GAMMA = 0.9
 P = np.array([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]]])  # (S, A, S), if it goes on
@@ -308,3 +320,157 @@ def test_paired_intervals_cover():
         widths.append(found.standard_error / found.unpaired_error)
     assert 34 <= sum(hits) <= 40
     assert np.mean(widths) < 0.95
+
+
+# -- what a comparison makes of its parts ------------------------------------------------------------
+
+
+def standing(name, value, verdict="trust"):
+    return SimpleNamespace(name=name, value=value, verdict=verdict)
+
+
+def test_policies_are_ranked_by_value_and_those_without_an_answer_come_last():
+    rows = [
+        standing("a", 1.0), standing("b", 3.0), standing("c", 9.0, "cannot answer"),
+        standing("d", None), standing("e", -2.0, "caution"),
+    ]  # fmt: skip
+    assert [one.name for one in sorted(rows, key=_rank)] == ["b", "a", "e", "c", "d"]
+
+
+def test_differences_to_the_baseline_come_first_then_those_between_policies():
+    assert _pairs(["A", "B"], "logged") == [("A", "logged"), ("B", "logged"), ("B", "A")]
+    assert _pairs(["A", "B", "C"], "B") == [
+        ("A", "B"), ("C", "B"), ("C", "A"), ("A", "logged"), ("B", "logged"), ("C", "logged")
+    ]  # fmt: skip
+    assert _pairs(["A"], "A") == [("A", "logged")]
+
+
+class Viewed:
+    """Estimates of policies in lanes, and the errors of their differences."""
+
+    def __init__(self, lanes, errors=None, verdicts=None, approximation=0.0):
+        self.found, self.errors, self.verdicts = lanes, errors or {}, verdicts or {}
+        self.approximation, self.method = approximation, ""
+        self.studies = {name: None for name in lanes if name != "logged"}
+        self.asked = []
+
+    def lanes(self, name):
+        return np.asarray(self.found[name], dtype=float)
+
+    def case(self, name):
+        verdict = self.verdicts.get(name, "trust")
+        return SimpleNamespace(verdict=verdict, approximation=self.approximation)
+
+    def difference(self, of, over):
+        self.asked.append((self.method, of, over))
+        error = self.errors.get((of, over))
+        return SimpleNamespace(
+            approximation_error=error,
+            ends=lambda: None if error is None else (-error, 3.0 * error),
+        )
+
+
+def test_a_policy_is_the_best_in_as_many_lanes_as_it_leads_or_shares():
+    view = Viewed({"A": [1, 2, 3, np.nan, 4], "B": [2, 2, 1, 9, 1], "logged": [0, 0, 0, 9, 4]})
+    found = _chances(view, ["A", "B", "logged"], 0)
+    assert found == pytest.approx({"A": 2.0 / 4, "B": 1.5 / 4, "logged": 0.5 / 4})
+    doubted = Viewed(view.found, verdicts={"B": "cannot answer"})
+    assert _chances(doubted, ["A", "B", "logged"], 0) == pytest.approx(
+        {"A": 3.5 / 4, "logged": 0.5 / 4}
+    )
+    single = Viewed({"A": [1.0], "logged": [0.0]})
+    assert _chances(single, ["A", "logged"], 0) == {}
+
+
+def test_what_other_features_would_change_blurs_who_is_the_best():
+    lanes = {"A": np.zeros(400), "B": np.ones(400), "logged": np.full(400, -99.0)}
+    errors = {("A", "B"): 2.0, ("B", "A"): 1.0}
+    view = Viewed(lanes, errors)
+    found = _chances(view, list(lanes), 3)
+    a, b = 2.0 / np.sqrt(2.0), 1.0 / np.sqrt(2.0)
+    assert found["B"] == pytest.approx(norm.cdf(1.0 / np.hypot(a, b)), abs=0.02)
+    assert found["A"] + found["B"] == pytest.approx(1.0)
+    assert _blur(view, "A", ["A", "B", "logged"]) == pytest.approx(a)
+    assert _blur(view, "logged", ["A", "B", "logged"]) == 0.0
+    assert _blur(Viewed(lanes, {("A", "B"): 2.0}), "A", ["A", "B", "C"]) == pytest.approx(a / 2.0)
+    alone = Viewed(lanes, approximation=0.3)
+    assert _blur(alone, "A", ["A", "logged"]) == 0.3
+    assert _blur(Viewed(lanes, approximation=None), "A", ["A"]) == 0.0
+
+
+def test_a_methods_doubt_is_the_mean_half_width_of_all_differences():
+    errors = {("A", "B"): 1.0, ("A", "logged"): 2.0, ("B", "logged"): 6.0}
+    view = Viewed({"A": [], "B": []}, errors)
+    assert _doubt(view, "lstd") == pytest.approx(2.0 * 9.0 / 3.0)
+    assert view.asked == [("lstd", *pair) for pair in errors]
+    assert _doubt(Viewed({"A": [], "B": []}, {("A", "B"): 1.0}), "lstd") == np.inf
+
+
+def case_by(method, verdict="trust", half=1.0, kind="fit", **given):
+    estimator = SimpleNamespace(
+        recommendable=given.pop("recommendable", True), mends=given.pop("mends", False)
+    )
+    found = {"faults": 0.0, "contradicted": False, "value": 1.0} | given
+    return SimpleNamespace(
+        method=method, verdict=verdict, half=half, estimator=estimator,
+        weighs_histories=kind == "history", handicap=lambda doubt: doubt, **found,
+    )  # fmt: skip
+
+
+class Shared(Viewed):
+    """Estimates of two policies by several methods, each with its own doubt."""
+
+    def __init__(self, *cases):
+        super().__init__({"A": [], "B": []})
+        self.cases = {name: {one[k].method: one[k] for one in cases} for k, name in enumerate("AB")}
+
+    def difference(self, of, over):
+        half = self.cases["A"][self.method].half
+        return SimpleNamespace(ends=lambda: (-half, half))
+
+
+@pytest.mark.parametrize(
+    ("other", "first"),
+    [
+        ({"half": 0.9}, True),
+        ({"half": 1.1}, False),
+        ({"half": 0.5, "verdict": "caution"}, False),
+        ({"half": 0.5, "faults": 0.5}, False),
+        ({"half": 0.5, "contradicted": True}, False),
+        ({"half": 0.5, "value": np.nan}, False),
+        ({"half": 0.5, "kind": "history"}, False),
+        ({"half": 0.5, "mends": True}, False),
+        ({"half": 0.5, "recommendable": False}, False),
+    ],
+)
+def test_the_common_method_is_trusted_for_all_then_a_fit_then_the_narrowest(other, first):
+    lstd, dr, plain = case_by("lstd"), case_by("dr", **other), case_by("dr", half=other["half"])
+    always = other.get("kind") == "history" or "mends" in other
+    both = (dr, dr if always else plain)  # one policy is enough for a doubt
+    for view in (Shared((lstd, lstd), both), Shared(both, (lstd, lstd))):
+        assert _common(view, {"A": 1, "B": 2}) == ("dr" if first else "lstd")
+
+
+def test_only_methods_that_all_policies_have_are_compared():
+    view = Shared((case_by("lstd"),) * 2, (case_by("dr", half=0.1),) * 2)
+    del view.cases["B"]["dr"]
+    assert _common(view, {"A": 1, "B": 2}) == "lstd"
+    del view.cases["B"]["lstd"]
+    with pytest.raises(InputError, match="none fits this log for all policies"):
+        _common(view, {"A": 1, "B": 2})
+    late = Shared((case_by("sotd", recommendable=False),) * 2)
+    assert _common(late, {"A": 1, "B": 2}) == "sotd"
+
+
+def test_a_difference_the_other_way_round_is_skewed_the_other_way():
+    spreads = [Spread.of(np.array([1.0, 2.0, 9.0])), Spread.of(np.array([0.0, 5.0, 5.0]))]
+    crossed = Crossed(["A", "B"], [])
+    crossed.contrasts = SimpleNamespace(spread=spreads.__getitem__)
+    crossed._numbers = {(("A", "B"), "lstd"): 0, (("A", "B"), "short 3"): 1}
+    assert crossed.spread("A", "B", "lstd") is spreads[0]
+    turned = crossed.spread("B", "A", "lstd")
+    assert (turned.mean, turned.skew) == (-spreads[0].mean, -spreads[0].skew)
+    assert turned.error == spreads[0].error
+    assert crossed.spread("A", "B", "wis") is None
+    assert crossed.corrections("A", "B") == [spreads[1]]
+    assert crossed.corrections("A", "C") == []
