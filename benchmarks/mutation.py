@@ -45,10 +45,11 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "arctd", "axes", "bounds", "cuts", "defaults", "divergence", "edges",
-        "field", "golden", "learn_one", "loaded", "mean_dynamics", "metrics_thread", "outside",
-        "parameters", "refusals", "replicates", "short_streams", "small_parts", "step_learner",
-        "step_sizes", "sweep", "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
+        "against_reference", "all_axes", "arctd", "atd", "axes", "bounds", "cuts", "defaults",
+        "divergence", "edges", "far_rows", "field", "golden", "learn_one", "loaded",
+        "mean_dynamics", "metrics_thread", "outside", "parameters", "published", "refusals",
+        "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
+        "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
     )
 ]  # fmt: skip
 STEPPING = [
@@ -57,7 +58,8 @@ STEPPING = [
 ]  # others take too long without compilation
 
 
-OWN = ("against_reference", "arctd", "field", "golden", "mean_dynamics", "small_parts", "tidbd")
+OWN = ("against_reference", "arctd", "atd", "field", "golden", "mean_dynamics", "published")
+OWN += ("small_parts", "tidbd")
 
 
 TOO_SLOW = (
