@@ -80,11 +80,11 @@ def _ends(row: Row) -> tuple[float, float]:
 
 
 def _range(rows: Sequence[Row]) -> tuple[float, float]:
-    """Limits of the axis: the intervals of usable estimates, except far wider ones."""
+    """Limits of the axis: intervals of usable estimates, except far wider and unbounded ones."""
     able = [row for row in rows if row["verdict"] != "cannot answer"] or rows
     spans = [(*_ends(row), row["approximation_error"] or 0.0) for row in able]
     widths = [high - low for low, high, _ in spans if 0.0 < high - low < np.inf]
-    limit = _WIDE * min(widths) if widths else np.inf
+    limit = _WIDE * min(widths) if widths else 0.0
     shown = [span for span in spans if span[1] - span[0] <= limit] or [
         (float(row["value"]), float(row["value"]), 0.0) for row in able
     ]
