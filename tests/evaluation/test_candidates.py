@@ -144,7 +144,7 @@ def test_bases_around_rows_need_twenty_centres_and_few_variables(
 
 
 def test_centres_are_rows_far_apart_and_rows_where_data_are_dense() -> None:
-    x = np.random.default_rng(4).normal(size=(300, 2)) * [1.0, 10.0]
+    x = np.random.default_rng(4).normal(size=(300, 2)) * [0.3, 10.0]
     bounds = np.column_stack([x.min(axis=0), x.max(axis=0)])
     narrow, wide = _radial(x, bounds, 21, 5)
     rng = np.random.default_rng(5)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from o2td import ETD, domains, evaluation, exact
 from o2td.errors import InputError
+from o2td.evaluation.evaluate import Case, _heed, _model
+from o2td.features import Tabular
 from o2td.registry import ESTIMATORS
 from o2td.sources import open_logs
 
@@ -426,3 +429,73 @@ def test_the_model_is_that_of_a_method_that_was_asked_for():
         only.values(starts)
     values = only.values(starts, np.tile([0.3, 0.7], (40, 1)))
     assert values.mean() == pytest.approx(only["lstdq"].value)
+
+
+def doubted(kind, spared=(), horizon=None, fault=0.5):
+    """A case of this kind after tests of the log: one passed, three failed for other kinds."""
+    estimator = SimpleNamespace(
+        kind=kind,
+        spared=lambda study: spared,
+        fault=lambda test: fault if test == "memory" else 1.0,
+    )
+    case = Case(estimator, evaluation.Outcome(1.0), None)
+    biased = ("fit", "learner")
+    findings = [
+        evaluation.Finding("drift", 0.0, "trust", "nothing"),
+        evaluation.Finding("memory", 1.0, "caution", "past", "add it", kinds=(), biased=biased),
+        evaluation.Finding("clock", 1.0, "cannot answer", "ends", biased=biased),
+        evaluation.Finding("tails", 1.0, "caution", "rare", kinds=("history",)),
+    ]
+    study = SimpleNamespace(settings=SimpleNamespace(horizon=horizon), steps=horizon)
+    _heed(case, findings, study)
+    return case
+
+
+@pytest.mark.parametrize(
+    ("kind", "spared", "horizon", "reasons", "faults", "contradicted"),
+    [
+        ("fit", (), None, ["past; add it", "ends"], 1.5, True),
+        ("learner", (), None, ["past; add it", "ends"], 1.5, True),
+        ("history", (), None, ["ends", "rare"], 0.0, False),
+        ("hybrid", (), None, ["ends"], 0.0, False),
+        ("fit", ("memory",), None, ["ends"], 1.0, True),
+        ("fit", ("memory", "clock"), None, [], 0.0, False),
+        ("fit", ("clock",), 5, ["past; add it"], 0.5, True),
+        ("hybrid", (), 5, ["ends"], 0.0, False),
+    ],
+)
+def test_failed_tests_concern_the_kinds_that_they_name(
+    kind, spared, horizon, reasons, faults, contradicted
+):
+    case = doubted(kind, spared, horizon)
+    assert case.reasons == reasons
+    assert (case.faults, case.contradicted) == (faults, contradicted)
+
+
+def test_over_a_number_of_steps_estimates_that_ignore_time_answer_nothing():
+    case = doubted("fit", (), 5)
+    assert case.reasons[0] == "it ignores time, but the value over 5 steps was requested"
+    assert case.verdicts[0] == "cannot answer"
+    assert (case.faults, case.contradicted) == (2.5, True)
+
+
+def test_the_model_is_the_references_then_that_of_the_recommended_and_never_of_numbers_that_are_none():
+    def case(name, model):
+        return SimpleNamespace(method=name, outcome=SimpleNamespace(model=model))
+
+    features = Tabular(2).fit()
+    fine, bad = (np.ones(2), features), (np.array([1.0, np.nan]), features)
+    log = pd.DataFrame({"episode": [0, 1], "state": [0, 1], "reward": 1.0, "rho": 1.0})
+    log["terminated"] = True
+    made = open_logs(log, discount=0.9)
+    source = SimpleNamespace(source=made)
+    lstd, best, other = case("lstd", fine), case("plugin", fine), case("lstdq", fine)
+    source.reference = lstd
+    assert _model(source, best, [best, lstd, other]).method == "lstd"
+    assert _model(source, best, [best, other]).method == "plugin"
+    best.outcome.model = None
+    assert _model(source, best, [best, other]).method == "lstdq"
+    other.outcome.model = bad
+    assert _model(source, best, [best, other]).method == "lstd"
+    lstd.outcome.model = bad
+    assert _model(source, best, [best, other]) is None

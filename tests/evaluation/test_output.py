@@ -155,3 +155,19 @@ def test_json_and_pages(tmp_path: Path) -> None:
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(O2TDError, match=r"folder\.html: cannot be written .*; nothing was changed"):
         write_page(tmp_path / "folder.html", b"<p>")
+
+
+@pytest.mark.parametrize("old", ["none", "files", "evaluation"])
+def test_what_was_written_is_put_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str
+) -> None:
+    """The folder that holds the name, and the folder itself where files went one by one."""
+    out = tmp_path / "out"
+    if old != "none":
+        write_folder(out, OLD)
+    if old == "files":
+        (out / "notes.txt").write_text("mine")
+    synced: list[Path] = []
+    monkeypatch.setattr(output, "sync_folder", synced.append)
+    write_folder(out, NEW)
+    assert synced == ([out, tmp_path] if old == "files" else [tmp_path])

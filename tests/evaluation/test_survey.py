@@ -254,3 +254,41 @@ def test_two_surveys_merge_into_that_of_the_whole():
     for name in ("size", "value"):
         np.testing.assert_allclose(series["horizon"][name], other["horizon"][name])
     np.testing.assert_allclose(series["weights"], other["weights"])
+
+
+@pytest.mark.parametrize(
+    ("episodes", "limit", "full", "halved"),
+    [(40, 120, False, False), (40, 119, True, True), (20, 59, True, False), (21, 62, True, True)],
+)
+def test_a_sample_is_halved_beyond_its_rows_down_to_a_few_episodes(episodes, limit, full, halved):
+    log = pd.DataFrame({"episode": np.repeat(np.arange(episodes), 3), "state": 0, "reward": 0.0})
+    block = block_of(log.assign(terminated=log.index % 3 == 2, rho=1.0))
+    sample = Sample(limit)
+    sample.add(block)
+    assert sample.full == full
+    assert (sample.threshold < 1.0) == halved
+    assert sample.rows == sum(len(part.rows) for part in sample.blocks)
+    drawn = sample._drawn(block.key)
+    np.testing.assert_array_equal(sample.joined().key, block.key[drawn])
+    assert drawn.all() != halved
+
+
+def test_blocks_of_a_sample_are_joined_from_time_to_time():
+    log = pd.DataFrame({"episode": np.arange(66), "state": 0, "reward": 0.0, "rho": 1.0})
+    block = block_of(log.assign(terminated=True))
+    sample = Sample(10**6)
+    for k in range(66):
+        sample.add(block.pick(np.arange(66) == k))
+        assert len(sample.blocks) == (k + 1 if k < 64 else 1 + k - 64)
+    np.testing.assert_array_equal(sample.joined().key, block.key)
+
+
+def test_long_episodes_of_a_full_sample_keep_their_first_rows():
+    log = pd.DataFrame({"episode": np.repeat(np.arange(4), 30), "state": 0, "reward": 0.0})
+    block = block_of(log.assign(terminated=log.index % 30 == 29, rho=1.0))
+    sample = Sample(100)
+    sample.add(block)
+    assert np.diff(sample.joined().first).tolist() == [10] * 4
+    tiny = Sample(5)
+    tiny.add(block)
+    assert np.diff(tiny.joined().first).tolist() == [1] * 4
