@@ -155,8 +155,9 @@ GROUPS = {
             ),
             *(
                 f"tests/kernels/test_{name}.py"
-                for name in ("fused", "gradient", "single_row", "weighted", "weighted_sparse")
+                for name in ("fused", "gradient", "simd_gradient", "simd_weighted", "single_row")
             ),
+            *(f"tests/kernels/test_{name}.py" for name in ("weighted", "weighted_sparse")),
             *(
                 f"tests/kernels/test_{name}.py"
                 for name in ("gauges", "metric_values", "resampling")

@@ -70,6 +70,7 @@ def beyond(part: str, traced: bool) -> Lane:
     """A lane of equal rows that move nothing before row 3, or afterwards."""
     lane = Lane(traced, None)
     lane.table[:] = np.abs(lane.table[0]) + 1.0
+    lane.phi[:] = lane.later[:] = lane.table[0]
     lane.theta[:] = 0.0
     lane.reward[:], lane.gain[:], lane.weight[:], lane.discount[:] = 1.0, 0.0, 1.0, 0.5
     lane.decay[:] = 0.5

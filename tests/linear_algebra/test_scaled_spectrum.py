@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from o2td.linear_algebra.scaled_spectrum import spectrum
 
@@ -24,3 +25,29 @@ def test_groups_of_eigenvalues() -> None:
     graded[np.ix_(order, order)] = M
     found = np.sort(np.concatenate(spectrum(graded, s)).real)
     np.testing.assert_allclose(found, np.sort(M.diagonal() * s[order] ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 1.0, 2.0**20])
+@pytest.mark.parametrize(("ratio", "groups"), [(1.0, 1), (64.0, 1), (100.0, 1), (128.0, 2)])
+def test_sizes_within_a_factor_of_a_hundred_are_one_group(
+    unit: float, ratio: float, groups: int
+) -> None:
+    M = np.array([[2.0, 1.0, 0.5], [0.3, 3.0, 0.2], [-0.4, 0.1, 1.5]])
+    s = unit * np.array([1.0, ratio, 1.0])
+    found = spectrum(M, s)
+    assert [len(part) for part in found] == ([3] if groups == 1 else [1, 2])
+    want = np.linalg.eigvals(M * s * s[:, None])
+    both = (np.sort_complex(np.concatenate(found)), np.sort_complex(want))
+    np.testing.assert_allclose(*both, rtol=1e-10)
+
+
+def test_groups_that_are_coupled_have_the_eigenvalues_of_the_whole() -> None:
+    """Of a grading that numbers hold exactly: the answer of long arithmetic is not needed."""
+    rng = np.random.default_rng(3)
+    s = np.array([256.0, 1.0, 256.0, 1.0, 2.0])
+    M = rng.normal(size=(5, 5)) + 4.0 * np.eye(5)
+    found = np.sort_complex(np.concatenate(spectrum(M, s)))
+    want = np.sort_complex(np.linalg.eigvals(M * s * s[:, None]))
+    np.testing.assert_allclose(found, want, rtol=1e-9)
+    assert [len(part) for part in spectrum(M, s)] == [2, 3]
+    assert spectrum(np.zeros((0, 0)), np.zeros(0)) == []

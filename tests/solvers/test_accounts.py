@@ -283,3 +283,11 @@ def test_what_is_handed_out_cannot_be_changed(solver: Any) -> None:
                 array[:] = 0.0
         np.testing.assert_array_equal(one.theta, before)
         assert one.solution.message == fitted.solution.message
+
+
+def test_an_average_reward_is_known_from_the_first_row_on():
+    solver, one = o2td.DifferentialLSTD(ridge=0.1), np.ones((1, 1))
+    assert np.isnan(solver.average_reward)
+    rows = o2td.Transitions(one, [3.0], one, 1.0)
+    assert np.isnan(solver.update(rows[:0]).average_reward)
+    assert solver.update(rows).average_reward == pytest.approx(3.0)
