@@ -236,6 +236,35 @@ def test_scales_of_features_and_rewards_change_no_choice():
     np.testing.assert_allclose(scaled.theta * scale, 1e-6 * plain.theta, rtol=1e-5)
 
 
+@pytest.mark.parametrize("layout", ["dense", "table"])
+@pytest.mark.parametrize("rewards", [1e200, 1e-200])
+def test_rewards_of_any_size_change_no_choice(layout, rewards):
+    rng = np.random.default_rng(3)
+    state, later = rng.integers(0, 25, (2, 200))
+    rho, reward, table = rng.choice([0.5, 1.5], 200), rng.normal(size=200), rng.normal(size=(25, 4))
+    batch = o2td.Transitions.from_table(table, state, reward, later, 0.9, rho=rho)
+    if layout == "dense":
+        batch = o2td.Transitions(batch.phi, reward, batch.next_phi, 0.9, rho=rho)
+    one, other = (
+        o2td.LSTD(trace="auto").fit(x).solution
+        for x in (batch, batch.retargeted(reward=rewards * reward))
+    )
+    assert other.direction == one.direction
+    np.testing.assert_allclose(other.theta, rewards * one.theta, rtol=1e-9)
+    for found, expected in zip(other.candidates, one.candidates, strict=True):
+        assert found.deviation == pytest.approx(rewards * expected.deviation, rel=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_features_whose_squares_hardly_exist_have_an_answer(ridge):
+    rng = np.random.default_rng(4)
+    phi, later = 1e-160 * rng.normal(size=(2, 200, 3))
+    batch = o2td.Transitions(phi, rng.normal(size=200), later, 0.9)
+    with np.errstate(all="raise", under="ignore"):
+        solver = o2td.LSTD(trace="auto", ridge=ridge).fit(batch)
+    assert np.isfinite(solver.theta).all()
+
+
 def test_what_does_not_go_together_is_refused():
     with pytest.raises(InputError, match="difference"):
         o2td.LSTD(trace="auto", rho_on="target")

@@ -35,7 +35,7 @@ from scipy.linalg import lu_solve
 from scipy.linalg.lapack import dgetrf, dpstrf
 
 from o2td.arrays import Floats, Ints
-from o2td.linear_algebra import Solution, conclude, solve
+from o2td.linear_algebra import Solution, conclude, solve, top
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, Direction, Directions
 
 _BAND = 2  # neighbouring rows whose correlation counts
@@ -45,6 +45,7 @@ _LONG, _DOUBT = 0.9, 3.0  # traces whose variance is doubted if nothing bounds r
 _HALF = 2.0  # bounds on the bias at lambda = 0 over those at lambda = 1/2
 _EXCUSED = 0.25  # share of the explained distance that excuses a shrunk answer
 _RANK = 1e-10  # pivots of the scaled C below this count as zero
+_LARGE = 1e150  # its square is finite
 _FAINT = 1e-9  # added to matrices where a group or a feature carries no information
 
 
@@ -141,7 +142,7 @@ def _moved(whole: Floats, frame: _Frame, ridge: float) -> tuple[Floats, Floats]:
     """A and b in the frame, as means over rows, regularised where features carry no information."""
     seen, scale, d = frame.seen, frame.scale, len(frame.scale)
     A = whole[np.ix_(seen, seen)] * scale[:, None] * scale / frame.rows
-    A += ridge / frame.rows * np.diag(scale**2)
+    A += np.diag(np.minimum(np.sqrt(ridge / frame.rows) * scale, _LARGE) ** 2)
     level = np.abs(np.trace(A)) / len(whole) + _FAINT
     return A + _FAINT * level * np.eye(d), scale * whole[seen, -1] / frame.rows
 
@@ -241,6 +242,10 @@ def _effective(sums: Directions) -> float:
 
 
 def _candidates(theta: Floats, parts: Floats, C: Floats) -> list[Candidate]:
+    unit = max(
+        top(theta), top(parts)
+    )  # a power of two, so that squares neither over- nor underflow
+    theta, parts = np.ldexp(theta, -unit), np.ldexp(parts, -unit)
     covariance = _covariance(parts, C)
     variance = np.maximum(np.diag(covariance), 0.0)
     between = theta[:, None] - theta
@@ -253,7 +258,7 @@ def _candidates(theta: Floats, parts: Floats, C: Floats) -> list[Candidate]:
         seen[:, longer] = np.where(_FREE, np.minimum(seen[:, longer], most), seen[:, longer])
     bias = seen.max(axis=1)
     return [
-        Candidate(direction, float(np.sqrt(b)), float(np.sqrt(v)))
+        Candidate(direction, *np.ldexp(np.sqrt([b, v]), unit).tolist())
         for direction, b, v in zip(DIRECTIONS, bias, _DOUBTED * variance, strict=True)
     ]
 
