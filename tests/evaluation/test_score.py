@@ -175,5 +175,9 @@ def test_an_excess_of_one_pair_counts_once() -> None:
     found = excess_chance(b, state, pair)
     assert found == pytest.approx(plain_excess(b, state, pair), rel=1e-9)
     assert found < 1e-9
+    near = np.full(40, 0.99)  # so near 1 that the sum hardly varies
+    few = np.zeros(40, dtype=int)
+    assert 0.0 < excess_chance(near, few, few) < 1.0
+    assert excess_chance(near, few, few) == pytest.approx(plain_excess(near, few, few))
     low = np.where(np.arange(300) % 2, 0.9, 0.99)
     assert excess_chance(low, state, pair) == pytest.approx(plain_excess(low, state, pair))
