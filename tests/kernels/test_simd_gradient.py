@@ -30,7 +30,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simd_gradient, "CACHED_ROWS", 5)
 
 
-def run(lanes: list[Lane], diverged: Array, first: int = 0) -> tuple[Array, Array]:
+def run(lanes: list[Lane], diverged: Array, first: int = 0, every: int = 0) -> tuple[Array, Array]:
     one = lanes[0]
     rows, following = (SimpleNamespace(matrix=one.table, at=at) for at in (one.state, one.after))
     names = {"gain": "gain", "second_gain": "second", "weight": "weight"}
@@ -39,7 +39,7 @@ def run(lanes: list[Lane], diverged: Array, first: int = 0) -> tuple[Array, Arra
     source = np.roll(np.arange(len(lanes)), 1)
     arrays["reward"] = arrays["reward"][np.argsort(source)]
     given = SimpleNamespace(**arrays, source=source, discount=one.discount[None])
-    simd_gradient.drive_side(rows, following, given, diverged, N, first, 0, None)
+    simd_gradient.drive_side(rows, following, given, diverged, N, first, every, None)
     return given.theta, given.w
 
 
@@ -83,3 +83,31 @@ def test_a_lane_whose_step_is_too_large_is_taken_out_and_others_go_on(
             lane.step(t, mirror=False)
         np.testing.assert_allclose(theta[k], lane.theta, rtol=1e-11)
         np.testing.assert_allclose(w[k], lane.w, rtol=1e-11)
+
+
+@pytest.mark.parametrize("every", [1, 3, 7])
+@pytest.mark.parametrize("first", [0, 5])
+def test_records_are_taken_after_every_so_many_steps(
+    every: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lanes, rng, found = (
+        [Lane(np.linspace(0.1, 0.4, 10), False, seed=0) for _ in range(18)],
+        np.random.default_rng(1),
+        [],
+    )
+    for lane in lanes:
+        lane.gain = 0.1 * rng.normal(size=N)
+
+    def append(theta: Array, grouped: bool, ring: None) -> None:
+        assert grouped
+        found.append(theta.reshape(2, -1, 16).swapaxes(1, 2).reshape(32, -1)[:18].copy())
+
+    monkeypatch.setattr(simd_gradient, "append", append)
+    run(lanes, np.full(18, -1), first, every)
+    expected = []
+    for t in range(N):
+        for lane in lanes:
+            lane.step(t, mirror=False)
+        if (first + t + 1) % every == 0:
+            expected.append([lane.theta for lane in lanes])
+    np.testing.assert_allclose(found, expected, rtol=1e-11)

@@ -21,7 +21,9 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simd_weighted, "CACHED_ROWS", 5)
 
 
-def run(lanes: list[Lane], diverged: Array, first: int = 0) -> tuple[Array, Array, Array]:
+def run(
+    lanes: list[Lane], diverged: Array, first: int = 0, every: int = 0
+) -> tuple[Array, Array, Array]:
     one = lanes[0]
     rows, following = (SimpleNamespace(matrix=one.table, at=at) for at in (one.state, one.after))
     names = ("gain", "weight", "decay", "theta", "z", "reward")
@@ -37,7 +39,7 @@ def run(lanes: list[Lane], diverged: Array, first: int = 0) -> tuple[Array, Arra
         traced=True if one.traced else None,
         bound=np.array([[lane.bound] for lane in lanes]),
     )
-    simd_weighted.drive_side(rows, following, given, diverged, N, first, 0, None)
+    simd_weighted.drive_side(rows, following, given, diverged, N, first, every, None)
     return given.theta, given.z, given.bound[:, 0]
 
 
@@ -86,3 +88,28 @@ def test_a_lane_whose_step_is_too_large_is_taken_out_and_others_go_on(
         np.testing.assert_allclose(theta[k], lane.theta, rtol=1e-11)
         if traced:
             np.testing.assert_allclose(z[k], lane.z, rtol=1e-11)
+
+
+@pytest.mark.parametrize("every", [1, 3, 7])
+@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("traced", [False, True])
+def test_records_are_taken_after_every_so_many_steps(
+    every: int, first: int, traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lanes, rng, found = [Lane(traced, None) for _ in range(18)], np.random.default_rng(1), []
+    for lane in lanes:
+        lane.gain = 0.1 * rng.normal(size=N)
+
+    def append(theta: Array, grouped: bool, ring: None) -> None:
+        assert grouped
+        found.append(theta.reshape(2, -1, 16).swapaxes(1, 2).reshape(32, -1)[:18].copy())
+
+    monkeypatch.setattr(simd_weighted, "append", append)
+    run(lanes, np.full(18, -1), first, every)
+    expected = []
+    for t in range(N):
+        for lane in lanes:
+            lane.step(t)
+        if (first + t + 1) % every == 0:
+            expected.append([lane.theta for lane in lanes])
+    np.testing.assert_allclose(found, expected, rtol=1e-11)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.linear_algebra.scaled_spectrum import spectrum
+from o2td.linear_algebra.scaled_spectrum import sizes, spectrum
 
 
 def test_a_leading_part_that_is_singular() -> None:
@@ -51,3 +51,16 @@ def test_groups_that_are_coupled_have_the_eigenvalues_of_the_whole() -> None:
     np.testing.assert_allclose(found, want, rtol=1e-9)
     assert [len(part) for part in spectrum(M, s)] == [2, 3]
     assert spectrum(np.zeros((0, 0)), np.zeros(0)) == []
+
+
+def test_sizes_of_coordinates() -> None:
+    """Those of theta, repeated for w unless its own diagonal has no unit and is larger."""
+    A = np.array([[0.0, 4.0], [4.0, 1024.0]])
+    np.testing.assert_array_equal(sizes(A, np.ones(1)), [1.0, 16.0])
+    np.testing.assert_array_equal(sizes(A / 1024.0, np.ones(1)), [1.0, 16.0])
+    np.testing.assert_array_equal(sizes(A * [[1.0, 1.0], [1.0, 1e-3]], np.ones(1)), [1.0, 1.0])
+    np.testing.assert_array_equal(sizes(np.eye(3), None), np.ones(3))
+    np.testing.assert_array_equal(sizes(np.eye(3), np.zeros(3)), np.ones(3))
+    np.testing.assert_array_equal(sizes(np.eye(3), np.array([0.0, 8.1, 3.9])), [4.0, 8.0, 4.0])
+    A = np.ones((5, 5)) - 0.5 * np.eye(5)
+    np.testing.assert_array_equal(sizes(A, np.array([2.0, 8.0])), [2, 8, 2, 8, 1])

@@ -55,6 +55,19 @@ def test_tables_and_dense_rows_give_the_same_sums(n):
         np.testing.assert_allclose(one[name], two[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("n", [8, 60, 400])
+def test_weights_of_exactly_one_and_two_count_in_tables(n):
+    rng = np.random.default_rng(n)
+    table, state, after = rng.normal(size=(4, 2)), *rng.integers(4, size=(2, n))
+    rho, reward = rng.choice([0.0, 1.0, 2.0], size=n), rng.choice([0.0, 1.0], size=n)
+    given = {"rho": rho, "start": rng.random(n) < 0.1}
+    rows = o2td.Transitions.from_table(table, state, reward, after, 1.0, **given)
+    dense = o2td.Transitions(table[state], reward, table[after], 1.0, **given)
+    one, two = collect(rows).arrays(), collect(dense).arrays()
+    for name in one:
+        np.testing.assert_allclose(one[name], two[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
 @pytest.mark.parametrize("even", [False, True])
 def test_rows_with_few_entries_give_the_sums_of_dense_rows(even):
     rng, n, d = np.random.default_rng(5), 500, 70

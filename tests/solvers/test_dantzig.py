@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from o2td.errors import InputError
 from o2td.solvers.dantzig import _nearest, select
 
 
@@ -19,3 +20,9 @@ def test_the_nearest_point_has_the_least_largest_residual() -> None:
     A, b = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]]), np.array([1.0, 2.0, 6.0])
     found = _nearest(A, b)
     assert np.abs(A @ found - b).max() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("a", "b"), [(np.inf, 1.0), (1.0, np.inf), (np.nan, 1.0)])
+def test_sums_that_overflow_are_no_system(a: float, b: float) -> None:
+    with pytest.raises(InputError, match="the sums over this batch overflow"):
+        select(np.array([[a, 1.0], [1.0, 2.0]]), np.array([1.0, b]), 0.1)
