@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td.linear_algebra.scaled_spectrum import sizes, spectrum
+from o2td.linear_algebra.scaled_spectrum import Deflated, sizes, spectrum
 
 
 def test_a_leading_part_that_is_singular() -> None:
@@ -64,3 +64,29 @@ def test_sizes_of_coordinates() -> None:
     np.testing.assert_array_equal(sizes(np.eye(3), np.array([0.0, 8.1, 3.9])), [4.0, 8.0, 4.0])
     A = np.ones((5, 5)) - 0.5 * np.eye(5)
     np.testing.assert_array_equal(sizes(A, np.array([2.0, 8.0])), [2, 8, 2, 8, 1])
+
+
+@pytest.mark.parametrize("c", [0.25, 3.0])
+@pytest.mark.parametrize("g", [1.0, 6.0])
+def test_a_saddle_has_its_eigenvalues_in_closed_form(c: float, g: float) -> None:
+    C = np.array([[2.0, 0.5], [-0.3, 1.0]])
+    M = np.block([[np.zeros((2, 2)), -c * C.T], [C, g * np.eye(2)]])
+    parts, ones = Deflated(M, np.ones(4), 2), np.ones(4)
+    found = parts.closed(ones)
+    assert found is not None
+    want = np.linalg.eigvals(M)
+    one, two = (sorted(x, key=lambda y: (round(y.real, 9), y.imag)) for x in (found, want))
+    np.testing.assert_allclose(one, two, rtol=1e-12)
+    assert parts.pulls
+    assert (parts.rank, parts.semisimple) == (4, True)
+    b = np.arange(1.0, 5.0)
+    assert parts.solvable(b)
+    np.testing.assert_allclose(parts.solution(b), np.linalg.solve(M, b), rtol=1e-12)
+    turned = M * [[1.0], [1.0], [-1.0], [-1.0]]  # w follows the other way: nothing pulls
+    assert not Deflated(turned, ones, 2).pulls
+    assert Deflated(turned, ones, 2).closed(ones) is None
+    M[2, 3] = 0.1
+    assert Deflated(M, ones, 2).closed(ones) is None
+    assert Deflated(M, ones, 2).pulls
+    M[2:, 2:] = [[1.0, 3.0], [3.0, 1.0]]
+    assert not Deflated(M, ones, 2).pulls

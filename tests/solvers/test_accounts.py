@@ -291,3 +291,4 @@ def test_an_average_reward_is_known_from_the_first_row_on():
     rows = o2td.Transitions(one, [3.0], one, 1.0)
     assert np.isnan(solver.update(rows[:0]).average_reward)
     assert solver.update(rows).average_reward == pytest.approx(3.0)
+    assert solver._sums.d == 1
