@@ -292,3 +292,13 @@ def test_long_episodes_of_a_full_sample_keep_their_first_rows():
     tiny = Sample(5)
     tiny.add(block)
     assert np.diff(tiny.joined().first).tolist() == [1] * 4
+
+
+@pytest.mark.parametrize(("actions", "counted"), [([0, 1000], 1001), ([0, 1001], 0), ([-1, 3], 0)])
+def test_actions_are_counted_up_to_a_thousand(actions, counted):
+    log = pd.DataFrame({"episode": [0, 1], "state": 0, "reward": 0.0, "rho": [0.5, 2.0]})
+    found = surveyed(log.assign(action=actions, terminated=True))
+    assert found.taken.shape == (3, counted)
+    if counted:
+        assert found.taken[:, [0, -1]].tolist() == [[1.0, 1.0], [0.5, 2.0], [0.0, 0.0]]
+    assert found.n_actions == 0

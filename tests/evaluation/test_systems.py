@@ -8,8 +8,17 @@ import pandas as pd
 import pytest
 
 from o2td import LSETD, LSTD, LSTDQ, Transitions, evaluation
-from o2td.evaluation.systems import FOLDS, Actions, FeatureSystem, States, own_fit
-from o2td.features import Fourier
+from o2td.evaluation.systems import (
+    FOLDS,
+    Actions,
+    FeatureSystem,
+    LoneStarts,
+    States,
+    fitting_rows,
+    own_fit,
+    runs,
+)
+from o2td.features import Fourier, Tabular
 
 from .episodes import block_of
 from .lanes import counts_of, fold_of
@@ -169,3 +178,122 @@ def test_ratios_leave_fewer_rows_to_a_mean() -> None:
         np.sqrt(np.minimum(effective / (effective - 1), 2))
     )
     assert own_fit(np.zeros(1), np.zeros(1)) == pytest.approx(np.sqrt(2.0))
+
+
+# -- parts of systems -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trace", [0.0, 0.8])
+def test_a_system_on_some_features_shares_the_sums_of_all(line, basis, trace):
+    whole = filled(FeatureSystem(basis, trace), line)
+    index = np.array([2, 0])
+    part = whole.part(basis, index, 1e-3)
+    assert (part.d, part.ridge, part.whole, whole.whole) == (2, 1e-3, whole, whole)
+    z = whole.left(line, basis.rows(line))[:, index]
+    right = basis.rows(line).right
+    A = z.T @ right[:, index]
+    A += 1e-3 * np.abs(np.diagonal(A)).mean() * np.eye(2)
+    theta = np.linalg.solve(A, z.T @ right[:, -1])
+    np.testing.assert_allclose(part.solve().theta, theta, rtol=1e-7)
+    np.testing.assert_allclose(part.lift(theta), [theta[1], 0.0, theta[0], 0.0])
+    np.testing.assert_allclose(part.lift(np.eye(2)), np.eye(4)[:, index])
+    assert whole.lift(theta) is theta
+    np.testing.assert_allclose(part.start(), whole.start()[index])
+    np.testing.assert_allclose(
+        part.adjoint(), np.linalg.solve(A.T, whole.start()[index]), rtol=1e-7
+    )
+    some = np.arange(FOLDS) < 3
+    rest = line.pick(fold_of(line.key, FOLDS) < 3)
+    alone = filled(FeatureSystem(basis, trace), rest)
+    np.testing.assert_allclose(whole.solve(some).theta, alone.solve().theta, rtol=1e-7)
+    np.testing.assert_allclose(whole.start(some), alone.start())
+    ridged = whole.solve(None, 0.5).theta
+    other = filled(FeatureSystem(basis, trace, ridge=0.5), line)
+    np.testing.assert_allclose(ridged, other.solve().theta, rtol=1e-9)
+    assert part.label == f"{basis.name}, λ = {trace:g}, ridge 0.001"
+    assert whole.label == f"{basis.name}, λ = {trace:g}"
+
+
+@pytest.mark.parametrize("lanes", [0, 12])
+def test_systems_of_parts_merge_into_that_of_the_whole(line, basis, lanes):
+    def made(block):
+        return filled(FeatureSystem(basis, 0.5, lanes=lanes), block, counts_of(block.key, 12))
+
+    half = np.arange(line.count) < 9
+    whole, one, two = made(line), made(line.pick(half)), made(line.pick(~half))
+    fresh = FeatureSystem(basis, 0.5, lanes=lanes)
+    fresh.merge(one)
+    fresh.merge(FeatureSystem(basis, 0.5, lanes=lanes))
+    fresh.merge(two)
+    np.testing.assert_allclose(fresh.folds, whole.folds, atol=1e-9)
+    np.testing.assert_allclose(fresh.starts, whole.starts, atol=1e-9)
+    np.testing.assert_array_equal(fresh.opened, whole.opened)
+    assert (fresh.lane_values() is None) == (lanes == 0)
+    if lanes:
+        np.testing.assert_allclose(fresh.lane_values(), whole.lane_values(), rtol=1e-8)
+
+
+def test_starts_without_rows_count_in_means_and_lanes(line, basis):
+    counts, key = counts_of(line.key, 9), np.arange(7, dtype=np.uint64)
+    system = filled(FeatureSystem(basis, lanes=9), line, counts)
+    lone = LoneStarts(np.linspace(-2.0, 2.0, 7)[:, None], key, np.zeros(7, dtype=int))
+    before, more = system.lane_values(), counts_of(key, 9)
+    system.add_starts(lone, fold_of(key, FOLDS), more)
+    own, theirs = basis.rows(line).first, basis.phi(lone.input)
+    mean = np.concatenate([own, theirs]).mean(axis=0)
+    np.testing.assert_allclose(system.start(), mean)
+    theta = system.solve().theta
+    np.testing.assert_allclose(system.start_values(lone, theta), theirs @ theta)
+    after = system.lane_values()
+    assert (before != after).any()
+    start = own.T @ counts[:, 2] + theirs.T @ more[:, 2]
+    flat = system.lanes[2].reshape(system.d, -1)
+    solved = np.linalg.solve(flat[:, :-1], flat[:, -1])
+    wanted = start @ solved / (counts[:, 2].sum() + more[:, 2].sum())
+    assert after[2] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_logged_policys_equations_have_no_ratios(line, basis):
+    system = filled(FeatureSystem(basis, 0.5, ridge=1e-6).logged(), line)
+    rows = basis.rows(line)
+    A = rows.here.T @ rows.right[:, :-1]
+    A += 1e-6 * np.abs(np.diagonal(A)).mean() * np.eye(4)
+    theta = np.linalg.solve(A, rows.here.T @ rows.reward)
+    np.testing.assert_allclose(system.solve().theta, theta, rtol=1e-7)
+
+
+def test_actions_that_no_row_has_are_told_by_their_ridge():
+    """One-hot features of three states and two actions, of which one pair is never tried."""
+    rng = np.random.default_rng(3)
+    n = 240
+    log = pd.DataFrame({"episode": np.arange(n) // 4})
+    log["state"] = np.cumsum(rng.integers(1, 3, n)) % 3  # no state leads to itself
+    log["action"] = np.where(log.state == 1, 0, rng.integers(0, 2, n))
+    log = log.assign(reward=1.0, terminated=np.arange(n) % 4 == 3, behavior_prob=0.5)
+    policy = np.array([[0.5, 0.5], [0.4, 0.6], [0.9, 0.1]])
+    for a in (0, 1):
+        log[f"target_prob_{a}"] = policy[log.state, a]
+    block = by_fold(block_of(log))
+    system = filled(FeatureSystem(Actions(States(Tabular(3).fit()), 2), ridge=1e-8), block)
+    rows = block.rows
+    count, move = np.zeros((3, 2)), np.zeros((6, 6))
+    np.add.at(count, (rows.state, rows.action), 1.0)
+    for t in range(n):
+        if not rows.terminated[t]:
+            for a in (0, 1):
+                share = 0.9 * policy[rows.next_state[t], a] / count[rows.state[t], rows.action[t]]
+                move[3 * rows.action[t] + rows.state[t], 3 * a + rows.next_state[t]] += share
+    start = np.zeros(6)
+    for s in rows.state[block.first[:-1]]:
+        start[[s, 3 + s]] += policy[s] / block.count
+    visits = np.linalg.solve(np.eye(6) - move.T, start)
+    lost = visits[4] * 5.0
+    assert system.untried(5.0) == pytest.approx(lost / (visits.sum() - visits[4] + lost), rel=1e-4)
+
+
+def test_runs_of_folds_and_rows_that_fit():
+    assert list(runs(np.array([2, 2, 0, 0, 0, 2]))) == [(2, 0, 2), (0, 2, 5), (2, 5, 6)]
+    assert list(runs(np.array([1]))) == [(1, 0, 1)]
+    assert fitting_rows(1 << 21) == 1
+    assert fitting_rows(1 << 10) == 1 << 10
+    assert fitting_rows(0) == 1 << 20
