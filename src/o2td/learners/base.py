@@ -149,7 +149,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     # -- learning ----------------------------------------------------------------------------------
 
     def partial_fit(self, transitions: Transitions) -> Self:
-        """Learn from every row in order; splitting the rows over several calls changes nothing."""
+        """Learn from every row in order; splitting the rows over several calls changes only rounding."""
         self._hold()
         try:
             self._learn(transitions)
