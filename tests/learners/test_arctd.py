@@ -239,3 +239,49 @@ def test_csr_rows_give_what_dense_ones_do_however_they_are_split(given):
             known = getattr(expected, name)
             least = 1e-12 * np.abs(known).max()
             np.testing.assert_allclose(getattr(found, name), known, rtol=1e-12, atol=least)
+
+
+def _fixed(batch, alpha, trace, clip, theta):
+    """With a given step size nothing is sought along u: regularised, clipped TD with a trace."""
+    d = batch.d
+    theta, w, z, mean = theta.copy(), np.zeros(d), np.zeros(d), theta.copy()
+    N = Z = high = low = longest = ahead = before = last = 0.0
+    for t in range(batch.n):
+        phi, g, rho, r = batch.phi[t], batch.discount[t], batch.rho[t], batch.reward[t]
+        later = batch.next_phi[t] if g > 0.0 else np.zeros(d)
+        before = 0.0 if batch.start[t] else before
+        z = trace * min(clip, last) * before * z + phi
+        high, low, ahead = max(high, r), min(low, r), 1.0 + before * ahead
+        longest, before, last = max(longest, ahead), g, rho
+        delta = r + g * np.clip(later @ theta, low * longest, high * longest) - phi @ theta
+        N, Z = N + (phi @ phi - N) / (t + 1), Z + (z @ z - Z) / (t + 1)
+        share = 0.5 * min(1.0, 1.5 * N / Z) if Z > 0.0 else 0.5
+        if N > 0.0:
+            phi_w, z_w = phi @ w, z @ w
+            theta = theta + alpha * rho * delta * z
+            theta = theta + alpha * share * (rho * z_w * (phi - g * later) - phi_w * phi)
+            w = w + alpha * (rho * delta * z - phi_w * phi - N * w)
+        mean = mean + (theta - mean) * min(1.0, 4.0 / (t + 4.0))
+    return theta, w, mean
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.3])
+@pytest.mark.parametrize(("trace", "clip"), [(0.0, 1.0), (0.8, 1.0), (0.6, 2.5)])
+def test_with_a_step_size_of_its_own_it_is_clipped_td_with_a_regularised_second_vector(
+    alpha, trace, clip
+):
+    rng, n, d = np.random.default_rng(6), 90, 3
+    phi, later = 0.6 * rng.normal(size=(2, n, d))
+    phi[:2] = 0.0  # nothing is known yet
+    given = {"rho": rng.choice([0.0, 0.5, 1.0, 3.0], size=n), "start": rng.random(n) < 0.1}
+    discount = np.where(rng.random(n) < 0.1, 0.0, 0.9)
+    batch = Transitions(phi, 0.3 * rng.normal(size=n), later, discount, **given)
+    first = 4.0 * rng.normal(size=d)  # beyond what the first rewards allow
+    learner = o2td.ARCTD(alpha, trace=trace, clip=clip, initial_theta=first)
+    assert learner.w.size == 0
+    for part in (batch[:31], batch[31:]):
+        learner.partial_fit(part)
+    theta, w, mean = _fixed(batch, alpha, trace, clip, first)
+    np.testing.assert_allclose(learner.last_theta, theta, rtol=1e-9)
+    np.testing.assert_allclose(learner.w, w, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(learner.theta, mean, rtol=1e-9)
