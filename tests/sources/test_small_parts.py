@@ -353,3 +353,12 @@ def test_the_row_that_the_behaviour_could_not_take_is_named_and_not_one_before_i
     logs = log(rho=None, target_prob=[0.0, 0.5, 0.5, 0.5], behavior_prob=[0.0, 0.5, 0.0, 0.5])
     with pytest.raises(InputError, match=r"column behavior_prob, row 3 .* is 0 for the action"):
         sources.open_logs(logs, discount=0.9).scan()
+
+
+def test_nothing_follows_a_decision_so_its_discount_is_nothing() -> None:
+    decisions = pl.DataFrame({"state": [0, 1], "action": [0, 1], "reward": [1.0, 2.0]})
+    source = sources.open_logs(decisions.with_columns(rho=1.0))
+    (chunk,) = source.chunks()
+    assert source.discount == 0.0
+    assert chunk.terminated.all()
+    assert chunk.discount.tolist() == [0.0, 0.0]
