@@ -101,3 +101,18 @@ def test_ratios_of_what_cancels_are_zero() -> None:
     for found in oblique._omegas(problem, exact.bellman_system.system(problem)):
         assert found[0] == pytest.approx(1.0)
         np.testing.assert_array_equal(found[1:], 0.0)
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-14, 1e-12])
+def test_a_projection_exists_up_to_a_share_of_the_largest_singular_value(least: float) -> None:
+    for k in range(3):
+        N = np.eye(3)
+        N[k, k] = least
+        if least < 1e-13:
+            with pytest.raises(NoAnswerError, match="the oblique projection does not exist"):
+                oblique._solve_angles(N, np.ones(3))
+        else:
+            found = oblique._solve_angles(N, np.arange(6.0).reshape(3, 2))
+            np.testing.assert_allclose(N @ found, np.arange(6.0).reshape(3, 2), rtol=1e-9)
+            found = oblique._solve_angles(N, np.ones(3))
+            np.testing.assert_allclose(N @ found, np.ones(3), rtol=1e-9)

@@ -73,3 +73,13 @@ def test_features_too_small_to_be_scaled():
         exact.oblique_projection(1e-320 * np.eye(3), np.eye(3))
     found = exact.oblique_projection(1e-300 * np.eye(3), np.eye(3))
     np.testing.assert_allclose(found, np.eye(3), atol=1e-12)
+
+
+def test_too_many_features_are_refused_before_memory_runs_out(monkeypatch):
+    monkeypatch.setattr(least_squares, "MOST_FEATURES", 4)
+    assert orthonormalizer(np.eye(4)).shape == (4, 4)
+    for refused in (orthonormalizer, lambda rows: compress(rows, np.ones(5))):
+        with pytest.raises(
+            NoAnswerError, match="5 features need dense matrices of 0 GB here; up to 4"
+        ):
+            refused(np.eye(5))
