@@ -24,10 +24,10 @@ from benchmarks.mutants import Place, mark, put
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "o2td"
 SLOW = 6.0  # seconds; a test that takes longer kills no mutant
-BUDGET = 120.0  # seconds of tests that reach a mutant's line, at most
-LIMIT = 200  # seconds after which a child is ended
+BUDGET = 60.0  # seconds of tests that reach a mutant's line, at most
+LIMIT = 120  # seconds after which a child is ended
 AT_ONCE = 300  # tests that a child of the first pass runs, at most
-FIRST = 600.0  # seconds of the first pass; tests that it does not reach are not asked
+FIRST = 420.0  # seconds of the first pass; tests that it does not reach are not asked
 IDLE = 30.0  # seconds without work after which a child is ended: it waits for a dead thread
 TIMES = (signal.SIGXCPU, signal.SIGKILL)
 LIBRARIES = (
