@@ -147,6 +147,43 @@ def test_what_an_earlier_version_kept_is_compiled_anew(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.nbi"))
 
 
+FIRST = """
+import sys
+import numpy as np
+from numba.core import event
+import o2td
+name, layout = sys.argv[1:]
+phi, next_phi = np.eye(4)[[0, 1, 2, 3, 0]], np.eye(4)[[1, 2, 3, 0, 1]]
+if layout == "csr":
+    from scipy.sparse import csr_array
+    phi, next_phi = csr_array(phi), csr_array(next_phi)
+rows = o2td.Transitions(phi, np.ones(5), next_phi, 0.9)
+with event.install_recorder("numba:compile") as record:
+    getattr(o2td, name)().partial_fit(rows)
+used = {done.data["dispatcher"] for _, done in record.buffer if done.is_end}
+found = [one for used_one in used for one in used_one.overloads.values()]
+own = [one for one in found if one.fndesc.modname.startswith("o2td.")]
+code = [one.library.get_pointer_to_function(one.fndesc.llvm_func_name) for one in own]
+print(len(found), sum(map(bool, code)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "most"),
+    [("ATD", "dense", 21), ("ATD", "csr", 27), ("ARCTD", "dense", 18), ("ARCTD", "csr", 25)],
+)
+def test_the_first_use_compiles_few_functions_and_makes_machine_code_of_those_called(
+    name: str, layout: str, most: int, tmp_path: Path
+) -> None:
+    """At most as many functions as now, all but two of which are only called by these two."""
+    empty = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", FIRST, name, layout]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, env=empty)
+    compiled_ones, machine_code = map(int, told.stdout.split())
+    assert compiled_ones <= most
+    assert machine_code == (1 if name == "ARCTD" else 2)  # the driver, and measured step sizes
+
+
 UNCOMPILED = """
 import o2td
 rows = o2td.domains.random_walk().sample(100)

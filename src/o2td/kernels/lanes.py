@@ -34,7 +34,11 @@ def block_end(lo: int, n: int, first: int, every: int) -> int:
 
     It does not depend on the number of lanes, so neither do the results.
     """
-    return min(n, lo + min(CACHED_ROWS, every - (first + lo) % every)) if every > 0 else n
+    if every <= 0:
+        return n
+    size = every - (first + lo) % every  # `min` would be compiled, too
+    size = CACHED_ROWS if size > CACHED_ROWS else size
+    return n if lo + size > n else lo + size
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -28,6 +28,7 @@ from o2td.kernels.pending import before, closed, follow, handed, opened
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import After, average, confine
 from o2td.kernels.weighted import FASTMATH
+from o2td.linked import LinkedCompiler
 
 __all__ = ["COLUMNS", "STREAMED", "Row", "StepLanes", "driver_of", "run_steps"]
 
@@ -269,6 +270,7 @@ def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
     options = {**own.targetoptions, "forceinline": True, "no_cpython_wrapper": True}
     allocates = options.pop("_nrt", True)
     options.pop("nopython", None)
+    options["pipeline_class"] = LinkedCompiler
     inlined = njit(allocates=allocates, **options)(function)
     filled = _filled(inlined, code)
     filled.__qualname__ = code.co_name  # the cache's key
