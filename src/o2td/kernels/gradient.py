@@ -7,7 +7,7 @@
 Every member is linear in delta, phi.w, z.w and z^b.w, so a member is the ten numbers of `Member`:
 the same numbers drive this kernel and the exact mean dynamics. Mirror-prox members take the step
 twice; the midpoint is never formed, only its dot products are. Rows are addressed as in `weighted`,
-and in two passes each if they come from memory, or if mirror-prox needs their squares first.
+and in two passes each if they come from memory, or are long and mirror-prox needs their squares.
 
 Rows in CSR form are in `gradient_sparse`.
 """
@@ -20,6 +20,8 @@ from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
 from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.weighted import FASTMATH, HUGE, from_memory
+
+SHORT = 12  # features, up to which mirror-prox takes less time in a merged pass
 
 
 class Member(NamedTuple):
@@ -114,6 +116,15 @@ def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # typ
 
 
 @jitable
+def twice(member, delta, gamma, wphi, m, alpha, second, pp, pn, nn):  # type: ignore[no-untyped-def]
+    """As `moves`, for mirror-prox; phi.phi, phi.phi' and phi'.phi' follow."""
+    first = scaled(member, directions(member, delta, gamma, wphi, m * wphi, wphi), alpha, second)
+    gram = pp, pn, nn, m * pp, m * pn, m * m * pp
+    step = mirrored(member, first, gram, alpha, second, delta, gamma, wphi, m * wphi)
+    return step[1] + m * step[0], step[2], step[4] + m * step[3], step[5], step[6]
+
+
+@jitable
 def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
     """A bound on the step for features of size one; not finite if any part of the step is not.
 
@@ -182,11 +193,10 @@ def dense_lane(
             rows, then, k, lo, hi, reward, discount, gains, decay, decay_b, numbers, mirror,
             theta, w, z, zb, bound,
         )  # fmt: skip
-    if mirror is not None:
-        return _far(rows, then, k, lo, hi, reward, discount, gains, numbers, True, theta, w)
-    if from_memory(rows, then):
-        return _far(rows, then, k, lo, hi, reward, discount, gains, numbers, None, theta, w)
-    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, theta, w)
+    far = from_memory(rows, then) or (mirror is not None and len(theta) > SHORT)
+    if far:
+        return _far(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
+    return _plain(rows, then, k, lo, hi, reward, discount, gains, numbers, mirror, theta, w)
 
 
 @jitable(fastmath=FASTMATH)
@@ -200,6 +210,7 @@ def _plain(
     discount: Any,
     gains: Any,
     member: Any,
+    mirror: Flag,
     theta: Any,
     w: Any,
 ) -> int:
@@ -239,8 +250,17 @@ def _plain(
                 put_w(w, j, y)
                 v += x * (phi - gamma * get_row(there, k + j))
                 wphi += y * phi
-        delta = reward[t] - v
-        a2, a3, c2, c3, keep = moves(member, delta, gamma, wphi, weight[t], gain[t], second_gain[t])
+        delta, alpha, second, m = reward[t] - v, gain[t], second_gain[t], weight[t]
+        if mirror is not None:
+            pp = pn = nn = 0.0
+            for j in range(d):
+                phi, then = get_row(here, up + j), get_row(there, k + j)
+                pp += phi * phi
+                pn += phi * then
+                nn += then * then
+            a2, a3, c2, c3, keep = twice(member, delta, gamma, wphi, m, alpha, second, pp, pn, nn)
+        else:
+            a2, a3, c2, c3, keep = moves(member, delta, gamma, wphi, m, alpha, second)
         if not abs(delta) + abs(a2) + abs(a3) + abs(c2) + abs(c3) < HUGE:
             return t
         i, last = up, k
@@ -266,27 +286,17 @@ def _far(
         i, gamma, m = at[t] * d, discount[t], weight[t]
         if gamma != 0.0:
             k = next_at[t] * d
-        v = next_v = wphi = pp = pn = nn = 0.0
+        v = wphi = pp = pn = nn = 0.0
         for j in range(d):
-            phi, then, x = get_row(here, i + j), get_row(there, k + j), get_theta(theta, j)
-            v += x * phi
-            next_v += x * then
+            phi, then = get_row(here, i + j), get_row(there, k + j)
+            v += get_theta(theta, j) * (phi - gamma * then)
             wphi += get_w(w, j) * phi
             pp += phi * phi
             pn += phi * then
             nn += then * then
         delta, alpha, second = reward[t] - v, gain[t], second_gain[t]
-        if gamma != 0.0:
-            delta += gamma * next_v
         if mirror is not None:
-            first = directions(member, delta, gamma, wphi, m * wphi, wphi)
-            step = mirrored(
-                member, scaled(member, first, alpha, second),
-                (pp, pn, nn, m * pp, m * pn, m * m * pp), alpha, second, delta, gamma, wphi,
-                m * wphi,
-            )  # fmt: skip
-            a2, a3 = step[1] + m * step[0], step[2]
-            c2, c3, keep = step[4] + m * step[3], step[5], step[6]
+            a2, a3, c2, c3, keep = twice(member, delta, gamma, wphi, m, alpha, second, pp, pn, nn)
         else:
             a2, a3, c2, c3, keep = moves(member, delta, gamma, wphi, m, alpha, second)
         if not abs(delta) + abs(a2) + abs(a3) + abs(c2) + abs(c3) < HUGE:
