@@ -98,6 +98,21 @@ def gtd2mp(
         w += alpha_w * (rho[t] * delta - wphi) * phi[t]
 
 
+def tdcmp(
+    phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
+) -> None:
+    """The same of TDC: `theta += alpha rho (delta phi - gamma (phi.w) phi')`, w as in `gtd2`."""
+    reward, gamma, rho = batch.reward, batch.discount, batch.rho
+    for t in range(batch.n):
+        dphi = phi[t] - gamma[t] * next_phi[t]
+        wphi, delta = phi[t] @ w, reward[t] - dphi @ theta
+        there = theta + alpha * rho[t] * (delta * phi[t] - gamma[t] * wphi * next_phi[t])
+        then = w + alpha_w * (rho[t] * delta - wphi) * phi[t]
+        wphi, delta = phi[t] @ then, reward[t] - dphi @ there
+        theta += alpha * rho[t] * (delta * phi[t] - gamma[t] * wphi * next_phi[t])
+        w += alpha_w * (rho[t] * delta - wphi) * phi[t]
+
+
 def td_sparse(
     phi: Any, next_phi: Any, batch: Transitions, alpha: float, alpha_w: float, theta: Any, w: Any
 ) -> None:
@@ -156,7 +171,7 @@ def _entries(rows: Any, t: int) -> tuple[Any, Floats]:
 LOOPS: dict[str, Loop] = {
     loop.__name__: loop
     for loop in (
-        *(td, o2td, etd, gtd2, tdrc, gtd2mp),
+        *(td, o2td, etd, gtd2, tdrc, gtd2mp, tdcmp),
         *(td_sparse, o2td_sparse, etd_sparse, gtd2_sparse),
     )
 }

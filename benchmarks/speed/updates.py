@@ -1,4 +1,4 @@
-"""One lane and many, of the four updates that C, NumPy and the compiled kernels all have."""
+"""One lane and many, of the updates that C, NumPy and the compiled kernels all have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.speed.native import Native
 from benchmarks.speed.record import Row
 from benchmarks.speed.timing import Times, interleave
 from o2td.errors import O2TDError
-from o2td.learners import ETD, GTD2, GTD2MP, O2TD, TD, TDRC, Learner, sweep
+from o2td.learners import ETD, GTD2, GTD2MP, O2TD, TD, TDCMP, TDRC, Learner, sweep
 from o2td.transitions import Transitions
 
 __all__ = ["METHODS", "agreement", "lanes", "learn_one", "updates"]
@@ -36,6 +36,7 @@ METHODS: dict[str, tuple[Callable[..., Learner], float]] = {
 MORE: dict[str, tuple[Callable[..., Learner], float]] = {
     "TDRC": (TDRC, 0.1),
     "GTD2MP": (GTD2MP, 0.1),
+    "TDCMP": (TDCMP, 0.1),
 }
 """Not measured on sparse rows, nor with many lanes."""
 KNOWN = METHODS | MORE

@@ -37,11 +37,14 @@ def test_loading_the_c_leaves_small_numbers_alone(updates_in_c):
     assert (np.array([2.3e-308]) * 0.5)[0] > 0.0
 
 
-@pytest.mark.parametrize("name", updates.KNOWN)
-@pytest.mark.parametrize("layout", STREAMS)
+UNMEASURED = {(name, "csr") for name in updates.MORE}
+
+
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [(k, layout) for layout in STREAMS for k in updates.KNOWN if (k, layout) not in UNMEASURED],
+)
 def test_all_three_compute_the_same(name, layout, updates_in_c):
-    if name in updates.MORE and layout == "csr":
-        pytest.skip("not measured on sparse rows")
     batch = STREAMS[layout]()
     assert batch.layout == layout
     updates.agreement(name, batch, updates_in_c)

@@ -137,3 +137,30 @@ void gtd2mp_dense(struct dense s, double alpha, double alpha_w, double *restrict
         }
     }
 }
+
+/* theta += alpha rho (delta phi - gamma (phi.w) phi'), w as in gtd2; then both once more as in gtd2mp */
+void tdcmp_dense(struct dense s, double alpha, double alpha_w, double *restrict theta,
+                 double *restrict w)
+{
+    for (int64_t t = 0; t < s.n; t++) {
+        const double *phi = here(&s, t), *next = there(&s, t);
+        double gamma = s.discount[t], v = 0.0, wphi = 0.0, own = 0.0, along = 0.0, across = 0.0;
+        for (int64_t j = 0; j < s.d; j++) {
+            double dphi = phi[j] - gamma * next[j];
+            v += theta[j] * dphi;
+            wphi += w[j] * phi[j];
+            own += phi[j] * phi[j];
+            along += dphi * phi[j];
+            across += dphi * next[j];
+        }
+        double rho = s.rho[t], delta = s.reward[t] - v;
+        double then = wphi + alpha_w * (rho * delta - wphi) * own;
+        delta -= alpha * rho * (delta * along - gamma * wphi * across);
+        double step = alpha * rho * delta, back = alpha * rho * gamma * then;
+        double second = alpha_w * (rho * delta - then);
+        for (int64_t j = 0; j < s.d; j++) {
+            theta[j] += step * phi[j] - back * next[j];
+            w[j] += second * phi[j];
+        }
+    }
+}
