@@ -7,7 +7,7 @@ from typing import Any
 from o2td.compiled import jitable
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.lanes import Flag
-from o2td.kernels.load_store import get_row
+from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w
 from o2td.kernels.weighted import FASTMATH, HUGE
 from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse, trace_sparse
 
@@ -42,7 +42,8 @@ def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
     """The dot product of a sparse trace with x."""
     total = 0.0
     for k in range(count):
-        total += z[active[k]] * x[active[k]]
+        j = get_row(active, k)
+        total += get_z(z, j) * get_w(x, j)
     return total
 
 
@@ -130,9 +131,12 @@ def sparse_lane(
                 w[j] *= scale
             scale = 1.0
         if traces:
+            along = c1 / scale
             for e in range(size[0]):
-                theta[active[e]] += a1 * z[active[e]]
-                w[active[e]] += c1 / scale * z[active[e]]
+                j = get_row(active, e)
+                entry = get_z(z, j)
+                put_theta(theta, j, get_theta(theta, j) + a1 * entry)
+                put_w(w, j, get_w(w, j) + along * entry)
         else:
             a2 += a1 * m
             c2 += c1 * m
