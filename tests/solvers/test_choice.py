@@ -87,7 +87,11 @@ def test_rows_with_few_entries_give_the_sums_of_dense_rows(even):
     )
     for rows in (slice(0, n), slice(13, 13), slice(31, n)):
         one, two = collect(sparse[rows]), collect(dense[rows])
-        assert one.system.strides != two.system.strides or not two.rows  # took another way
+        assert (one.kept is not None) == (two.rows > 0)  # took another way
+        for mine, other in zip(one.totals(), two.totals(), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-11, atol=1e-11)
+        for name in ("carry", "through"):
+            np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-11)
         for name, array in one.arrays().items():
             np.testing.assert_allclose(array, two.arrays()[name], rtol=1e-11, atol=1e-11)
     parts = collect(sparse[:200]).then(collect(sparse[200:])).arrays()

@@ -97,9 +97,7 @@ def test_traces_and_how_they_depend_on_what_came_before(
 @pytest.mark.parametrize("clip", [np.inf, 1.0])
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("trace", [0.0, 0.8])
-def test_directions_by_row_by_state_and_what_they_leave(
-    trace: float, noisy: bool, clip: float
-) -> None:
+def test_directions_by_row_and_by_state(trace: float, noisy: bool, clip: float) -> None:
     rows, groups = Rows(2), 4
     rows.rho[:3] = 1.5
     first, slope = rows.rng.normal(size=D), 0.6
@@ -114,33 +112,25 @@ def test_directions_by_row_by_state_and_what_they_leave(
     plain("directions_by_state")(
         *ends, *vectors, rows.reward, trace, clip, carried, share, system, drawn
     )
-    own, loss, many = rows.rng.normal(size=(S, 2)), rows.rng.normal(size=(S, 2)), 2
-    weight, left = rows.rng.normal(size=many), np.zeros((groups, many, D))
-    plain("residuals")(*ends, *vectors, rows.reward, trace, clip, own, loss, weight, left)
-    c, c_0 = first, np.zeros(D)
-    sums, off, rest = np.zeros_like(system), np.zeros((groups, S, D + 1)), np.zeros_like(left)
+    c, sums, off = first, np.zeros_like(system), np.zeros((groups, S, D + 1))
     for t in range(N):
         phi, rho, g, s, k = rows.phi[t], rows.rho[t], rows.discount[t], rows.state[t], t % groups
         if rows.start[t]:
-            c, c_0, slope = np.zeros(D), np.zeros(D), 0.0
-        x, e = np.append(c + phi, slope), c_0 + phi
+            c, slope = np.zeros(D), 0.0
+        x = np.append(c + phi, slope)
         close(out[t], rho * x)
         if noisy:
             close(noise[t], (rho - 1.0) * x)
         sums[k, s] += rho * x
         sums[k, S] += rho * rows.reward[t] * x
         off[k, s] += (rho - 1.0) * x
-        error = rho * (own[s] + rows.reward[t] * weight) - (rho - 1.0) * loss[s]
         if g:
             sums[k, rows.after[t]] -= rho * g * x
-            error -= rho * g * own[rows.after[t]]
-        rest[k] += np.outer(error, e)
         keep = trace * g * min(rho, clip)
-        c, c_0, slope = keep * x[:D], keep * e, keep * slope
+        c, slope = keep * x[:D], keep * slope
     for vector, share_of in ((carry, through), (carried, share)):
         close(np.append(vector, share_of), np.append(c, slope))
     close(system, sums)
-    close(left, rest)
     if noisy:
         close(drawn, off)
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from o2td.arrays import Floats, Ints
 from o2td.solvers import row_loops, sparse_loops
+from o2td.solvers.backward import decays, left_behind, totals
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow
 from o2td.solvers.kept_rows import Question, answers, copied, size
 from o2td.solvers.system import dense_rows, few_entries, refuse_wide
@@ -205,14 +206,17 @@ def collect(batch: Transitions, keep: bool = True) -> Directions:
     off = batch.rho - 1.0
     squares = off**2
     sums.moments += squares.sum(), (squares**2).sum()
+    traced = 1 if kept else k  # directions whose sums are made from the first row to the last
     if by_state:
-        _add_by_state(sums, batch, off)
+        _add_by_state(sums, batch, off, traced)
     elif few:
-        _add_sparse(sums, batch, few, bool(off.any()))
+        _add_sparse(sums, batch, few, traced, bool(off.any()))
     else:
         rows = count * max(64, _BLOCK // (count * (d + 1)))
         for low in range(0, batch.n, rows):
             _add(sums, batch[low : low + rows], off[low : low + rows])
+    if kept:
+        _add_backward(sums, batch, few, off)
     return sums
 
 
@@ -242,15 +246,28 @@ def _add(sums: Directions, part: Transitions, off: Floats) -> None:
             _by_group(noise, phi, sums.noise[:, ADJUSTED.index(k)])
 
 
-def _add_sparse(sums: Directions, batch: Transitions, rows: list[SparseRows], uneven: bool) -> None:
+def _add_backward(sums: Directions, batch: Transitions, few: list[SparseRows], off: Floats) -> None:
+    """Sums over all rows for the directions with a trace."""
+    rho, uneven = batch.rho, bool(off.any())
+    y = (rho, rho * batch.discount, rho * batch.reward)
+    for k in range(1, len(TRACES)):
+        keep = decays(batch, *TRACES[k])
+        sums.system[0, k] = totals(batch, few, keep, *y)
+        if uneven and k in ADJUSTED:
+            sums.noise[0, ADJUSTED.index(k)] = totals(batch, few, keep, off)
+        sums.carry[k], sums.through[k] = left_behind(batch, keep)
+
+
+def _add_sparse(
+    sums: Directions, batch: Transitions, rows: list[SparseRows], traced: int, uneven: bool
+) -> None:
     """For rows with few entries: sums are transposed, because traces are added to whole rows."""
     count, d = len(sums.system), batch.d
-    systems = np.zeros((len(TRACES), count, d + 1, d + 1))
-    noises = np.zeros((len(ADJUSTED), count, d, d + 1))
-    sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
+    systems = np.zeros((traced, count, d + 1, d + 1))
+    noises = np.zeros((min(traced, len(ADJUSTED)), count, d, d + 1))
     triples = [row[:4] for row in rows]
     earned = (batch.rho, batch.discount, batch.reward)
-    for k, (trace, clip) in enumerate(TRACES):
+    for k, (trace, clip) in enumerate(TRACES[:traced]):
         noise = noises[ADJUSTED.index(k)] if k in ADJUSTED else noises[0, :0]
         through = sums.through[k : k + 1]
         if trace == 0.0:
@@ -262,6 +279,10 @@ def _add_sparse(sums: Directions, batch: Transitions, rows: list[SparseRows], un
             given = (batch.start, trace, clip, sums.carry[k], through)
             noise = noise if uneven else noise[:0]
             sparse_loops.directions(*triples, *earned, *given, systems[k], noise)
+    if traced == len(TRACES):
+        sums.system, sums.noise = systems.transpose(1, 0, 3, 2), noises.transpose(1, 0, 3, 2)
+    else:
+        sums.system[:, 0], sums.noise[:, 0] = systems[0].swapaxes(1, 2), noises[0].swapaxes(1, 2)
 
 
 def _by_group(left: Floats, right: Floats, out: Floats) -> None:
@@ -271,7 +292,7 @@ def _by_group(left: Floats, right: Floats, out: Floats) -> None:
         out[group] += product
 
 
-def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
+def _add_by_state(sums: Directions, batch: Transitions, off: Floats, traced: int) -> None:
     """For a table whose states recur often: sum the trace rows by state first."""
     table, d = batch.table, batch.d
     S, state, rho = len(table), np.asarray(batch.state), np.asarray(batch.rho)
@@ -284,10 +305,10 @@ def _add_by_state(sums: Directions, batch: Transitions, off: Floats) -> None:
     ahead = _moved(weight * batch.discount, state, np.asarray(batch.next_state), S, table)
     sums.spread[:, d:] += table.T @ np.column_stack([own[:, None] * table - ahead, earned])
     count = len(sums.system)
-    systems = np.zeros((len(TRACES), count, S + 1, d + 1))
-    noises = np.zeros((len(ADJUSTED), count, S, d + 1))
+    systems = np.zeros((traced, count, S + 1, d + 1))
+    noises = np.zeros((min(traced, len(ADJUSTED)), count, S, d + 1))
     uneven, often = bool(off.any()), batch.n >= count * S
-    for k, (trace, clip) in enumerate(TRACES):
+    for k, (trace, clip) in enumerate(TRACES[:traced]):
         some = batch[:1] if trace == 0.0 and often else batch
         ends = (some.state, some.next_state)
         vectors = (some.rho, some.discount, some.start, some.reward)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from o2td.arrays import Floats
-from o2td.solvers import row_loops, sparse_loops
+from o2td.solvers import backward_loops
 from o2td.solvers.system import few_entries
 from o2td.transitions import Transitions
 
@@ -61,20 +61,24 @@ def copied(batch: Transitions) -> Transitions:
 
 def answers(batch: Transitions, questions: Sequence[Question], groups: int) -> list[Floats]:
     """The sums of each question over the rows of each group: (groups, m, d)."""
-    found = [np.zeros((groups, len(x.whole), batch.d)) for x in questions]
+    many = [len(x.whole) for x in questions]
+    ends = np.cumsum([0, *many])
+    whole, drawn = (
+        np.concatenate(x).T.copy()
+        for x in zip(*((x.whole, x.drawn) for x in questions), strict=True)
+    )
+    vectors = (batch.rho, batch.discount, batch.reward, batch.start)
+    traces = np.array([(x.trace, x.clip) for x in questions])
     if isinstance(batch.table, np.ndarray):
-        ends = (batch.table, batch.state, batch.next_state)
-        vectors = (batch.rho, batch.discount, batch.start, batch.reward)
-        for one, out in zip(questions, found, strict=True):
-            own, drawn = (
-                ends[0] @ np.ascontiguousarray(x.T) for x in (one.whole[:, :-1], one.drawn)
-            )
-            given = (own, drawn, one.whole[:, -1].copy(), out)
-            row_loops.residuals(*ends, *vectors, one.trace, one.clip, *given)
-        return found
-    rows = [row[:4] for row in few_entries(batch)]
-    earned = (batch.rho, batch.discount, batch.reward, batch.start)
-    for one, out in zip(questions, found, strict=True):
-        whole, drawn = (np.ascontiguousarray(x.T) for x in (one.whole, one.drawn))
-        sparse_loops.residuals(*rows, *earned, one.trace, one.clip, whole, drawn, out)
-    return found
+        table, states = batch.table, (np.asarray(batch.state), np.asarray(batch.next_state))
+        found = np.zeros((len(table), groups * ends[-1]))
+        own = (table @ whole[:-1], table @ drawn, whole[-1])
+        backward_loops.residuals_by_state(*states, vectors, traces, ends, *own, groups, found)
+        found = table.T @ found
+    else:
+        rows = [row[:4] for row in few_entries(batch)]
+        found = np.zeros((batch.d, groups * ends[-1]))
+        given = (vectors, traces, ends, whole, drawn, groups, found)
+        backward_loops.residuals_by_feature(*rows, *given)
+    parts = np.split(found.T, groups * ends[1:-1])
+    return [part.reshape(groups, m, -1) for part, m in zip(parts, many, strict=True)]

@@ -226,51 +226,6 @@ def directions_by_state(
 
 
 @njit(**_OPTIONS)
-def residuals(
-    table: Floats,
-    index: Ints,
-    later_index: Ints,
-    rho: Floats,
-    discount: Floats,
-    start: Bools,
-    reward: Floats,
-    trace: float,
-    clip: float,
-    own: Floats,
-    drawn: Floats,
-    weight: Floats,
-    out: Floats,
-) -> None:
-    """`out[group, m] += c e_t` for each answer m, rows cycling through the groups.
-
-    `c = rho (own_m(s_t) - gamma own_m(s'_t) + r weight_m) - (rho - 1) drawn_m(s_t)`; `own` and `drawn`
-    are (states, m), and `e` is that of `directions`, with no incoming trace.
-    """
-    groups, many, d = out.shape
-    group, keep = 0, 0.0
-    x, c = np.zeros(d), np.empty(many)
-    for t in range(len(index)):
-        s, a, g = index[t], rho[t], discount[t]
-        phi = table[s]
-        if start[t]:
-            keep = 0.0
-        for j in range(d):
-            x[j] = keep * x[j] + phi[j]
-        keep = trace * g * min(a, clip)
-        for m in range(many):
-            c[m] = a * (own[s, m] + reward[t] * weight[m]) - (a - 1.0) * drawn[s, m]
-        if g != 0.0:
-            ahead = own[later_index[t]]
-            for m in range(many):
-                c[m] -= a * g * ahead[m]
-        for m in range(many):
-            there, f = out[group, m], c[m]
-            for j in range(d):
-                there[j] += f * x[j]
-        group = group + 1 if group + 1 < groups else 0
-
-
-@njit(**_OPTIONS)
 def scatter(rows: Floats, index: Ints, later_index: Ints, discount: Floats, out: Floats) -> None:
     """`out[s_t] += z_t` and `out[s'_t] -= gamma_t z_t`: then `Z^T (Phi - gamma Phi') = out^T table`."""
     p = rows.shape[1]

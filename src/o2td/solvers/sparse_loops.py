@@ -11,6 +11,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
+from o2td.kernels.load_store import get_row, get_theta, put_theta
 
 Sparse = tuple[Floats, Ints, Ints, Ints]  # data, indices and indptr; row t is number `rows[t]`
 _NOTHING = 1e-20  # share of what was added to a trace below which nothing is left of it
@@ -62,14 +63,24 @@ def _decay(e, keep, size, filled, held, count):  # type: ignore[no-untyped-def]
 
 
 @njit(**_OPTIONS)
-def _add(there, x, names, values):  # type: ignore[no-untyped-def]
-    """Add x times a trace with these entries, or one that is given in full."""
-    if len(values) == len(there):
-        for j in range(len(values)):
-            there[j] += x * values[j]
-    else:
-        for i in range(len(values)):
-            there[names[i]] += x * values[i]
+def _add(out, columns, data, low, high, weight, names, values, begin, end):  # type: ignore[no-untyped-def]
+    """For each of the entries low:high, add its multiple of a trace to the row of `out` that it names.
+
+    The trace is `values[begin:end]`, given by its entries or in full.
+    """
+    p = out.shape[1]
+    for k in range(low, high):
+        x, row = weight * data[k], columns[k] * p
+        if x == 0.0:
+            continue
+        if end - begin == p:
+            for h in range(p):
+                here = get_theta(out, row + h)
+                put_theta(out, row + h, here + x * get_row(values, begin + h))
+        else:
+            for h in range(begin, end):
+                at = row + get_row(names, h)
+                put_theta(out, at, get_theta(out, at) + x * get_row(values, h))
 
 
 @njit(**_OPTIONS)
@@ -113,7 +124,7 @@ def directions(
     n, groups, p = len(rho), system.shape[0], system.shape[2]
     d, noisy = p - 1, len(noise) > 0
     data, indices, indptr, rows = phi
-    place, at, value = np.full(d, -1), np.empty(d, dtype=np.int64), np.empty(d)
+    place, at, value = np.full(d, -1), np.empty(p, dtype=np.int64), np.empty(p)
     e, keep = np.append(carry, through), 1.0  # slope last
     size = np.abs(e)
     size[d] = 1e-270  # the slope multiplies whatever comes before: it is forgotten last
@@ -152,16 +163,14 @@ def directions(
         for i in range(high - low):
             t = order[i]
             a, group = rho[t], t % groups
-            given = (names[ends[t] : ends[t + 1]], values[ends[t] : ends[t + 1]])
+            given = (names, values, ends[t], ends[t + 1])
             if a != 0.0:
-                for m in range(_difference(phi, later, t, discount[t], place, at, value)):
-                    if value[m] != 0.0:
-                        _add(system[group, at[m]], a * value[m], *given)
-                if reward[t] != 0.0:
-                    _add(system[group, d], a * reward[t], *given)
+                m = _difference(phi, later, t, discount[t], place, at, value)
+                at[m], value[m] = d, reward[t]
+                _add(system[group], at, value, 0, m + 1, a, *given)
             if noisy and a != 1.0:
-                for k in range(indptr[rows[t]], indptr[rows[t] + 1]):
-                    _add(noise[group, indices[k]], (a - 1.0) * data[k], *given)
+                k, end = indptr[rows[t]], indptr[rows[t] + 1]
+                _add(noise[group], indices, data, k, end, a - 1.0, *given)
     carry[:], through[0] = keep * e[:d], keep * e[d]
 
 
@@ -212,52 +221,3 @@ def pairs(
             system[group, d, d] += slope * earned
             for k in range(indptr[s], indptr[s + 1]):
                 noise[group, indices[k], d] += slope * off * data[k]
-
-
-@njit(**_OPTIONS)
-def residuals(
-    phi: Sparse,
-    later: Sparse,
-    rho: Floats,
-    discount: Floats,
-    reward: Floats,
-    start: Bools,
-    trace: float,
-    clip: float,
-    whole: Floats,
-    drawn: Floats,
-    out: Floats,
-) -> None:
-    """As `row_loops.residuals`; `whole` (d + 1, m) has the weight last, `drawn` is (d, m)."""
-    groups, many, d = out.shape
-    data, indices, indptr, rows = phi
-    place, at, value = np.full(d, -1), np.empty(d, dtype=np.int64), np.empty(d)
-    e, size, c, keep, count = np.zeros(d), np.zeros(d), np.empty(many), 0.0, 0
-    filled, held = np.empty(d, dtype=np.int64), np.zeros(d, dtype=np.bool_)
-    for t in range(len(rho)):
-        a, s = rho[t], rows[t]
-        count = _decay(e, 0.0 if start[t] else keep, size, filled, held, count)
-        for m in range(many):
-            c[m] = a * reward[t] * whole[d, m]
-        for k in range(_difference(phi, later, t, discount[t], place, at, value)):
-            for m in range(many):
-                c[m] += a * value[k] * whole[at[k], m]
-        for k in range(indptr[s], indptr[s + 1]):
-            j, f = indices[k], data[k]
-            for m in range(many):
-                c[m] -= (a - 1.0) * f * drawn[j, m]
-            e[j] += f
-            size[j] = abs(f)
-            if not held[j]:
-                filled[count], held[j] = j, True
-                count += 1
-        keep = trace * discount[t] * min(a, clip)
-        full = count * _FULL >= d
-        for m in range(many):
-            there, f = out[t % groups, m], c[m]
-            if full:
-                for j in range(d):
-                    there[j] += f * e[j]
-            else:
-                for i in range(count):
-                    there[filled[i]] += f * e[filled[i]]

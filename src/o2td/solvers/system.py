@@ -20,7 +20,8 @@ import numpy as np
 from o2td.arrays import Floats, freeze
 from o2td.errors import InputError
 from o2td.model import Model
-from o2td.solvers import row_loops, sparse_loops
+from o2td.solvers import row_loops
+from o2td.solvers.backward import decays, left_behind, totals
 from o2td.solvers.base import Arrays, Statistics, refuse_overflow, stored_csr
 from o2td.transitions import DenseRows, SparseRows, Transitions
 
@@ -191,16 +192,13 @@ def few_entries(batch: Transitions) -> list[SparseRows]:
 
 
 def _traced_sparse(batch: Transitions, rows: list[SparseRows], trace: float) -> System:
-    """The same for rows with few entries: each trace is added to few columns."""
-    d = batch.d
-    sums, none = np.zeros((1, d + 1, d + 1)), np.zeros((0, d, d + 1))
-    carry, through = np.zeros(d), np.ones(1)
-    vectors = (batch.rho, batch.discount, batch.reward, batch.start)
-    given = (*(row[:4] for row in rows), *vectors, trace, np.inf)
-    sparse_loops.directions(*given, carry, through, sums, none)
-    scalars = np.array([through[0], 0.0, 1.0])
-    past = Dependence(carry, np.zeros(d), scalars, sums[0, :, d].copy(), None)
-    return System(sums[0, :d, :d].T.copy(), sums[0, d, :d].copy(), batch.n, np.zeros(0), past)
+    """The same for rows with few entries."""
+    d, keep = batch.d, decays(batch, trace)
+    y = (batch.rho, batch.rho * batch.discount, batch.rho * batch.reward)
+    sums = totals(batch, rows, keep, *y)
+    carry, through = left_behind(batch, keep)
+    past = Dependence(carry, np.zeros(d), np.array([through, 0.0, 1.0]), sums[d].copy(), None)
+    return System(sums[:d, :d].copy(), sums[:d, d].copy(), batch.n, np.zeros(0), past)
 
 
 def refuse_wide(batch: Transitions, why: str = "traces", remedy: str = "pass trace=0") -> None:
