@@ -46,7 +46,8 @@ FAINT = 1e-140  # what a ratio of 0 leaves of e: theta moves there, and a sparse
 def use(row, p, kept, u, v):  # type: ignore[no-untyped-def]
     """The usage u and its trace v after this row; u is stored without its initial value."""
     for k in range(count(row.phi)):
-        j, square = index(row.phi, k), value(row.phi, k) ** 2
+        j, x = index(row.phi, k), value(row.phi, k)
+        square = x * x
         own = (row.rho - 1.0) * kept * v.values[j]
         u[j] += row.rho * square - p.recency * square * (u[j] + p.usage + own)
     add(u, (row.rho - 1.0) * kept, v)
