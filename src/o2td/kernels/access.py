@@ -81,7 +81,7 @@ class SparseTrace(NamedTuple):
     place: int
 
 
-def _entries(x: Any) -> tuple[Any, Any]:
+def _entries(x) -> tuple[Any, Any]:
     """Indices and values of the entries, as arrays or slices."""
     if isinstance(x, DenseFeatures):
         return slice(0, x.size), x.values.reshape(-1)[x.begin : x.begin + x.size]
@@ -98,7 +98,7 @@ def _entries(x: Any) -> tuple[Any, Any]:
 
 
 @by_kind(**OPTIONS)
-def count(x):  # type: ignore[no-untyped-def]
+def count(x):
     """The number of entries of a row or trace: d if it is dense."""
     if kind(x) in (DenseFeatures, SparseFeatures):
         return lambda x: x.size
@@ -108,7 +108,7 @@ def count(x):  # type: ignore[no-untyped-def]
 
 
 @by_kind(**OPTIONS)
-def index(x, k):  # type: ignore[no-untyped-def]
+def index(x, k):
     """The feature index of entry k."""
     if kind(x) is SparseFeatures:
         return lambda x, k: get_row(x.indices, x.begin + k)
@@ -118,7 +118,7 @@ def index(x, k):  # type: ignore[no-untyped-def]
 
 
 @by_kind(**OPTIONS)
-def value(x, k):  # type: ignore[no-untyped-def]
+def value(x, k):
     """The value of entry k."""
     if kind(x) in (DenseFeatures, SparseFeatures):
         return lambda x, k: get_row(x.values, x.begin + k)
@@ -128,7 +128,7 @@ def value(x, k):  # type: ignore[no-untyped-def]
 
 
 @by_kind
-def values_of(rows):  # type: ignore[no-untyped-def]
+def values_of(rows):
     """The numbers of all rows; in a tuple, because compiled code returns no bare array."""
     if "matrix" in kind(rows)._fields:
         return lambda rows: (rows.matrix,)  # `get_row` counts through all of its rows
@@ -136,17 +136,17 @@ def values_of(rows):  # type: ignore[no-untyped-def]
 
 
 @by_kind(forceinline=True)
-def features_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+def features_at(rows, values, t, present):
     """Row t of `values_of(rows)`, to be read by these functions; no entries if it is not present."""
     return _dense_at if "matrix" in kind(rows)._fields else _sparse_at
 
 
-def _dense_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+def _dense_at(rows, values, t, present):
     d = rows.matrix.shape[1]
     return DenseFeatures(values, rows.at[t] * d, d if present else 0)
 
 
-def _sparse_at(rows, values, t, present):  # type: ignore[no-untyped-def]
+def _sparse_at(rows, values, t, present):
     low, high = rows.indptr[rows.at[t]], rows.indptr[rows.at[t] + 1]
     return SparseFeatures(values, rows.indices, low, high - low if present else 0)
 
@@ -155,20 +155,20 @@ def _sparse_at(rows, values, t, present):  # type: ignore[no-untyped-def]
 
 
 @by_kind(**OPTIONS)
-def array_of(v):  # type: ignore[no-untyped-def]
+def array_of(v):
     """The d numbers of a vector or of a trace; in a tuple, because compiled code returns no array."""
     return (lambda v: (v.values,)) if hasattr(kind(v), "_fields") else (lambda v: (v,))
 
 
-def dot(x: Any, v: Any) -> float:
+def dot(x, v) -> float:
     """`sum_j x_j v_j` of a row or trace x with a vector or trace v."""
     where, what = _entries(x)
     return float(what @ array_of(v)[0][where])
 
 
 @overload(dot, jit_options=OPTIONS)
-def _dot(x, v):  # type: ignore[no-untyped-def]
-    def compiled(x, v):  # type: ignore[no-untyped-def]
+def _dot(x, v):
+    def compiled(x, v):
         numbers = array_of(v)[0]
         total = 0.0
         for k in range(count(x)):
@@ -178,15 +178,15 @@ def _dot(x, v):  # type: ignore[no-untyped-def]
     return compiled
 
 
-def square(x: Any) -> float:
+def square(x) -> float:
     """`sum_j x_j^2`."""
     what = _entries(x)[1]
     return float(what @ what)
 
 
 @overload(square, jit_options=OPTIONS)
-def _square(x):  # type: ignore[no-untyped-def]
-    def compiled(x):  # type: ignore[no-untyped-def]
+def _square(x):
+    def compiled(x):
         total = 0.0
         for k in range(count(x)):
             total += value(x, k) * value(x, k)
@@ -195,15 +195,15 @@ def _square(x):  # type: ignore[no-untyped-def]
     return compiled
 
 
-def add(v: Floats, weight: float, x: Any) -> None:
+def add(v: Floats, weight: float, x) -> None:
     """`v += weight x`."""
     where, what = _entries(x)
     v[where] += weight * what
 
 
 @overload(add, jit_options=OPTIONS)
-def _add(v, weight, x):  # type: ignore[no-untyped-def]
-    def compiled(v, weight, x):  # type: ignore[no-untyped-def]
+def _add(v, weight, x):
+    def compiled(v, weight, x):
         for k in range(count(x)):
             j = index(x, k)
             put_theta(v, j, get_theta(v, j) + weight * value(x, k))
@@ -211,17 +211,17 @@ def _add(v, weight, x):  # type: ignore[no-untyped-def]
     return compiled
 
 
-def td_error(row: Any, v: Floats) -> float:
+def td_error(row, v: Floats) -> float:
     """`reward + discount next_phi.v - phi.v`."""
     return float(row.reward + row.discount * dot(row.next_phi, v) - dot(row.phi, v))
 
 
 @overload(td_error, jit_options=OPTIONS)
-def _td_error(row, v):  # type: ignore[no-untyped-def]
+def _td_error(row, v):
     if kind(row.types[row.fields.index("phi")]) is not DenseFeatures:
         return lambda row, v: row.reward + row.discount * dot(row.next_phi, v) - dot(row.phi, v)
 
-    def dense(row, v):  # type: ignore[no-untyped-def]
+    def dense(row, v):
         total = 0.0
         for j in range(row.phi.size - row.next_phi.size):  # no successor: one of the two is empty
             total += get_row(row.phi.values, row.phi.begin + j) * get_theta(v, j)
@@ -237,7 +237,7 @@ def _td_error(row, v):  # type: ignore[no-untyped-def]
 # -- traces --------------------------------------------------------------------------------------------
 
 
-def follow(z: Any, factor: float, weight: float, x: Any) -> None:
+def follow(z, factor: float, weight: float, x) -> None:
     """`z = factor z + weight x` of a trace z and a row x."""
     z.values[:] *= factor
     if isinstance(z, SparseTrace):
@@ -249,10 +249,10 @@ def follow(z: Any, factor: float, weight: float, x: Any) -> None:
 
 
 @overload(follow, jit_options=OPTIONS)
-def _follow(z, factor, weight, x):  # type: ignore[no-untyped-def]
+def _follow(z, factor, weight, x):
     if kind(z) is DenseTrace:
 
-        def dense(z, factor, weight, x):  # type: ignore[no-untyped-def]
+        def dense(z, factor, weight, x):
             for j in range(x.size):
                 entry = factor * get_z(z.values, j) + weight * get_row(x.values, x.begin + j)
                 put_z(z.values, j, entry)
@@ -261,7 +261,7 @@ def _follow(z, factor, weight, x):  # type: ignore[no-untyped-def]
 
         return dense
 
-    def sparse(z, factor, weight, x):  # type: ignore[no-untyped-def]
+    def sparse(z, factor, weight, x):
         kept = 0
         for k in range(z.sizes[z.place]):
             j = z.indices[k]

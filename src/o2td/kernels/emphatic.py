@@ -11,13 +11,13 @@ __all__ = ["decay_of", "emphasis"]
 
 
 @jitable
-def decay_of(gamma, beta):  # type: ignore[no-untyped-def]
+def decay_of(gamma, beta):
     """The factor of `rho_{t-1} F_{t-1}`: gamma_t, or beta where beta >= 0 and gamma_t is not 0."""
     return gamma if beta < 0.0 or gamma == 0.0 else beta
 
 
 @jitable
-def emphasis(interest, trace, arrived):  # type: ignore[no-untyped-def]
+def emphasis(interest, trace, arrived):
     """`F_t` and `M_t` of a row, given `arrived = gamma_t rho_{t-1} F_{t-1}`."""
     followed = interest + arrived
     return followed, trace * interest + (1.0 - trace) * followed

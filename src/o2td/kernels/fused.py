@@ -20,9 +20,7 @@ Two = tuple[float, float]
 Three = tuple[float, float, float]
 
 
-def measured(
-    row: Any, theta: Floats, w: Floats, u: Floats, z: Any, factor: float, floor: float
-) -> Any:
+def measured(row, theta: Floats, w: Floats, u: Floats, z, factor: float, floor: float) -> Any:
     """`z = factor z + phi`, and then products with theta, w and u, and squares.
 
     These are `phi.theta, next_phi.theta, phi.w, z.w, phi.u, next_phi.u`, and `|z|^2, |phi|^2` and
@@ -39,11 +37,11 @@ def measured(
 
 
 @overload(measured, jit_options=OPTIONS)
-def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
+def _measured(row, theta, w, u, z, factor, floor):
     if kind(z) is PendingTrace:
         return pending.measured
 
-    def dense(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
+    def dense(row, theta, w, u, z, factor, floor):
         a = b = c = e = f = h = zz = ff = dd = 0.0
         phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
         for j in range(phi.size):
@@ -68,7 +66,7 @@ def _measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-de
 
 
 def move(
-    theta: Floats, w: Floats, u: Floats, row: Any, z: Any, first: Three, second: Two, bend: float
+    theta: Floats, w: Floats, u: Floats, row, z, first: Three, second: Two, bend: float
 ) -> None:
     """`theta += a z + b phi + c next_phi`, `w += a z + b phi` (numbers of its own), `u += bend phi`."""
     if isinstance(z, PendingTrace):
@@ -83,11 +81,11 @@ def move(
 
 
 @overload(move, jit_options=OPTIONS)
-def _move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
+def _move(theta, w, u, row, z, first, second, bend):
     if kind(z) is PendingTrace:
         return pending.move
 
-    def dense(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
+    def dense(theta, w, u, row, z, first, second, bend):
         phi, later, ends = row.phi, row.next_phi, row.next_phi.size == 0
         if bend != 0.0:
             add(u, bend, phi)
@@ -100,9 +98,7 @@ def _move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-
     return dense
 
 
-def lift(
-    theta: Floats, w: Floats, u: Floats, z: Any, shift: float, scale: float, whole: bool
-) -> None:
+def lift(theta: Floats, w: Floats, u: Floats, z, shift: float, scale: float, whole: bool) -> None:
     """`theta += shift u` and `w *= scale`; if moves are pending and `whole`, theta is written.
 
     One function for all of these, because each that is compiled costs a tenth of a second.
@@ -115,11 +111,11 @@ def lift(
 
 
 @overload(lift, jit_options={"forceinline": False})
-def _lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
+def _lift(theta, w, u, z, shift, scale, whole):
     if kind(z) is PendingTrace:
         return pending.lift
 
-    def dense(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
+    def dense(theta, w, u, z, shift, scale, whole):
         for j in range(len(theta)):
             theta[j] += shift * u[j]
             w[j] *= scale

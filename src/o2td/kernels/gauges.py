@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2td.compiled import jitable, njit
@@ -18,7 +16,7 @@ __all__ = ["measure_dense", "measure_sparse"]
 
 
 @jitable(fastmath=FASTMATH)
-def _sizes(here, i, there, k, gamma, weight, decay, traced, z):  # type: ignore[no-untyped-def]
+def _sizes(here, i, there, k, gamma, weight, decay, traced, z):
     """`|z|^2`, `|dphi|^2`, `z.dphi` and `|phi|^2` of the rows from i and k on; z is updated."""
     length = square = across = norm = 0.0
     for j in range(len(z)):
@@ -39,16 +37,7 @@ def _sizes(here, i, there, k, gamma, weight, decay, traced, z):  # type: ignore[
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
-def measure_dense(
-    rows: Any,
-    following: Any,
-    discount: Any,
-    weight: Any,
-    decay: Any,
-    traced: Flag,
-    z: Any,
-    out: Any,
-) -> None:
+def measure_dense(rows, following, discount, weight, decay, traced: Flag, z, out) -> None:
     """`|z| |dphi|`, `z.dphi` and `|phi|^2` of each row into `out` (3, n); `z` is updated."""
     here, there, d = rows.matrix, following.matrix, len(z)
     for t in range(len(weight)):
@@ -64,16 +53,7 @@ def measure_dense(
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def measure_sparse(
-    rows: Any,
-    following: Any,
-    discount: Any,
-    weight: Any,
-    decay: Any,
-    traced: Flag,
-    z: Any,
-    active: Any,
-    count: int,
-    out: Any,
+    rows, following, discount, weight, decay, traced: Flag, z, active, count: int, out
 ) -> None:
     """The same on CSR rows, with a trace that lists its nonzero indices."""
     for t in range(len(weight)):

@@ -50,7 +50,7 @@ class Member(NamedTuple):
 
 
 @jitable
-def directions(member, delta, gamma, wphi, wz, wb):  # type: ignore[no-untyped-def]
+def directions(member, delta, gamma, wphi, wz, wb):
     """Coefficients of (z, phi, phi') in theta's direction, then in w's (without -kappa w)."""
     return (
         member[0] * delta,
@@ -63,7 +63,7 @@ def directions(member, delta, gamma, wphi, wz, wb):  # type: ignore[no-untyped-d
 
 
 @jitable
-def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
+def scaled(member, step, alpha, second):
     """The directions times their step sizes, and the factor that w keeps."""
     return (
         alpha * step[0],
@@ -77,7 +77,7 @@ def scaled(member, step, alpha, second):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def moves(member, delta, gamma, wphi, m, alpha, second):  # type: ignore[no-untyped-def]
+def moves(member, delta, gamma, wphi, m, alpha, second):
     """Without a trace: theta's moves along phi and phi', w's, and the factor that w keeps.
 
     `scaled` directions with z = m phi, ordered so that little has to wait for delta and wphi.
@@ -92,7 +92,7 @@ def moves(member, delta, gamma, wphi, m, alpha, second):  # type: ignore[no-unty
 
 
 @jitable
-def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # type: ignore[no-untyped-def]
+def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):
     """Mirror-prox: a step from (theta, w) with the directions at the point that `first` leads to.
 
     `gram`: phi.phi, phi.phi', phi'.phi', z.phi, z.phi', z.z.
@@ -116,7 +116,7 @@ def mirrored(member, first, gram, alpha, second, delta, gamma, wphi, wz):  # typ
 
 
 @jitable
-def twice(member, delta, gamma, wphi, m, alpha, second, pp, pn, nn):  # type: ignore[no-untyped-def]
+def twice(member, delta, gamma, wphi, m, alpha, second, pp, pn, nn):
     """As `moves`, for mirror-prox; phi.phi, phi.phi' and phi'.phi' follow."""
     first = scaled(member, directions(member, delta, gamma, wphi, m * wphi, wphi), alpha, second)
     gram = pp, pn, nn, m * pp, m * pn, m * m * pp
@@ -125,7 +125,7 @@ def twice(member, delta, gamma, wphi, m, alpha, second, pp, pn, nn):  # type: ig
 
 
 @jitable
-def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
+def size_of(step, delta, bound):
     """A bound on the step for features of size one; not finite if any part of the step is not.
 
     `bound` bounds the trace.
@@ -137,7 +137,7 @@ def size_of(step, delta, bound):  # type: ignore[no-untyped-def]
 
 
 @jitable(fastmath=FASTMATH)
-def gram_dense(here, i, there, k, z):  # type: ignore[no-untyped-def]
+def gram_dense(here, i, there, k, z):
     """The Gram entries of (z, phi, phi') in the order of `mirrored`.
 
     phi begins at index i of `here`, phi' at index k of `there`.
@@ -157,25 +157,25 @@ def gram_dense(here, i, there, k, z):  # type: ignore[no-untyped-def]
 
 @jitable(fastmath=FASTMATH)
 def dense_lane(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    second_gain: Any,
-    weight: Any,
-    decay: Any,
-    decay_b: Any,
-    member: Any,
+    reward,
+    discount,
+    gain,
+    second_gain,
+    weight,
+    decay,
+    decay_b,
+    member,
     traced: Flag,
     mirror: Flag,
-    theta: Any,
-    w: Any,
-    z: Any,
-    zb: Any,
-    bound: Any,
+    theta,
+    w,
+    z,
+    zb,
+    bound,
 ) -> Any:
     """One lane over dense rows lo:hi; returns the first row that was not applied."""
     first = lo
@@ -201,18 +201,18 @@ def dense_lane(
 
 @jitable(fastmath=FASTMATH)
 def _plain(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     k: int,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gains: Any,
-    member: Any,
+    reward,
+    discount,
+    gains,
+    member,
     mirror: Flag,
-    theta: Any,
-    w: Any,
+    theta,
+    w,
 ) -> int:
     """Without a trace `z = weight phi`, so the step along z is added to the step along phi."""
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
@@ -273,8 +273,8 @@ def _plain(
 
 @jitable(fastmath=FASTMATH)
 def _far(
-    rows: Any, following: Any, k: int, lo: int, hi: int, reward: Any, discount: Any, gains: Any,
-    member: Any, mirror: Flag, theta: Any, w: Any,
+    rows, following, k: int, lo: int, hi: int, reward, discount, gains,
+    member, mirror: Flag, theta, w
 ) -> int:  # fmt: skip
     """The same in two passes per row."""
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
@@ -316,23 +316,23 @@ def _far(
 
 @jitable(fastmath=FASTMATH)
 def _traced(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     k: int,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gains: Any,
-    decay: Any,
-    decay_b: Any,
-    member: Any,
+    reward,
+    discount,
+    gains,
+    decay,
+    decay_b,
+    member,
     mirror: Flag,
-    theta: Any,
-    w: Any,
-    z: Any,
-    zb: Any,
-    bound: Any,
+    theta,
+    w,
+    z,
+    zb,
+    bound,
 ) -> int:
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
     gain, second_gain, weight = gains

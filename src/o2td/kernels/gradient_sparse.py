@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.compiled import jitable
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.lanes import Flag
@@ -13,14 +11,14 @@ from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse, t
 
 
 @jitable
-def add_sparse(rows, i, weight, x):  # type: ignore[no-untyped-def]
+def add_sparse(rows, i, weight, x):
     """`x += weight * row i`."""
     if weight != 0.0:
         add_entries(rows.data, rows.indices, rows.indptr[i], rows.indptr[i + 1], weight, x)
 
 
 @jitable
-def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
+def dot_rows(rows, i, following, k):
     """The dot product of two CSR rows with sorted indices."""
     total = 0.0
     a, a_end = rows.indptr[i], rows.indptr[i + 1]
@@ -38,7 +36,7 @@ def dot_rows(rows, i, following, k):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
+def dot_active(z, active, count, x):
     """The dot product of a sparse trace with x."""
     total = 0.0
     for k in range(count):
@@ -48,7 +46,7 @@ def dot_active(z, active, count, x):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):  # type: ignore[no-untyped-def]
+def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):
     """As `gradient.gram_dense`, on CSR rows."""
     pp = dot_rows(rows, i, rows, i)
     pn = nn = zn = 0.0
@@ -64,28 +62,28 @@ def gram_sparse(rows, i, following, k, gamma, z, m, traced, active, count):  # t
 
 @jitable(fastmath=FASTMATH)
 def sparse_lane(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    second_gain: Any,
-    weight: Any,
-    decay: Any,
-    decay_b: Any,
-    member: Any,
+    reward,
+    discount,
+    gain,
+    second_gain,
+    weight,
+    decay,
+    decay_b,
+    member,
     traced: Flag,
     mirror: Flag,
-    theta: Any,
-    w: Any,
-    z: Any,
-    zb: Any,
-    active: Any,
-    active_b: Any,
-    size: Any,
-    bound: Any,
+    theta,
+    w,
+    z,
+    zb,
+    active,
+    active_b,
+    size,
+    bound,
 ) -> int:
     """As the dense lane; w is held as scale * w inside, so that -kappa w costs O(1)."""
     if traced is None:  # noqa: SIM102  (one by one they are known when this is compiled)
@@ -154,18 +152,7 @@ def sparse_lane(
 
 
 @jitable(fastmath=FASTMATH)
-def _plain(
-    rows: Any,
-    following: Any,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    gains: Any,
-    member: Any,
-    theta: Any,
-    w: Any,
-) -> int:
+def _plain(rows, following, lo: int, hi: int, reward, discount, gains, member, theta, w) -> int:
     """Without a trace `z = weight phi`."""
     value, index, ptr, at = rows.data, rows.indices, rows.indptr, rows.at
     next_value, next_index = following.data, following.indices

@@ -37,7 +37,7 @@ class Kept(NamedTuple):
     size: npt.NDArray[np.int64]
 
     @classmethod
-    def room(cls, state: Sequence[Floats], lanes: Any) -> Kept:
+    def room(cls, state: Sequence[Floats], lanes) -> Kept:
         """Memory for one lane of these arrays and of the index lists."""
         places = np.array([(address_of(array), array.shape[1]) for array in state])
         width = max((array.shape[1] for array in lanes.active), default=0)
@@ -48,7 +48,7 @@ class Kept(NamedTuple):
             np.empty_like(lanes.size[0]),
         )
 
-    def restore(self, state: Sequence[Floats], lanes: Any, lane: int) -> None:
+    def restore(self, state: Sequence[Floats], lanes, lane: int) -> None:
         """Give a lane the saved state."""
         for array, own in zip(state, self.state, strict=True):
             array[lane] = own[: array.shape[1]]
@@ -57,43 +57,43 @@ class Kept(NamedTuple):
         lanes.size[lane] = self.size
 
 
-def address_of(array: Any) -> int:
+def address_of(array) -> int:
     """Where an array's numbers begin."""
     if array.flags.writeable and array.size:  # `array.ctypes.data` takes five times as long
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
     return int(array.__array_interface__["data"][0])
 
 
-def numbers_at(place: Any, lane: int) -> Floats:
+def numbers_at(place, lane: int) -> Floats:
     """The numbers of one lane of the array at this place."""
     address, width = map(int, place)
     kind = ctypes.c_double * width
     return np.ctypeslib.as_array(kind.from_address(address + ctypes.sizeof(kind) * lane))
 
 
-def vectors_of(stacked: Any, places: Any, first: int, lane: int) -> Any:
+def vectors_of(stacked, places, first: int, lane: int) -> Any:
     """The vectors of one lane, as many as are stacked, from the first place on."""
     return tuple(numbers_at(place, lane) for place in places[first : first + len(stacked)])
 
 
-def dense_traces(stacked: Any, places: Any, first: int, lane: int) -> Any:
+def dense_traces(stacked, places, first: int, lane: int) -> Any:
     """The same as traces."""
     return tuple(DenseTrace(z) for z in vectors_of(stacked, places, first, lane))
 
 
 @type_callable(vectors_of)
-def _typed_vectors(_: Any) -> Any:
+def _typed_vectors(_) -> Any:
     return lambda stacked, places, first, lane: types.Tuple([NUMBERS] * len(stacked))
 
 
 @type_callable(dense_traces)
-def _typed_traces(_: Any) -> Any:
+def _typed_traces(_) -> Any:
     return lambda stacked, places, first, lane: types.Tuple([TRACE] * len(stacked))
 
 
 @lower_builtin(vectors_of, types.BaseTuple, types.Array, types.Integer, types.Integer)
 @lower_builtin(dense_traces, types.BaseTuple, types.Array, types.Integer, types.Integer)
-def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+def _lowered(context, builder, signature, given) -> Any:
     """Arrays made of addresses and widths, all at once: functions for them take longer to compile."""
     _, places, first, lane = given
     table = context.make_array(signature.args[1])(context, builder, places).data
@@ -118,7 +118,7 @@ def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
     return context.make_tuple(builder, signature.return_type, found)
 
 
-def traces_of(lanes: Any, places: Any, lane: int) -> Any:
+def traces_of(lanes, places, lane: int) -> Any:
     """The traces of one lane, whose places follow those of vectors; with index lists on CSR rows."""
     if not lanes.active:
         return dense_traces(lanes.traces, places, len(lanes.vectors), lane)
@@ -126,20 +126,20 @@ def traces_of(lanes: Any, places: Any, lane: int) -> Any:
     return listed_traces(arrays, lanes.active, lanes.size[lane], lane, 0)
 
 
-def listed_traces(arrays: Any, active: Any, sizes: Any, lane: int, place: int) -> Any:
+def listed_traces(arrays, active, sizes, lane: int, place: int) -> Any:
     """Traces with their index lists."""
     pairs = enumerate(zip(arrays, active, strict=False), place)
     return tuple(SparseTrace(z, own[lane], sizes, k) for k, (z, own) in pairs)
 
 
 @overload(traces_of)
-def _traces_of(lanes, places, lane):  # type: ignore[no-untyped-def]
+def _traces_of(lanes, places, lane):
     if len(lanes.types[lanes.fields.index("active")]) == 0:
         return lambda lanes, places, lane: dense_traces(
             lanes.traces, places, len(lanes.vectors), lane
         )
 
-    def listed(lanes, places, lane):  # type: ignore[no-untyped-def]
+    def listed(lanes, places, lane):
         arrays = vectors_of(lanes.traces, places, len(lanes.vectors), lane)
         return listed_traces(arrays, lanes.active, lanes.size[lane], lane, 0)
 
@@ -147,7 +147,7 @@ def _traces_of(lanes, places, lane):  # type: ignore[no-untyped-def]
 
 
 @overload(listed_traces)
-def _listed_traces(arrays, active, sizes, lane, place):  # type: ignore[no-untyped-def]
+def _listed_traces(arrays, active, sizes, lane, place):
     if len(arrays) == 0:
         return lambda arrays, active, sizes, lane, place: ()
     return lambda arrays, active, sizes, lane, place: (
@@ -163,8 +163,8 @@ def keep(kept: Kept, lane: int) -> None:
 
 
 @overload(keep)
-def _keep(kept, lane):  # type: ignore[no-untyped-def]
-    def compiled(kept, lane):  # type: ignore[no-untyped-def]
+def _keep(kept, lane):
+    def compiled(kept, lane):
         for k in range(len(kept.places)):
             address, width = kept.places[k, 0], kept.places[k, 1]
             for j in range(width):
@@ -173,7 +173,7 @@ def _keep(kept, lane):  # type: ignore[no-untyped-def]
     return compiled
 
 
-def calm(places: Any, lane: int) -> bool:
+def calm(places, lane: int) -> bool:
     """Whether a lane's own state, without `CARRIED`, sums to less than `HUGE` in absolute value."""
     *arrays, scalars = (np.abs(numbers_at(place, lane)) for place in places)
     total = scalars[len(CARRIED) :].sum() + sum(array.sum() for array in arrays)
@@ -181,10 +181,10 @@ def calm(places: Any, lane: int) -> bool:
 
 
 @overload(calm, jit_options={"fastmath": FASTMATH})
-def _calm(places, lane):  # type: ignore[no-untyped-def]
+def _calm(places, lane):
     carried = len(CARRIED)
 
-    def compiled(places, lane):  # type: ignore[no-untyped-def]
+    def compiled(places, lane):
         total = 0.0
         for k in range(len(places)):
             address, width = places[k, 0], places[k, 1]
@@ -195,7 +195,7 @@ def _calm(places, lane):  # type: ignore[no-untyped-def]
     return compiled
 
 
-def keep_lists(active: Any, size: Any, lane: int, kept: Any) -> None:
+def keep_lists(active, size, lane: int, kept) -> None:
     """Save the index lists of a lane's traces, if there are any."""
     for k, array in enumerate(active):
         kept.active[k] = array[lane]
@@ -203,11 +203,11 @@ def keep_lists(active: Any, size: Any, lane: int, kept: Any) -> None:
 
 
 @overload(keep_lists)
-def _keep_lists(active, size, lane, kept):  # type: ignore[no-untyped-def]
+def _keep_lists(active, size, lane, kept):
     if len(active) == 0:
         return lambda active, size, lane, kept: None
 
-    def listed(active, size, lane, kept):  # type: ignore[no-untyped-def]
+    def listed(active, size, lane, kept):
         for k in range(len(active)):
             array = active[k]
             for j in range(array.shape[1]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.compiled import njit
 from o2td.kernels.vectors import WIDTH
 
@@ -11,7 +9,7 @@ __all__ = ["pack", "take_out", "turn", "unpack"]
 
 
 @njit(cache=True, nogil=True)
-def pack(lanes: Any, diverged: Any, groups: Any) -> None:
+def pack(lanes, diverged, groups) -> None:
     """Pack lanes (lanes, d) into groups of sixteen (groups, 16 d), leaving out diverged ones."""
     for lane in range(len(lanes)):
         if diverged[lane] < 0:
@@ -20,7 +18,7 @@ def pack(lanes: Any, diverged: Any, groups: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
+def unpack(groups, diverged, lanes) -> None:
     """Unpack groups into lanes, except those that were taken out."""
     for lane in range(len(lanes)):
         if diverged[lane] < 0:
@@ -29,7 +27,7 @@ def unpack(groups: Any, diverged: Any, lanes: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def take_out(group: Any, s: int, kept: Any) -> None:
+def take_out(group, s: int, kept) -> None:
     """Move lane s of a group to `kept` and replace it by zeros."""
     for j in range(len(kept)):
         kept[j] = group[j * WIDTH + s]
@@ -37,7 +35,7 @@ def take_out(group: Any, s: int, kept: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def turn(numbers: Any, which: Any, diverged: Any, low: int, lo: int, out: Any) -> None:
+def turn(numbers, which, diverged, low: int, lo: int, out) -> None:
     """Transpose rows lo, lo + 1, ... of the sixteen lanes in `which` to (rows, 16)."""
     for s in range(WIDTH):
         lane = low + s

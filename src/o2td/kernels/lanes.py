@@ -42,9 +42,7 @@ def block_end(lo: int, n: int, first: int, every: int) -> int:
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def drive(
-    rows: Any, following: Any, lanes: Any, diverged: Any, n: int, first: int, every: int, ring: Any
-) -> None:
+def drive(rows, following, lanes, diverged, n: int, first: int, every: int, ring) -> None:
     """Move all lanes over n rows, the first of which is step `first` of the stream.
 
     `diverged[lane]` is -1 or the step that could not be taken. After each step whose number is a

@@ -52,7 +52,7 @@ REGIONS = ("rows", "theta", "w", "z")
 _WORD = 8  # bytes of a count or a number
 
 
-def _promise(builder: Any, access: Any, own: str) -> None:
+def _promise(builder, access, own: str) -> None:
     """Mark a load or store as being in region `own` and touching no other."""
     module = builder.module
 
@@ -67,20 +67,20 @@ def _promise(builder: Any, access: Any, own: str) -> None:
     access.set_metadata("noalias", node(*(scopes[name] for name in REGIONS if name != own)))
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+def _address(context, builder, array_type, array, index) -> Any:
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
 def _getter(own: str | None) -> Callable[[Any, Any], Any]:
-    def get(array: Any, index: Any) -> Any:
+    def get(array, index) -> Any:
         return array.reshape(-1)[index]
 
     @type_callable(get)
-    def _typed(_: Any) -> Any:
+    def _typed(_) -> Any:
         return lambda array, index: array.dtype(array, types.intp)
 
     @lower_builtin(get, types.Array, types.intp)
-    def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def _lowered(context, builder, signature, given) -> Any:
         place = _address(context, builder, signature.args[0], *given)
         if own is None:
             return builder.load_atomic(place, "acquire", _WORD)
@@ -92,15 +92,15 @@ def _getter(own: str | None) -> Callable[[Any, Any], Any]:
 
 
 def _putter(own: str | None) -> Callable[[Any, Any, Any], None]:
-    def put(array: Any, index: Any, value: Any) -> None:
+    def put(array, index, value) -> None:
         array.reshape(-1)[index] = value
 
     @type_callable(put)
-    def _typed(_: Any) -> Any:
+    def _typed(_) -> Any:
         return lambda array, index, value: types.none(array, types.intp, array.dtype)
 
     @lower_builtin(put, types.Array, types.intp, types.Any)
-    def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def _lowered(context, builder, signature, given) -> Any:
         to = _address(context, builder, signature.args[0], *given[:2])
         if own is None:
             builder.store_atomic(given[2], to, "release", _WORD)
@@ -116,12 +116,12 @@ def rolled() -> None:
 
 
 @type_callable(rolled)
-def _typed(_: Any) -> Any:
+def _typed(_) -> Any:
     return lambda: types.none
 
 
 @lower_builtin(rolled)
-def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+def _lowered(context, builder, signature, given) -> Any:
     builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
     return context.get_dummy_value()
 
@@ -132,26 +132,26 @@ def peek(address: int, index: int) -> float:
 
 
 @type_callable(peek)
-def _typed_peek(_: Any) -> Any:
+def _typed_peek(_) -> Any:
     return lambda address, index: types.float64(types.intp, types.intp)
 
 
 @lower_builtin(peek, types.intp, types.intp)
-def _lowered_peek(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+def _lowered_peek(context, builder, signature, given) -> Any:
     place = builder.inttoptr(given[0], ir.DoubleType().as_pointer())
     return builder.load(builder.gep(place, [given[1]]))
 
 
 def _chooser(choice: Callable[[Any, Any], Any], sign: str) -> Callable[[Any, Any], Any]:
-    def choose(a: Any, b: Any) -> Any:
+    def choose(a, b) -> Any:
         return choice(a, b)
 
     @type_callable(choose)
-    def _typed(_: Any) -> Any:
+    def _typed(_) -> Any:
         return lambda a, b: types.float64(types.float64, types.float64)
 
     @lower_builtin(choose, types.float64, types.float64)
-    def _lowered(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def _lowered(context, builder, signature, given) -> Any:
         a, b = given
         return builder.select(builder.fcmp_ordered(sign, b, a), b, a)
 

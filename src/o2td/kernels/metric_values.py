@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2td.compiled import njit
@@ -15,15 +13,7 @@ HUGEST = 1e300  # larger sums of squares are shown as infinite
 
 @njit(cache=True, nogil=True)
 def metric_values(
-    ring: Any,
-    low: int,
-    high: int,
-    lanes: Any,
-    R: Any,
-    center: Any,
-    constant: float,
-    metric: int,
-    values: Any,
+    ring, low: int, high: int, lanes, R, center, constant: float, metric: int, values
 ) -> None:
     """`values[lane, metric, record] = sqrt(|R (theta - center)|^2 + constant)` for records low:high.
 
@@ -58,7 +48,7 @@ def metric_values(
 
 
 @njit(cache=True, nogil=True)
-def is_upper(R: Any) -> bool:
+def is_upper(R) -> bool:
     """Whether a square matrix is zero below its diagonal."""
     for i in range(1, len(R)):
         entries = 0

@@ -75,7 +75,7 @@ class PendingTrace(NamedTuple):
 
 
 @jitable(fastmath=FASTMATH, forceinline=False)
-def fold(theta, w, z, g, floor):  # type: ignore[no-untyped-def]
+def fold(theta, w, z, g, floor):
     """Write what is counted along a, and `z = g a`, of which entries below `floor` are dropped."""
     n, mean, kept, zz, zw = z.numbers, z.mean, 0, 0.0, 0.0
     theta_a, w_a, mean_a, least = n.theta_a, n.w_a, n.mean_a, greater(floor, VANISHED)
@@ -99,7 +99,7 @@ def fold(theta, w, z, g, floor):  # type: ignore[no-untyped-def]
     n.g, n.theta_a, n.w_a, n.mean_a, n.zz, n.zw = 1.0, 0.0, 0.0, 0.0, zz, zw
 
 
-def begin(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
+def begin(vectors, traces, mean, lazy):
     """Replace the mean by M; nothing is counted yet."""
     theta, w, z, n = vectors[0], vectors[1], traces[0], traces[0].numbers
     n.g, n.share, n.theta_a, n.w_a, n.mean_a = 1.0, 1.0, 0.0, 0.0, 0.0
@@ -110,7 +110,7 @@ def begin(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
     fold(theta, w, z, 1.0, 0.0)
 
 
-def end(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
+def end(vectors, traces, mean, lazy):
     """Write all that is counted, and the mean."""
     theta, w, u, z, n = vectors[0], vectors[1], vectors[2], traces[0], traces[0].numbers
     fold(theta, w, z, n.g, 0.0)
@@ -119,7 +119,7 @@ def end(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
         z.mean[j] = theta[j] + n.share * (z.mean[j] + n.mean_u * u[j])
 
 
-def lower(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+def lower(row, traces, theta, mean, a, t, lazy):
     """Before a row: lower the share of M, which follows what the row does to theta at `rate`."""
     z, n, eta = traces[0], traces[0].numbers, lesser(1.0, a / (t + a)) if a > 0.0 else 1.0
     if eta >= 1.0:  # the mean is theta: at the first row, and where a is 0
@@ -135,7 +135,7 @@ def lower(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
     n.share *= 1.0 - eta
 
 
-def measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def]
+def measured(row, theta, w, u, z, factor, floor):
     """As `fused.measured`; the row itself enters the trace in `move`.
 
     Here and in `move`, loops that are `rolled` take 0.5 to 0.8 of the time on rows of 4 to 50 entries.
@@ -176,7 +176,7 @@ def measured(row, theta, w, u, z, factor, floor):  # type: ignore[no-untyped-def
     return a, b, c, n.zw, f, h, n.zz, own, greater(apart, 0.0)
 
 
-def move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-def]
+def move(theta, w, u, row, z, first, second, bend):
     """As `fused.move`."""
     n, phi, later = z.numbers, row.phi, row.next_phi
     one = 1.0 / n.g
@@ -216,7 +216,7 @@ def move(theta, w, u, row, z, first, second, bend):  # type: ignore[no-untyped-d
     n.zw += second[0] * n.zz + second[1] * n.z_phi
 
 
-def lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
+def lift(theta, w, u, z, shift, scale, whole):
     """As `fused.lift`."""
     n = z.numbers
     n.theta_u += shift
@@ -238,18 +238,18 @@ def lift(theta, w, u, z, shift, scale, whole):  # type: ignore[no-untyped-def]
 
 
 @by_kind
-def handed(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
+def handed(traces, settle, lane, lazy):
     """The traces as the step gets them."""
     return _pending if kind(lazy) is Pending else lambda traces, settle, lane, lazy: traces
 
 
-def _pending(traces, settle, lane, lazy):  # type: ignore[no-untyped-def]
+def _pending(traces, settle, lane, lazy):
     z, mean, numbers = traces[0], settle.mean[lane], lazy.numbers[0]
     return (PendingTrace(z.values, z.indices, z.sizes, z.place, mean, lazy.mark, numbers),)
 
 
 @by_kind
-def opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
+def opened(vectors, traces, mean, lazy):
     """Begin a stretch of rows."""
     if kind(lazy) is Pending:
         return begin
@@ -257,7 +257,7 @@ def opened(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
 
 
 @by_kind
-def closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
+def closed(vectors, traces, mean, lazy):
     """End a stretch of rows: theta, traces and the mean are what they should be."""
     if kind(lazy) is Pending:
         return end
@@ -265,7 +265,7 @@ def closed(vectors, traces, mean, lazy):  # type: ignore[no-untyped-def]
 
 
 @by_kind
-def before(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+def before(row, traces, theta, mean, a, t, lazy):
     """Before a row: remember theta where it may move."""
     if kind(lazy) is Pending:
         return lower
@@ -275,14 +275,14 @@ def before(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def
 
 
 @by_kind
-def follow(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+def follow(row, traces, theta, mean, a, t, lazy):
     """After a row: let the mean follow theta."""
     if kind(lazy) is Pending:
         return lambda row, traces, theta, mean, a, t, lazy: None
     return _follow
 
 
-def _follow(row, traces, theta, mean, a, t, lazy):  # type: ignore[no-untyped-def]
+def _follow(row, traces, theta, mean, a, t, lazy):
     factor = shrink(mean, a, t, lazy)
     if factor > 0.0:
         touch((row.phi, row.next_phi, *traces), theta, lazy.old, mean, factor)

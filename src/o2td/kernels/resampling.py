@@ -17,7 +17,7 @@ _WORD = 64  # weights that one hash gives
 
 
 @njit(cache=True, nogil=True)
-def mixed(x: Any) -> Any:
+def mixed(x) -> Any:
     """The finaliser of splitmix64: maps one 64-bit word to another."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -25,7 +25,7 @@ def mixed(x: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def multipliers(start: Any, first: int, memory: Any, out: Any) -> None:
+def multipliers(start, first: int, memory, out) -> None:
     """`out[b, t] = 1 -+ SPREAD` of row t in lane b, the same for all rows of a block.
 
     A block ends where a trajectory starts, or when it is long. `memory` holds the blocks so far, the

@@ -33,16 +33,7 @@ class ResidualLanes(NamedTuple):
 
 @jitable(fastmath={"reassoc", "contract"})
 def run(
-    rows: Any,
-    following: Any,
-    second: Any,
-    lo: int,
-    hi: int,
-    reward: Any,
-    discount: Any,
-    discount_2: Any,
-    gain: Any,
-    theta: Any,
+    rows, following, second, lo: int, hi: int, reward, discount, discount_2, gain, theta
 ) -> int:
     """Move one lane over rows lo:hi; returns the first row that was not applied."""
     for t in range(lo, hi):
@@ -59,11 +50,11 @@ def run(
 
 
 @overload(advance)
-def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+def _advance(rows, following, lanes, lane, lo, hi):
     if getattr(lanes, "instance_class", None) is not ResidualLanes:
         return None
 
-    def any_rows(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+    def any_rows(rows, following, lanes, lane, lo, hi):
         k = lanes.source[lane]
         return run(
             rows, following, lanes.second, lo, hi, lanes.reward[k], lanes.discount[k],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class RingBuffer(NamedTuple):
 
 
 @jitable
-def append(thetas: Any, turned: bool, ring: Any) -> None:
+def append(thetas, turned: bool, ring) -> None:
     """Append all thetas, (lanes, d) or, transposed, (groups, 16 d), unless the ring has no room."""
     if len(ring.turned) > 0:
         slot = ring.written[0] % len(ring.turned)

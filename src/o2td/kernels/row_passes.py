@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from o2td.compiled import by_kind, jitable, kind, njit
 from o2td.kernels.access import add, dot, features_at, square, values_of
 from o2td.kernels.emphatic import decay_of, emphasis
@@ -12,25 +10,25 @@ from o2td.kernels.weighted_sparse import moments_sparse
 
 
 @jitable
-def norm_of(rows, t):  # type: ignore[no-untyped-def]
+def norm_of(rows, t):
     """`|phi_t|^2`, whatever the layout."""
     return square(features_at(rows, values_of(rows)[0], t, True))
 
 
 @jitable
-def dot_row(rows, t, x):  # type: ignore[no-untyped-def]
+def dot_row(rows, t, x):
     """`phi_t . x`."""
     return dot(features_at(rows, values_of(rows)[0], t, True), x)
 
 
 @jitable
-def add_row(rows, t, weight, x):  # type: ignore[no-untyped-def]
+def add_row(rows, t, weight, x):
     """`x += weight phi_t`."""
     add(x, weight, features_at(rows, values_of(rows)[0], t, True))
 
 
 @by_kind
-def dphi_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+def dphi_moments(rows, following, t, gamma):
     """`dphi . phi` and `|dphi|^2` of row t."""
     if "matrix" in kind(rows)._fields:
         return _dense_moments
@@ -39,37 +37,28 @@ def dphi_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
     )
 
 
-def _dense_moments(rows, following, t, gamma):  # type: ignore[no-untyped-def]
+def _dense_moments(rows, following, t, gamma):
     phi = rows.matrix[rows.at[t]]
     next_phi = following.matrix[following.at[t]] if gamma != 0.0 else phi
     return moments_dense(phi, next_phi, gamma)
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
-def row_norms(rows: Any, out: Any) -> None:
+def row_norms(rows, out) -> None:
     """`out[t] = |phi_t|^2`."""
     for t in range(len(out)):
         out[t] = norm_of(rows, t)
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
-def omegas(rows: Any, following: Any, discount: Any, out: Any) -> None:
+def omegas(rows, following, discount, out) -> None:
     """`out[t] *= dphi . phi / |dphi|^2` of each row (0 where dphi = 0)."""
     for t in range(len(out)):
         out[t] *= quotient(dphi_moments(rows, following, t, discount[t]))
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def follow_on(
-    rho: Any,
-    discount: Any,
-    start: Any,
-    interest: Any,
-    beta: float,
-    trace: float,
-    memory: Any,
-    out: Any,
-) -> None:
+def follow_on(rho, discount, start, interest, beta: float, trace: float, memory, out) -> None:
     """`F_t = i_t + gamma_t rho_{t-1} F_{t-1}`, `out = M_t = trace i_t + (1 - trace) F_t`.
 
     `memory` holds (rho F, gamma) of the row before; beta replaces gamma_t where it is not negative.
@@ -84,9 +73,7 @@ def follow_on(
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
-def omega_by_state(
-    rows: Any, following: Any, state: Any, discount: Any, rho: Any, total: Any, count: Any, out: Any
-) -> None:
+def omega_by_state(rows, following, state, discount, rho, total, count, out) -> None:
     """`omega_s = D.phi / |D|^2` with D the running mean of `rho dphi` over visits to s.
 
     `total` (S, d) sums rho dphi, `count` (S,) the visits.
@@ -106,16 +93,7 @@ def omega_by_state(
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
-def moments_by_state(
-    rows: Any,
-    following: Any,
-    state: Any,
-    discount: Any,
-    rho: Any,
-    along: Any,
-    square: Any,
-    out: Any,
-) -> None:
+def moments_by_state(rows, following, state, discount, rho, along, square, out) -> None:
     """`E[rho dphi.phi | s] / E[rho |dphi|^2 | s]` from running sums over visits to s."""
     for t in range(len(out)):
         s = state[t]
@@ -127,16 +105,7 @@ def moments_by_state(
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def moments_by_regression(
-    rows: Any,
-    following: Any,
-    discount: Any,
-    rho: Any,
-    step_size: float,
-    floor: float,
-    memory: Any,
-    along: Any,
-    square: Any,
-    out: Any,
+    rows, following, discount, rho, step_size: float, floor: float, memory, along, square, out
 ) -> None:
     """The same two moments, each regressed on phi by least mean squares in O(d).
 
@@ -158,7 +127,7 @@ def moments_by_regression(
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
-def moments_of_rows(rows: Any, following: Any, discount: Any, along: Any, square: Any) -> None:
+def moments_of_rows(rows, following, discount, along, square) -> None:
     """`dphi . phi` and `|dphi|^2` of each row."""
     for t in range(len(along)):
         along[t], square[t] = dphi_moments(rows, following, t, discount[t])

@@ -67,7 +67,7 @@ class After(NamedTuple):
 
 
 @jitable
-def open_lane(theta, mean, lazy):  # type: ignore[no-untyped-def]
+def open_lane(theta, mean, lazy):
     """Replace the mean by u, at the beginning of a stretch of rows."""
     lazy.share[0] = 1.0
     for j in range(len(theta)):
@@ -75,14 +75,14 @@ def open_lane(theta, mean, lazy):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def close_lane(theta, mean, lazy):  # type: ignore[no-untyped-def]
+def close_lane(theta, mean, lazy):
     """Turn u back into the mean."""
     for j in range(len(theta)):
         mean[j] = theta[j] + lazy.share[0] * mean[j]
 
 
 @jitable(forceinline=True)
-def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
+def average(mean, theta, a, steps):
     """`mean += (theta - mean) min(1, a / (steps + a))`; where a is 0, the mean is theta."""
     eta = lesser(1.0, a / (steps + a)) if a > 0.0 else 1.0
     for j in range(len(theta)):
@@ -91,7 +91,7 @@ def average(mean, theta, a, steps):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def confine(theta, bound, radius):  # type: ignore[no-untyped-def]
+def confine(theta, bound, radius):
     """The l1-prox with this bound, and the projection onto the ball."""
     if bound > 0.0:
         for j in range(len(theta)):
@@ -108,7 +108,7 @@ def confine(theta, bound, radius):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def shrink(mean, a, steps, lazy):  # type: ignore[no-untyped-def]
+def shrink(mean, a, steps, lazy):
     """Lower the share of u, which `mean` holds; returns by which factor u follows theta."""
     eta = lesser(1.0, a / (steps + a)) if a > 0.0 else 1.0
     share = lazy.share[0]
@@ -125,30 +125,30 @@ def shrink(mean, a, steps, lazy):  # type: ignore[no-untyped-def]
 
 
 @jitable(forceinline=True)
-def _entry(j, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def _entry(j, theta, old, u, factor):
     if factor != 0.0:
         u[j] -= factor * (theta[j] - old[j])
     old[j] = theta[j]
 
 
 @jitable(forceinline=True)
-def _entries(x, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def _entries(x, theta, old, u, factor):
     for k in range(count(x)):
         _entry(index(x, k), theta, old, u, factor)
 
 
-def touch(parts: Any, theta: Floats, old: Floats, u: Floats, factor: float) -> None:
+def touch(parts, theta: Floats, old: Floats, u: Floats, factor: float) -> None:
     """Remember theta or let u follow, at the entries of these rows and traces."""
     for x in parts:
         _entries(x, theta, old, u, factor)
 
 
 @overload(touch, jit_options={"forceinline": True})
-def _touch(parts, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def _touch(parts, theta, old, u, factor):
     if len(parts) == 1:
         return lambda parts, theta, old, u, factor: _entries(parts[0], theta, old, u, factor)
 
-    def compiled(parts, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    def compiled(parts, theta, old, u, factor):
         _entries(parts[0], theta, old, u, factor)
         touch(parts[1:], theta, old, u, factor)
 
@@ -156,14 +156,14 @@ def _touch(parts, theta, old, u, factor):  # type: ignore[no-untyped-def]
 
 
 @jitable(forceinline=True)
-def _row(rows, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def _row(rows, t, theta, old, u, factor):
     i = rows.at[t]
     for e in range(rows.indptr[i], rows.indptr[i + 1]):
         _entry(rows.indices[e], theta, old, u, factor)
 
 
 @jitable(forceinline=True)
-def _list(active, size, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def _list(active, size, theta, old, u, factor):
     for e in range(size):
         _entry(active[e], theta, old, u, factor)
 
@@ -174,11 +174,11 @@ def visit(*arguments: Any) -> None:
 
 
 @overload(visit, jit_options={"forceinline": True})
-def _visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+def _visit(rows, following, lanes, lane, t, theta, old, u, factor):
     second, listed = "second" in lanes.fields, "active" in lanes.fields
     hybrid = "active_b" in lanes.fields
 
-    def visited(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ignore[no-untyped-def]
+    def visited(rows, following, lanes, lane, t, theta, old, u, factor):
         _row(rows, t, theta, old, u, factor)
         if lanes.discount[lanes.source[lane], t] != 0.0:
             _row(following, t, theta, old, u, factor)
@@ -195,17 +195,7 @@ def _visit(rows, following, lanes, lane, t, theta, old, u, factor):  # type: ign
 
 @njit(cache=True, nogil=True, allocates=False, fastmath=FASTMATH)
 def drive_settled(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    settle: Any,
-    ball: Any,
-    lazy: Any,
-    diverged: Any,
-    n: int,
-    first: int,
-    every: int,
-    ring: Any,
+    rows, following, lanes, settle, ball, lazy, diverged, n: int, first: int, every: int, ring
 ) -> None:
     """As `lanes.drive`, row by row, with what happens after each step."""
     lo = min(0, n)  # a literal 0 would make Numba compile everything that follows twice

@@ -10,7 +10,7 @@ others.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ def room_for(lanes: int, n: int, d: int) -> Room:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def differences(rows: Any, following: Any, discount: Any, lo: int, hi: int, room: Any) -> None:
+def differences(rows, following, discount, lo: int, hi: int, room) -> None:
     """`dphi` and omega of rows lo:hi; a row with gamma = 0 has no successor to read."""
     d = rows.matrix.shape[1]
     here, there, dphi = rows.matrix.ravel(), following.matrix.ravel(), room.dphi

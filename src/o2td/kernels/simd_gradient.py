@@ -5,8 +5,6 @@ theta += p phi + q dphi,    w = keep w + c phi + f dphi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2td.compiled import njit
@@ -20,9 +18,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 __all__ = ["drive_side"]
 
 
-def drive_side(
-    rows: Any, following: Any, lanes: Any, diverged: Any, n: int, first: int, every: int, ring: Any
-) -> None:
+def drive_side(rows, following, lanes, diverged, n: int, first: int, every: int, ring) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts and keep no traces.
 
     A record in the ring then has a multiple of sixteen rows, which hold groups in this layout.
@@ -41,7 +37,7 @@ def drive_side(
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _gradient_step(member: Any, gamma: float, v: Any, wphi: Any, given: Any, out: Any) -> float:
+def _gradient_step(member, gamma: float, v, wphi, given, out) -> float:
     """The coefficients of one row for every lane, and a number that exceeds `HUGE` if any lane's do.
 
     As `gradient.directions`, in terms of phi and dphi; `given` holds reward, weight and the two gains.
@@ -66,18 +62,7 @@ def _gradient_step(member: Any, gamma: float, v: Any, wphi: Any, given: Any, out
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _gradient(
-    rows: Any,
-    lanes: Any,
-    diverged: Any,
-    low: int,
-    lo: int,
-    hi: int,
-    first: int,
-    theta: Any,
-    w: Any,
-    member: Any,
-    lean: Any,
-    room: Any,
+    rows, lanes, diverged, low: int, lo: int, hi: int, first: int, theta, w, member, lean, room
 ) -> None:
     """Move sixteen gradient-TD lanes; `lean`: theta moves only along dphi, and w only along phi."""
     here, at, d = rows.matrix.ravel(), rows.at, rows.matrix.shape[1]
@@ -125,19 +110,19 @@ def _gradient(
 
 @njit(cache=True, nogil=True)
 def _drive(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    diverged: Any,
+    rows,
+    following,
+    lanes,
+    diverged,
     n: int,
     first: int,
     every: int,
-    ring: Any,
-    theta: Any,
-    w: Any,
-    members: Any,
-    lean: Any,
-    room: Any,
+    ring,
+    theta,
+    w,
+    members,
+    lean,
+    room,
 ) -> None:
     pack(lanes.theta, diverged, theta)
     pack(lanes.w, diverged, w)

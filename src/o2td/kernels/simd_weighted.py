@@ -5,8 +5,6 @@ theta += a phi,    or along traces    z = decay z + m phi,  theta += a z
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from o2td.compiled import jitable, njit
@@ -20,9 +18,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE
 __all__ = ["drive_side"]
 
 
-def drive_side(
-    rows: Any, following: Any, lanes: Any, diverged: Any, n: int, first: int, every: int, ring: Any
-) -> None:
+def drive_side(rows, following, lanes, diverged, n: int, first: int, every: int, ring) -> None:
     """As `lanes.drive`, for dense rows and lanes that share discounts.
 
     A record in the ring then has a multiple of sixteen rows, which hold groups in this layout.
@@ -35,7 +31,7 @@ def drive_side(
 
 
 @jitable
-def _weigh(inner, low, omega, count, weight):  # type: ignore[no-untyped-def]
+def _weigh(inner, low, omega, count, weight):
     """Multiply the weights of lanes that include omega by it."""
     if inner is not None:
         for s in range(count):
@@ -46,16 +42,7 @@ def _weigh(inner, low, omega, count, weight):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _weighted(
-    rows: Any,
-    lanes: Any,
-    diverged: Any,
-    low: int,
-    lo: int,
-    hi: int,
-    first: int,
-    theta: Any,
-    inner: Any,
-    room: Any,
+    rows, lanes, diverged, low: int, lo: int, hi: int, first: int, theta, inner, room
 ) -> None:
     """Move sixteen weighted-TD lanes without traces, from lane `low` on, over rows lo:hi."""
     here, at, d = rows.matrix, rows.at, rows.matrix.shape[1]
@@ -91,18 +78,7 @@ def _weighted(
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def _traced(
-    rows: Any,
-    lanes: Any,
-    diverged: Any,
-    low: int,
-    lo: int,
-    hi: int,
-    first: int,
-    theta: Any,
-    z: Any,
-    bound: Any,
-    inner: Any,
-    room: Any,
+    rows, lanes, diverged, low: int, lo: int, hi: int, first: int, theta, z, bound, inner, room
 ) -> None:
     """As `_weighted`, along traces; `bound` bounds each lane's trace for features of size one."""
     here, at, d = rows.matrix, rows.at, rows.matrix.shape[1]
@@ -142,17 +118,7 @@ def _traced(
 
 @njit(cache=True, nogil=True)
 def _drive(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    diverged: Any,
-    n: int,
-    first: int,
-    every: int,
-    ring: Any,
-    theta: Any,
-    z: Any,
-    room: Any,
+    rows, following, lanes, diverged, n: int, first: int, every: int, ring, theta, z, room
 ) -> None:
     bound = np.zeros((len(theta), WIDTH))
     pack(lanes.theta, diverged, theta)

@@ -11,8 +11,6 @@ end; a lock of the learner's own took another quarter of a call.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import float64, int64
 
 from o2td.compiled import jitable, njit
@@ -42,7 +40,7 @@ _ROW = (float64[::1], float64[::1], float64[::1], float64, float64, float64, int
 
 @njit(int64(*_ROW), cache=True, fastmath=FASTMATH)
 def one_weighted(
-    packed: Any, phi: Any, next_phi: Any, reward: float, discount: float, rho: float, start: int
+    packed, phi, next_phi, reward: float, discount: float, rho: float, start: int
 ) -> int:
     """Weighted TD with vectors theta, z. Returns 1 if the row was applied; otherwise nothing changed."""
     d = len(phi)
@@ -92,7 +90,7 @@ def one_weighted(
 
 
 @jitable
-def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
+def _gram_ahead(phi, after, z, into, rho):
     """As `gradient.gram_dense`, with the trace as it will be after this row."""
     pp = pn = nn = zp = zn = zz = 0.0
     for j in range(len(phi)):
@@ -108,7 +106,7 @@ def _gram_ahead(phi, after, z, into, rho):  # type: ignore[no-untyped-def]
 
 @njit(int64(*_ROW), cache=True, fastmath=FASTMATH)
 def one_gradient(
-    packed: Any, phi: Any, next_phi: Any, reward: float, discount: float, rho: float, start: int
+    packed, phi, next_phi, reward: float, discount: float, rho: float, start: int
 ) -> int:
     """Gradient TD with vectors theta, w, z, zb. Returns 1 if the row was applied, as `one_weighted`."""
     d = len(phi)

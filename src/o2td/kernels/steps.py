@@ -105,20 +105,20 @@ def step(*arguments: Any) -> None:
 
 
 def drive_steps(
-    rows: Any,
-    following: Any,
-    lanes: Any,
-    settle: Any,
-    ball: Any,
-    lazy: Any,
-    kept: Any,
-    diverged: Any,
+    rows,
+    following,
+    lanes,
+    settle,
+    ball,
+    lazy,
+    kept,
+    diverged,
     low: int,
     high: int,
     begin: int,
     first: int,
     every: int,
-    ring: Any,
+    ring,
 ) -> tuple[int, int]:
     """As `lanes.drive`, with a step for one row: a template in which `step` is replaced.
 
@@ -198,15 +198,15 @@ def drive_steps(
 
 def run_steps(
     drive: Drive,
-    rows: Any,
-    following: Any,
-    lanes: Any,
+    rows,
+    following,
+    lanes,
     after: After,
-    diverged: Any,
+    diverged,
     n: int,
     first: int,
     every: int,
-    ring: Any,
+    ring,
 ) -> None:
     """Drive all lanes over n rows; a stretch in which a lane diverges is repeated in halves."""
     numbers = lanes.scalars.view(np.float64).reshape(len(lanes.scalars), -1)
@@ -237,7 +237,7 @@ def run_steps(
 _DRIVERS: WeakKeyDictionary[Any, dict[tuple[str, ...], Drive]] = WeakKeyDictionary()
 
 
-def driver_of(own: Any, names: tuple[str, ...]) -> Drive:
+def driver_of(own, names: tuple[str, ...]) -> Drive:
     """`drive_steps` with this step filled in: compiled if the step is, else plain Python.
 
     There is one for each list of parameter names, because Numba confuses records that begin alike.
@@ -249,11 +249,11 @@ def driver_of(own: Any, names: tuple[str, ...]) -> Drive:
     return known[names]
 
 
-def _filled(own: Any, code: Any) -> FunctionType:
+def _filled(own, code) -> FunctionType:
     return FunctionType(code, {**drive_steps.__globals__, "step": own}, code.co_name)
 
 
-def _compiled(own: Any, names: tuple[str, ...]) -> Drive:
+def _compiled(own, names: tuple[str, ...]) -> Drive:
     """The compiled driver, cached on disk beside the step's own file, so that its changes are noticed.
 
     The driver's name contains a digest of the files that Numba does not check.

@@ -43,50 +43,33 @@ def aligned(count: int, d: int) -> Any:
     return flat[skip : skip + count * WIDTH * d].reshape(count, WIDTH * d)
 
 
-def _part(x: Any, i: int, d: int) -> Any:
+def _part(x, i: int, d: int) -> Any:
     """Numbers i to i + d of an array, counted through all of its rows."""
     return x.reshape(-1)[i : i + d]
 
 
-def slide(M: Any, a: Any, x: Any, i: int, e: Any, q: int, out: Any, d: int) -> None:
+def slide(M, a, x, i: int, e, q: int, out, d: int) -> None:
     """`M_j += a x_j`, then `out = sum_j M_j e_j`."""
     rows = M.reshape(d, WIDTH)
     rows += a * _part(x, i, d)[:, None]
     out[:] = _part(e, q, d) @ rows
 
 
-def slide_both(
-    M: Any, a: Any, x: Any, i: int, b: Any, y: Any, k: int, e: Any, q: int, out: Any, d: int
-) -> None:
+def slide_both(M, a, x, i: int, b, y, k: int, e, q: int, out, d: int) -> None:
     """`M_j += a x_j + b y_j`, then `out = sum_j M_j e_j`."""
     rows = M.reshape(d, WIDTH)
     rows += a * _part(x, i, d)[:, None] + b * _part(y, k, d)[:, None]
     out[:] = _part(e, q, d) @ rows
 
 
-def fade(
-    M: Any,
-    keep: Any,
-    a: Any,
-    x: Any,
-    i: int,
-    b: Any,
-    y: Any,
-    k: int,
-    e: Any,
-    q: int,
-    out: Any,
-    d: int,
-) -> None:
+def fade(M, keep, a, x, i: int, b, y, k: int, e, q: int, out, d: int) -> None:
     """`M_j = keep M_j + a x_j + b y_j`, then `out = sum_j M_j e_j`."""
     rows = M.reshape(d, WIDTH)
     rows[:] = keep * rows + a * _part(x, i, d)[:, None] + b * _part(y, k, d)[:, None]
     out[:] = _part(e, q, d) @ rows
 
 
-def trail(
-    M: Any, Z: Any, keep: Any, m: Any, a: Any, x: Any, i: int, e: Any, q: int, out: Any, d: int
-) -> None:
+def trail(M, Z, keep, m, a, x, i: int, e, q: int, out, d: int) -> None:
     """`Z_j = keep Z_j + m x_j`, `M_j += a Z_j`, then `out = sum_j M_j e_j`."""
     rows, traces = M.reshape(d, WIDTH), Z.reshape(d, WIDTH)
     traces[:] = keep * traces + m * _part(x, i, d)[:, None]
@@ -94,7 +77,7 @@ def trail(
     out[:] = _part(e, q, d) @ rows
 
 
-def squares(R: Any, M: Any, out: Any, d: int) -> None:
+def squares(R, M, out, d: int) -> None:
     """`out = sum_i (sum_{j >= i} R_ij M_j)^2` with R (d, d), flattened."""
     with np.errstate(over="ignore", invalid="ignore"):
         out[:WIDTH] = np.square(np.triu(R.reshape(d, d)) @ M.reshape(d, WIDTH)).sum(axis=0)
@@ -103,7 +86,7 @@ def squares(R: Any, M: Any, out: Any, d: int) -> None:
 class _Writer:
     """Emits the instructions of one of these functions: arguments by number, vectors, loops."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, given: Any) -> None:
+    def __init__(self, context, builder, signature, given) -> None:
         self._context, self.builder = context, builder
         self._types, self.given = signature.args, given
 
@@ -118,23 +101,23 @@ class _Writer:
             place = self.builder.gep(place, [offset])
         return place
 
-    def load(self, place: Any) -> Any:
+    def load(self, place) -> Any:
         return self.builder.load(self.builder.bitcast(place, _VECTOR.as_pointer()), align=8)
 
-    def store(self, value: Any, place: Any) -> None:
+    def store(self, value, place) -> None:
         self.builder.store(value, self.builder.bitcast(place, _VECTOR.as_pointer()), align=8)
 
-    def copies(self, place: Any) -> Any:
+    def copies(self, place) -> Any:
         """The number at an address, sixteen times."""
         empty = ir.Constant(_VECTOR, ir.Undefined)
         one = self.builder.insert_element(empty, self.builder.load(place), ir.Constant(_INDEX, 0))
         first = ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH)
         return self.builder.shuffle_vector(one, empty, first)
 
-    def product(self, x: Any, y: Any) -> Any:
+    def product(self, x, y) -> Any:
         return self.builder.fmul(x, y, flags=("contract",))
 
-    def add(self, total: Any, x: Any, y: Any) -> Any:
+    def add(self, total, x, y) -> Any:
         """`total + x y`, rounded once if the processor can."""
         return self.builder.fadd(total, self.product(x, y), flags=("contract",))
 
@@ -145,12 +128,12 @@ class _Writer:
         self.builder.store(zeros, room)
         return room
 
-    def row(self, j: Any) -> Any:
+    def row(self, j) -> Any:
         """The address of row j of a matrix of lanes."""
         return self.builder.mul(j, self.number(WIDTH))
 
 
-def _moving(writer: _Writer, M: int, change: Any, e: int, q: int, out: int) -> None:
+def _moving(writer: _Writer, M: int, change, e: int, q: int, out: int) -> None:
     """The loop shared by all that move M and multiply it by e; `change(j, M_j)` is the new M_j."""
     total = writer.zero()
     with cgutils.for_range(writer.builder, writer.given[-1]) as loop:
@@ -166,7 +149,7 @@ def _write_slide(writer: _Writer) -> None:
     M, a, x, i, e, q, out = range(7)
     steps = writer.load(writer.at(a))
 
-    def change(j: Any, old: Any) -> Any:
+    def change(j, old) -> Any:
         return writer.add(old, steps, writer.copies(writer.at(x, writer.given[i], j)))
 
     _moving(writer, M, change, e, q, out)
@@ -176,7 +159,7 @@ def _write_slide_both(writer: _Writer) -> None:
     M, a, x, i, b, y, k, e, q, out = range(10)
     first, second = (writer.load(writer.at(which)) for which in (a, b))
 
-    def change(j: Any, old: Any) -> Any:
+    def change(j, old) -> Any:
         moved = writer.add(old, first, writer.copies(writer.at(x, writer.given[i], j)))
         return writer.add(moved, second, writer.copies(writer.at(y, writer.given[k], j)))
 
@@ -187,7 +170,7 @@ def _write_fade(writer: _Writer) -> None:
     M, keep, a, x, i, b, y, k, e, q, out = range(11)
     kept, first, second = (writer.load(writer.at(which)) for which in (keep, a, b))
 
-    def change(j: Any, old: Any) -> Any:
+    def change(j, old) -> Any:
         moved = writer.product(kept, old)
         moved = writer.add(moved, first, writer.copies(writer.at(x, writer.given[i], j)))
         return writer.add(moved, second, writer.copies(writer.at(y, writer.given[k], j)))
@@ -199,7 +182,7 @@ def _write_trail(writer: _Writer) -> None:
     M, Z, keep, m, a, x, i, e, q, out = range(10)
     kept, weight, steps = (writer.load(writer.at(which)) for which in (keep, m, a))
 
-    def change(j: Any, old: Any) -> Any:
+    def change(j, old) -> Any:
         place = writer.at(Z, writer.row(j))
         entry = writer.product(kept, writer.load(place))
         entry = writer.add(entry, weight, writer.copies(writer.at(x, writer.given[i], j)))
@@ -215,11 +198,11 @@ def _write_squares(writer: _Writer) -> None:
     builder, n, one = writer.builder, writer.given[d], writer.number(1)
     total = writer.zero()
 
-    def add_square(row: Any) -> None:
+    def add_square(row) -> None:
         value = builder.load(row)
         builder.store(writer.add(builder.load(total), value, value), total)
 
-    def add_entries(rows: list[tuple[Any, Any]], j: Any) -> None:
+    def add_entries(rows: list[tuple[Any, Any]], j) -> None:
         column = writer.load(writer.at(M, writer.row(j)))
         for row, begin in rows:
             entry = writer.copies(writer.at(R, builder.add(begin, j)))
@@ -254,7 +237,7 @@ def _compile(function: Callable[..., None], write: Callable[[_Writer], None], ki
     given = [types.Array if kind == "a" else types.intp for kind in kinds]
 
     @type_callable(function)
-    def _typed(_: Any) -> Any:
+    def _typed(_) -> Any:
         def typer(*given: Any) -> Any:
             pairs = zip(given, kinds, strict=True)
             return types.none(*(x if kind == "a" else types.intp for x, kind in pairs))
@@ -263,7 +246,7 @@ def _compile(function: Callable[..., None], write: Callable[[_Writer], None], ki
         return typer
 
     @lower_builtin(function, *given)
-    def _lowered(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def _lowered(context, builder, signature, values) -> Any:
         write(_Writer(context, builder, signature, values))
         return context.get_dummy_value()
 

@@ -28,7 +28,7 @@ CACHED = 1 << 20  # numbers of the features of all rows, from which on they are 
 
 
 @jitable
-def moments_dense(phi, next_phi, gamma):  # type: ignore[no-untyped-def]
+def moments_dense(phi, next_phi, gamma):
     """`dphi . phi` and `|dphi|^2` with `dphi = phi - gamma next_phi`."""
     along = 0.0
     square = 0.0
@@ -40,34 +40,34 @@ def moments_dense(phi, next_phi, gamma):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def quotient(moments):  # type: ignore[no-untyped-def]
+def quotient(moments):
     """`omega = dphi.phi / |dphi|^2`, 0 where dphi = 0."""
     return moments[0] / moments[1] if moments[1] > 0.0 else 0.0
 
 
 @jitable
-def from_memory(rows, following):  # type: ignore[no-untyped-def]
+def from_memory(rows, following):
     """Whether dense rows, or their table, are too large for the processor's cache."""
     return rows.matrix.size + following.matrix.size > 2 * CACHED
 
 
 @jitable(fastmath=FASTMATH)
 def dense_lane(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    inner: Any,
+    reward,
+    discount,
+    gain,
+    weight,
+    inner,
     lane: int,
-    decay: Any,
+    decay,
     traced: Flag,
-    theta: Any,
-    z: Any,
-    bound: Any,
+    theta,
+    z,
+    bound,
 ) -> Any:
     """Move one lane over dense rows lo:hi; returns the first row that was not applied.
 
@@ -93,8 +93,8 @@ def dense_lane(
 
 @jitable(fastmath=FASTMATH)
 def _plain(
-    rows: Any, following: Any, k: int, lo: int, hi: int, reward: Any, discount: Any, gain: Any,
-    weight: Any, omega: Flag, theta: Any,
+    rows, following, k: int, lo: int, hi: int, reward, discount, gain,
+    weight, omega: Flag, theta
 ) -> int:  # fmt: skip
     """Without a trace; `omega`: with the row's own `dphi.phi / |dphi|^2` in its weight."""
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
@@ -126,8 +126,8 @@ def _plain(
 
 @jitable(fastmath=FASTMATH)
 def _far(
-    rows: Any, following: Any, k: int, lo: int, hi: int, reward: Any, discount: Any, gain: Any,
-    weight: Any, theta: Any,
+    rows, following, k: int, lo: int, hi: int, reward, discount, gain,
+    weight, theta
 ) -> int:  # fmt: skip
     """Without a trace, on rows that come from memory."""
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at
@@ -154,21 +154,21 @@ def _far(
 
 @jitable(fastmath=FASTMATH)
 def _traced(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     k: int,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    inner: Any,
+    reward,
+    discount,
+    gain,
+    weight,
+    inner,
     lane: int,
-    decay: Any,
-    theta: Any,
-    z: Any,
-    bound: Any,
+    decay,
+    theta,
+    z,
+    bound,
 ) -> int:
     """Along a trace; `bound` bounds it for features of size one and is carried from call to call."""
     here, there, at, next_at = rows.matrix, following.matrix, rows.at, following.at

@@ -36,12 +36,12 @@ class WeightedLanes(NamedTuple):
 
 
 @overload(advance)
-def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+def _advance(rows, following, lanes, lane, lo, hi):
     if getattr(lanes, "instance_class", None) is not WeightedLanes:
         return None
     if "matrix" in rows.fields:
 
-        def dense(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+        def dense(rows, following, lanes, lane, lo, hi):
             k = lanes.source[lane]
             return dense_lane(
                 rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],
@@ -51,7 +51,7 @@ def _advance(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-d
 
         return dense
 
-    def sparse(rows, following, lanes, lane, lo, hi):  # type: ignore[no-untyped-def]
+    def sparse(rows, following, lanes, lane, lo, hi):
         k = lanes.source[lane]
         return sparse_lane(
             rows, following, lo, hi, lanes.reward[k], lanes.discount[k], lanes.gain[lane],

@@ -13,7 +13,7 @@ from o2td.kernels.weighted import FASTMATH, HUGE, quotient
 
 
 @jitable
-def moments_sparse(rows, i, following, k, gamma):  # type: ignore[no-untyped-def]
+def moments_sparse(rows, i, following, k, gamma):
     """As `weighted.moments_dense`, on two CSR rows, walking both sorted index lists at once."""
     along = 0.0
     square = 0.0
@@ -39,7 +39,7 @@ def moments_sparse(rows, i, following, k, gamma):  # type: ignore[no-untyped-def
 
 
 @jitable
-def dot_entries(value, index, low, high, x):  # type: ignore[no-untyped-def]
+def dot_entries(value, index, low, high, x):
     """The dot product of entries low:high of CSR rows with x, four at a time."""
     a = b = c = d = 0.0
     e = low
@@ -58,7 +58,7 @@ def dot_entries(value, index, low, high, x):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def add_entries(value, index, low, high, weight, x):  # type: ignore[no-untyped-def]
+def add_entries(value, index, low, high, weight, x):
     """`x += weight * entries low:high of CSR rows`."""
     for e in range(low, high):
         rolled()
@@ -67,13 +67,13 @@ def add_entries(value, index, low, high, weight, x):  # type: ignore[no-untyped-
 
 
 @jitable
-def dot_sparse(rows, i, x):  # type: ignore[no-untyped-def]
+def dot_sparse(rows, i, x):
     """The dot product of CSR row i with x."""
     return dot_entries(rows.data, rows.indices, rows.indptr[i], rows.indptr[i + 1], x)
 
 
 @jitable
-def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-untyped-def]
+def trace_sparse(rows, i, weight, factor, z, active, count):
     """`z = factor z + weight row i` on the list of active indices; returns the list's length."""
     kept = 0
     for k in range(count):
@@ -95,23 +95,23 @@ def trace_sparse(rows, i, weight, factor, z, active, count):  # type: ignore[no-
 
 @jitable(fastmath=FASTMATH)
 def sparse_lane(
-    rows: Any,
-    following: Any,
+    rows,
+    following,
     lo: int,
     hi: int,
-    reward: Any,
-    discount: Any,
-    gain: Any,
-    weight: Any,
-    inner: Any,
+    reward,
+    discount,
+    gain,
+    weight,
+    inner,
     lane: int,
-    decay: Any,
+    decay,
     traced: Flag,
-    theta: Any,
-    z: Any,
-    active: Any,
-    size: Any,
-    bound: Any,
+    theta,
+    z,
+    active,
+    size,
+    bound,
 ) -> Any:
     """Move one lane over CSR rows lo:hi; returns the first row that was not applied."""
     if traced is None:
@@ -142,8 +142,8 @@ def sparse_lane(
 
 @jitable(fastmath=FASTMATH)
 def _plain(
-    rows: Any, following: Any, lo: int, hi: int, reward: Any, discount: Any, gain: Any, weight: Any,
-    theta: Any, zeros: Any,
+    rows, following, lo: int, hi: int, reward, discount, gain, weight,
+    theta, zeros
 ) -> int:  # fmt: skip
     """Without a trace; if `zeros` is not None, with the row's own `dphi.phi / |dphi|^2` in its weight.
 
