@@ -6,7 +6,7 @@ import pytest
 
 from o2td.errors import InputError
 from o2td.sources import Columns
-from o2td.sources.mapping import find_columns
+from o2td.sources.mapping import Mapped, find_columns, named_actions
 
 BASE = ["episode", "obs_0", "obs_1", "reward", "terminated", "target_prob", "behavior_prob"]
 
@@ -87,3 +87,17 @@ def test_a_list_of_one_name_stays_a_list_and_one_name_of_a_role_of_several_becom
         find_columns(names, Columns(observation=[]), "a.csv")
     with pytest.raises(InputError, match=r"a.csv: no column 'z', which columns names for action"):
         find_columns(names, Columns(observation=["x"], action=["a", "z"]), "a.csv")
+
+
+def test_columns_that_are_given_stay_and_others_are_found():
+    names = ["pi_a", "pi_b", "target_prob_x", "target_prob_y", "behavior_prob_a", "behavior_prob_b"]
+    given = Columns(target_probs=["pi_b", "pi_a"])
+    log = Mapped({"target_probs": ("pi_b", "pi_a")})
+    found, order = named_actions(log, names, {}, given)
+    assert found.many("target_probs") == ("pi_b", "pi_a")
+    assert found.many("behavior_probs") == ("behavior_prob_a", "behavior_prob_b")
+    assert order == ["a", "b"]
+    assert named_actions(log, names, {})[0].many("target_probs") == (
+        "target_prob_x",
+        "target_prob_y",
+    )
