@@ -1,4 +1,4 @@
-"""What only compiled code calls: no machine code of its own, and results as without that."""
+"""Numba's compiler with less to do: what compiled code computes is the same."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ def total(x):  # type: ignore[no-untyped-def]
     return found
 
 
+def distance(x, y):  # type: ignore[no-untyped-def]
+    """Makes no arrays."""
+    found = 0.0
+    for j in range(len(x)):
+        found += abs(x[j] - y[j]) if x[j] > 0.1 else y[j] ** 2
+    return found
+
+
 plain, linked = numba.njit(total), numba.njit(pipeline_class=LinkedCompiler)(total)
 part = jitable(lambda x: linked(x) + 1.0)
 
@@ -40,3 +48,21 @@ def test_only_the_caller_becomes_machine_code() -> None:
     assert inner.library.get_pointer_to_function(inner.fndesc.llvm_func_name) == 0
     assert outer.library.get_pointer_to_function(outer.fndesc.llvm_func_name) != 0
     assert inner.fndesc.llvm_func_name in str(inner.library.get_llvm_str())
+
+
+def test_lean_passes_compute_the_same() -> None:
+    x = np.random.default_rng(0).random(1001)
+    lean = njit(allocates=False)(distance)
+    assert lean(x, 2.0 * x) == numba.njit(distance)(x, 2.0 * x)
+    (found,) = lean.overloads.values()
+    (passes,) = found.metadata["pipeline_times"].values()
+    assert any("native_lowering" in each for each in passes)
+    assert not any("nopython_rewrites" in each for each in passes)
+
+
+def test_only_what_makes_no_arrays_is_compiled_by_lean_passes() -> None:
+    makes = njit()(lambda x: (x * x + x).sum())
+    assert makes(np.arange(4.0)) == 20.0
+    (found,) = makes.overloads.values()
+    (passes,) = found.metadata["pipeline_times"].values()
+    assert any("nopython_rewrites" in each for each in passes)

@@ -21,7 +21,7 @@ from numba.extending import overload as numba_overload
 from numba.extending import register_jitable
 
 from o2td.errors import InputError
-from o2td.linked import LinkedCompiler
+from o2td.linked import CalledCompiler, LeanCompiler
 
 __all__ = [
     "NotKeptWarning",
@@ -35,7 +35,8 @@ __all__ = [
 ]
 
 LEAN = {"no_cfunc_wrapper": True}  # no form for callers in C: a tenth of the time to compile
-CALLED = {**LEAN, "pipeline_class": LinkedCompiler}  # by other compiled functions only
+NUMBERS = {**LEAN, "_nrt": False, "pipeline_class": LeanCompiler}  # makes no arrays
+CALLED = {**LEAN, "pipeline_class": CalledCompiler}  # by other compiled functions only
 
 
 class NotKeptWarning(RuntimeWarning):
@@ -55,7 +56,8 @@ def njit(*signatures: Any, **options: Any) -> Callable[[Any], Any]:
     42
     """
     kept = options.pop("cache", False)
-    options |= LEAN if options.pop("allocates", True) else {**LEAN, "_nrt": False}
+    allocates = options.pop("allocates", True)
+    options = {**(LEAN if allocates else NUMBERS), **options}
 
     def decorate(function: Any) -> Any:
         if kept and (_has_home() or _beside(function)):

@@ -110,7 +110,7 @@ def lift(theta: Floats, w: Floats, u: Floats, z, shift: float, scale: float, who
         w *= scale
 
 
-@overload(lift, jit_options={"forceinline": False})
+@overload(lift, jit_options=OPTIONS)
 def _lift(theta, w, u, z, shift, scale, whole):
     if kind(z) is PendingTrace:
         return pending.lift

@@ -16,7 +16,7 @@ from numba.np.arrayobj import populate_array
 from o2td.arrays import Floats
 from o2td.compiled import overload
 from o2td.kernels.access import DenseTrace, SparseTrace
-from o2td.kernels.load_store import peek
+from o2td.kernels.load_store import peek, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE
 
 __all__ = ["CARRIED", "Kept", "address_of", "calm", "keep", "keep_lists", "traces_of", "vectors_of"]
@@ -211,6 +211,7 @@ def _keep_lists(active, size, lane, kept):
         for k in range(len(active)):
             array = active[k]
             for j in range(array.shape[1]):
+                rolled()
                 kept.active[k, j] = array[lane, j]
             kept.size[k] = size[lane, k]
 

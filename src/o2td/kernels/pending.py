@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.compiled import by_kind, jitable, kind
-from o2td.kernels.access import VANISHED, count, index, value
+from o2td.kernels.access import OPTIONS, VANISHED, count, index, value
 from o2td.kernels.load_store import (
     get_row,
     get_theta,
@@ -80,6 +80,7 @@ def fold(theta, w, z, g, floor):
     n, mean, kept, zz, zw = z.numbers, z.mean, 0, 0.0, 0.0
     theta_a, w_a, mean_a, least = n.theta_a, n.w_a, n.mean_a, greater(floor, VANISHED)
     for k in range(z.sizes[z.place]):
+        rolled()
         j = get_row(z.indices, k)
         a = get_z(z.values, j)
         moved = get_theta(w, j) + w_a * a
@@ -105,6 +106,7 @@ def begin(vectors, traces, mean, lazy):
     n.g, n.share, n.theta_a, n.w_a, n.mean_a = 1.0, 1.0, 0.0, 0.0, 0.0
     n.theta_u = n.mean_u = 0.0
     for j in range(len(theta)):
+        rolled()
         z.mean[j] -= theta[j]
         z.mark[j] = 0.0  # a lane that diverged may have left a row there
     fold(theta, w, z, 1.0, 0.0)
@@ -115,6 +117,7 @@ def end(vectors, traces, mean, lazy):
     theta, w, u, z, n = vectors[0], vectors[1], vectors[2], traces[0], traces[0].numbers
     fold(theta, w, z, n.g, 0.0)
     for j in range(len(theta)):
+        rolled()
         theta[j] += n.theta_u * u[j]
         z.mean[j] = theta[j] + n.share * (z.mean[j] + n.mean_u * u[j])
 
@@ -127,6 +130,7 @@ def lower(row, traces, theta, mean, a, t, lazy):
         return
     if n.share < SMALLEST:
         for j in range(len(z.mean)):
+            rolled()
             z.mean[j] *= n.share
         n.mean_a *= n.share
         n.mean_u *= n.share
@@ -223,12 +227,14 @@ def lift(theta, w, u, z, shift, scale, whole):
     n.mean_u -= n.rate * shift
     if scale != 1.0:
         for j in range(len(w)):
+            rolled()
             w[j] *= scale
         n.w_a *= scale
         n.zw *= scale
     if whole:
         fold(theta, w, z, n.g, 0.0)
         for j in range(len(theta)):
+            rolled()
             theta[j] += n.theta_u * u[j]
             z.mean[j] += n.mean_u * u[j]
         n.theta_u = n.mean_u = 0.0
@@ -237,7 +243,7 @@ def lift(theta, w, u, z, shift, scale, whole):
 # -- what the driver of steps does around a row, with `settle.Lazy` or `Pending` ------------------------
 
 
-@by_kind
+@by_kind(**OPTIONS)
 def handed(traces, settle, lane, lazy):
     """The traces as the step gets them."""
     return _pending if kind(lazy) is Pending else lambda traces, settle, lane, lazy: traces
@@ -248,7 +254,7 @@ def _pending(traces, settle, lane, lazy):
     return (PendingTrace(z.values, z.indices, z.sizes, z.place, mean, lazy.mark, numbers),)
 
 
-@by_kind
+@by_kind(**OPTIONS)
 def opened(vectors, traces, mean, lazy):
     """Begin a stretch of rows."""
     if kind(lazy) is Pending:
@@ -256,7 +262,7 @@ def opened(vectors, traces, mean, lazy):
     return lambda vectors, traces, mean, lazy: open_lane(vectors[0], mean, lazy)
 
 
-@by_kind
+@by_kind(**OPTIONS)
 def closed(vectors, traces, mean, lazy):
     """End a stretch of rows: theta, traces and the mean are what they should be."""
     if kind(lazy) is Pending:
@@ -264,7 +270,7 @@ def closed(vectors, traces, mean, lazy):
     return lambda vectors, traces, mean, lazy: close_lane(vectors[0], mean, lazy)
 
 
-@by_kind
+@by_kind(**OPTIONS)
 def before(row, traces, theta, mean, a, t, lazy):
     """Before a row: remember theta where it may move."""
     if kind(lazy) is Pending:
@@ -274,7 +280,7 @@ def before(row, traces, theta, mean, a, t, lazy):
     )
 
 
-@by_kind
+@by_kind(**OPTIONS)
 def follow(row, traces, theta, mean, a, t, lazy):
     """After a row: let the mean follow theta."""
     if kind(lazy) is Pending:

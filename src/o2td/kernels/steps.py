@@ -28,7 +28,7 @@ from o2td.kernels.pending import before, closed, follow, handed, opened
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import After, average, confine
 from o2td.kernels.weighted import FASTMATH
-from o2td.linked import LinkedCompiler
+from o2td.linked import CalledCompiler, LinkedCompiler
 
 __all__ = ["COLUMNS", "STREAMED", "Row", "StepLanes", "driver_of", "run_steps"]
 
@@ -146,50 +146,48 @@ def drive_steps(
             if settle is not None:
                 mean, weight = settle.mean[lane], settle.average[lane]
             given = handed(traces, settle, lane, lazy)
-            if lazy is not None:
-                opened(vectors, given, mean, lazy)
-            for t in range(lo, hi):
-                gamma, ratio = peek(discount, t), peek(rho, t)
-                row = Row(
-                    features_at(rows, here, t, True),
-                    features_at(following, there, t, gamma != 0.0),
-                    peek(reward, t),
-                    gamma,
-                    ratio,
-                    lanes.start[k, t],
-                    peek(alpha, t),
-                    peek(alpha_w, t),
-                    peek(decay, t),
-                    0.0 if lanes.start[k, t] else s.before,
-                    s.rho_before,
-                    peek(emphasis, t),
-                    peek(interest, t),
-                    peek(target, t),
-                    peek(behavior, t),
-                )
+            t = lo
+            while t < hi:
                 if lazy is not None:
-                    before(row, given, theta, mean, weight, s.steps, lazy)
-                step(row, p, s, *vectors, *given)
-                s.steps += 1.0
-                s.before = gamma
-                s.rho_before = ratio
-                if ratio > LARGE:
+                    opened(vectors, given, mean, lazy)
+                ratio = 0.0
+                while t < hi and not ratio > LARGE:
+                    gamma, ratio = peek(discount, t), peek(rho, t)
+                    row = Row(
+                        features_at(rows, here, t, True),
+                        features_at(following, there, t, gamma != 0.0),
+                        peek(reward, t),
+                        gamma,
+                        ratio,
+                        lanes.start[k, t],
+                        peek(alpha, t),
+                        peek(alpha_w, t),
+                        peek(decay, t),
+                        0.0 if lanes.start[k, t] else s.before,
+                        s.rho_before,
+                        peek(emphasis, t),
+                        peek(interest, t),
+                        peek(target, t),
+                        peek(behavior, t),
+                    )
                     if lazy is not None:
-                        closed(vectors, given, mean, lazy)
-                        opened(vectors, given, mean, lazy)
-                    if not calm(kept.places, lane):
-                        theta[0] = np.nan  # or a trace that the next row resets would hide it
-                if settle is not None:
-                    if ball is not None:
-                        confine(theta, ball.alpha[lane, t] * ball.l1[lane], ball.radius[lane])
-                    if lazy is None:
-                        average(mean, theta, weight, s.steps - 1.0)
-                    else:
-                        follow(row, given, theta, mean, weight, s.steps - 1.0, lazy)
-            if lazy is not None:
-                closed(vectors, given, mean, lazy)
-            if not calm(kept.places, lane):
-                return lane, lo
+                        before(row, given, theta, mean, weight, s.steps, lazy)
+                    step(row, p, s, *vectors, *given)
+                    s.steps += 1.0
+                    s.before = gamma
+                    s.rho_before = ratio
+                    if settle is not None:
+                        if ball is not None:
+                            confine(theta, ball.alpha[lane, t] * ball.l1[lane], ball.radius[lane])
+                        if lazy is None:
+                            average(mean, theta, weight, s.steps - 1.0)
+                        else:
+                            follow(row, given, theta, mean, weight, s.steps - 1.0, lazy)
+                    t += 1
+                if lazy is not None:
+                    closed(vectors, given, mean, lazy)
+                if not calm(kept.places, lane):
+                    return lane, lo  # at once: the next row may reset a trace and hide it
         if every > 0 and (first + hi) % every == 0:
             append(lanes.theta if settle is None else settle.mean, False, ring)
         lo, begin = hi, 0
@@ -270,7 +268,7 @@ def _compiled(own, names: tuple[str, ...]) -> Drive:
     options = {**own.targetoptions, "forceinline": True, "no_cpython_wrapper": True}
     allocates = options.pop("_nrt", True)
     options.pop("nopython", None)
-    options["pipeline_class"] = LinkedCompiler
+    options["pipeline_class"] = LinkedCompiler if allocates else CalledCompiler
     inlined = njit(allocates=allocates, **options)(function)
     filled = _filled(inlined, code)
     filled.__qualname__ = code.co_name  # the cache's key
