@@ -267,7 +267,7 @@ def test_actions_that_no_row_has_are_told_by_their_ridge():
     rng = np.random.default_rng(3)
     n = 240
     log = pd.DataFrame({"episode": np.arange(n) // 4})
-    log["state"] = np.cumsum(rng.integers(1, 3, n)) % 3  # no state leads to itself
+    log["state"] = np.cumsum(rng.integers(0, 3, n)) % 3  # a state may lead to itself
     log["action"] = np.where(log.state == 1, 0, rng.integers(0, 2, n))
     log = log.assign(reward=1.0, terminated=np.arange(n) % 4 == 3, behavior_prob=0.5)
     policy = np.array([[0.5, 0.5], [0.4, 0.6], [0.9, 0.1]])

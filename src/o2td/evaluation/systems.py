@@ -267,9 +267,9 @@ class FeatureSystem:
         Such a feature has no equation but the ridge's, so the visits to it are the ridge times `u`.
         """
         A, _ = self._matrix(None, None)
-        added = self._added(A, self.ridge)
-        bare = np.abs(A - np.diag(np.full(len(A), added))).sum(axis=1) <= added
-        visits = self._adjoint() * np.where(bare, added, np.diagonal(A))
+        added, rows = self._added(A, self.ridge), self.whole.weights[0, self.index]
+        bare = rows == 0.0
+        visits = self._adjoint() * np.where(bare, added, rows)
         return unlogged(visits, ~bare, ahead)
 
     def lane_values(self) -> Floats | None:
