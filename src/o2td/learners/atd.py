@@ -145,7 +145,7 @@ def cut(lefts, rights, rank, d, room):  # type: ignore[no-untyped-def]
         room[second + k], room[first + i] = float(i), -1.0  # taken
     for j in range(d):
         for k in range(rank):
-            x, y, i = 0.0, 0.0, int(room[second + k]) * m
+            x, y, i = 0.0, 0.0, np.int64(room[second + k]) * m
             for n in range(m):
                 rolled()
                 x += get_w(room, inner + i + n) * get_z(lefts, n * d + j)
@@ -161,8 +161,8 @@ def cut(lefts, rights, rank, d, room):  # type: ignore[no-untyped-def]
 @njit(cache=True, allocates=False)
 def step(row, p, s, theta, z, lefts, rights, room):  # type: ignore[no-untyped-def]
     """One row: k rows of the estimate, then those since the last truncation, are stored flat."""
-    rank, d = int(p.rank), len(theta)
-    place = int(s.steps) % rank
+    rank, d = np.int64(p.rank), len(theta)
+    place = np.int64(s.steps) % rank
     here = (rank + place) * d
     for j in range(d):
         z[j] *= row.decay
