@@ -233,12 +233,10 @@ def near_optimal(results: Results, folder: Folder) -> Section:
     lines = standings(table)
     columns = ["", *(f"{n:,}" for n in RECORDS)]
 
-    def shown(found: list[ErrorLine]) -> Table:
+    def both(some: Collection[str]) -> Table:
+        found = [*standings(table, some), *solver_standings(solved, some)]
         rows = [[said(line.what), *(number(float(e)) for e in line.error)] for line in found]
         return Table(columns, rows, "", columns[1:])
-
-    def both(some: Collection[str]) -> Table:
-        return shown([*standings(table, some), *solver_standings(solved, some)])
 
     ours, field = lines[0], lines[3]
     families = [
@@ -265,8 +263,8 @@ def near_optimal(results: Results, folder: Folder) -> Section:
         both(TEXTBOOK),
         Text(f"On families of which ARCTD's design knew nothing: {', '.join(FRESH)}."),
         both(FRESH),
-        Text(f"Solvers on families that settled nothing: {', '.join(LATER)}."),
-        shown(solver_standings(solved, LATER)),
+        Text(f"On families that settled neither ARCTD nor LSTD's choice: {', '.join(LATER)}."),
+        both(LATER),
         Text(
             f"ARCTD's error over that of {_named(field)} with the step size that suits the family best"
             " in hindsight. Below 1, ARCTD is ahead."

@@ -28,7 +28,7 @@ STUDIES: dict[str, StudyPlan] = {
     "nearness": StudyPlan(nearness, 200, 200, 20, 13),
     "stability": StudyPlan(stability, 200, 1000, 50, 14),
     "published": StudyPlan(published, 200, 1000, 50, 16),
-    "near_optimal": StudyPlan(near_optimal, 32, 192, 1, 902_611),
+    "near_optimal": StudyPlan(near_optimal, 40, 240, 1, 7_340_051),
     "near_solvers": StudyPlan(near_solvers, 40, 240, 8, 5_520_917),
     "cost": StudyPlan(cost, 1, 1, 1, 15, alone=True),
 }

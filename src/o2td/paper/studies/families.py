@@ -3,8 +3,8 @@
 The first eighteen settled the design of our methods (other problems of theirs, from other seeds).
 The seven of `TEXTBOOK` were fresh when they were first reported. The seven of `FRESH`, published ones
 as well, were defined before any learner ran on them; the rule by which `LSTD(trace="auto")` chooses
-was settled on all of these since. The eight of `LATER` were defined before it ran on them, and only
-solvers are measured there.
+was settled on all of these since. The eight of `LATER` were defined before it ran on them; learners
+ran there for the first time when their figures were drawn, long after ARCTD's rule was settled.
 """
 
 from __future__ import annotations
