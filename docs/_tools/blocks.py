@@ -33,7 +33,6 @@ def blocks(data: dict[str, Any]) -> dict[str, Callable[[], str]]:
         "near-optimal fresh": lambda: table(*near.lines("fresh")),
         "near-optimal later": lambda: table(*near.lines("later")),
         "near-optimal families": lambda: table(*near.families()),
-        "near-optimal later families": lambda: table(*near.later_families()),
         "stability table": lambda: _stability(data),
         "baird table": lambda: _baird(data),
         "geometry table": lambda: _geometry(data),

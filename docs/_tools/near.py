@@ -26,12 +26,10 @@ def take(part: str, problems: int) -> dict[str, Any]:
     """Measure learners or solvers, and conclude: the parts of the file that depend on them."""
     import polars as pl
 
-    from o2td.paper.studies import FAMILIES, LATER, STUDIES
+    from o2td.paper.studies import FAMILIES, STUDIES
 
-    name = {"learners": "near_optimal", "solvers": "near_solvers"}[part]
-    families = len(FAMILIES) - len(LATER) * (part == "learners")
-    plan = STUDIES[name]
-    table = pl.DataFrame(list(plan.run(0, problems * families, plan.seed)))
+    plan = STUDIES[{"learners": "near_optimal", "solvers": "near_solvers"}[part]]
+    table = pl.DataFrame(list(plan.run(0, problems * len(FAMILIES), plan.seed)))
     found = learned(table) if part == "learners" else solved(table)
     return {"problems": {part: problems}, "seeds": {part: plan.seed}, **found}
 
@@ -39,9 +37,8 @@ def take(part: str, problems: int) -> dict[str, Any]:
 def learned(table: Any) -> dict[str, Any]:
     """The learners' lines by short name, with families; those of other groups separately."""
     from o2td.paper.near import LEAST, foresight, standings, there
-    from o2td.paper.studies import FRESH, SETTLED, TEXTBOOK
 
-    groups = {"": SETTLED, "textbook": TEXTBOOK, "fresh": FRESH}
+    groups = _groups()
     found: dict[str, Any] = {}
     for kind, least in (("ratios", LEAST), ("raw", RAW)):
         ratios: dict[str, Any] = {}
@@ -54,11 +51,12 @@ def learned(table: Any) -> dict[str, Any]:
                 chosen = [float(e) for e in foresight(table, some)[1:]]
                 ratio = _mean(part["arctd"]["error"][1:]) / _mean(chosen)
                 ratios[_named("learner_foresight", group)] = _rounded(ratio)
-        ratios |= _together(ratios)
         within = there(table, least)
-        worst = max(within, key=lambda family: within[family].learner)
-        ratio, best = _rounded(within[worst].learner), within[worst].best
-        found[kind] = {**ratios, "worst": {"family": worst, "ratio": ratio, "best": best}}
+        for name, some in _worst("worst"):
+            worst = max(some, key=lambda family: within[family].learner)
+            ratio, best = _rounded(within[worst].learner), within[worst].best
+            ratios[name] = {"family": worst, "ratio": ratio, "best": best}
+        found[kind] = ratios
     within = there(table)
     found["there"] = {family: [_rounded(row.learner), row.best] for family, row in within.items()}
     return found
@@ -67,9 +65,9 @@ def learned(table: Any) -> dict[str, Any]:
 def solved(table: Any) -> dict[str, Any]:
     """The same for solvers, and the mean over all families."""
     from o2td.paper.near import LEAST, solver_standings, solver_there
-    from o2td.paper.studies import FAMILIES, FRESH, LATER, SETTLED, TEXTBOOK
+    from o2td.paper.studies import FAMILIES, SETTLED
 
-    groups = {"": SETTLED, "textbook": TEXTBOOK, "fresh": FRESH, "later": LATER}
+    groups = _groups()
     calm = [family for family in SETTLED if family not in WALKS]
     found: dict[str, Any] = {}
     for kind, least in (("ratios", LEAST), ("raw", RAW)):
@@ -79,19 +77,28 @@ def solved(table: Any) -> dict[str, Any]:
             ratios[_named("solver", group)] = _over(part, "lstd", "fixed")
             if kind == "ratios" and group in groups:
                 found |= {group: part} if group else part
-        for name, some in (("worst_solver", tuple(FAMILIES)), ("worst_solver_later", LATER)):
-            within = {f: x for f, x in solver_there(table, least).items() if f in some}
-            worst = max(within, key=lambda family: within[family])
+        within = solver_there(table, least)
+        for name, some in _worst("worst_solver"):
+            worst = max(some, key=lambda family: within[family])
             ratios[name] = {"family": worst, "ratio": _rounded(within[worst])}
         found[kind] = ratios
     found["solver_there"] = {f: _rounded(x) for f, x in solver_there(table).items()}
     return found
 
 
-def _together(ratios: dict[str, Any]) -> dict[str, float]:
-    """The two groups of seven families that are not settled on, as one of fourteen."""
-    both = [ratios[f"learner_everywhere_{group}"] for group in ("textbook", "fresh")]
-    return {"learner_everywhere_both": _rounded(_mean(both))}
+def _groups() -> dict[str, tuple[str, ...]]:
+    """Families by group; `others` are all that ARCTD was not settled on."""
+    from o2td.paper.studies import FRESH, LATER, SETTLED, TEXTBOOK
+
+    apart = {"textbook": TEXTBOOK, "fresh": FRESH, "later": LATER}
+    return {"": SETTLED, **apart, "others": TEXTBOOK + FRESH + LATER}
+
+
+def _worst(name: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Where to look for the weakest family: among all, and among those met last."""
+    from o2td.paper.studies import FAMILIES, LATER
+
+    return [(name, tuple(FAMILIES)), (f"{name}_later", LATER)]
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +156,7 @@ def families() -> tuple[list[str], list[list[str]]]:
 
     found = kept()
     rows = []
-    for some in (found, found["textbook"], found["fresh"]):
+    for some in (found, found["textbook"], found["fresh"], found["later"]):
         for family, ours in some["arctd"]["by_family"].items():
             field = some["family"]["by_family"][family]
             own = [number(a / b) for a, b in zip(ours, field, strict=True)]
@@ -158,21 +165,6 @@ def families() -> tuple[list[str], list[list[str]]]:
             rows.append([family, *own, f"{number(whole)} ({with_trace(best)})", solver])
     columns = ["family", *(f"{n:,}" for n in found["records"]), "all / best there", "LSTD"]
     return columns, rows
-
-
-def later_families() -> tuple[list[str], list[list[str]]]:
-    """Head and rows for families on which only solvers ran: LSTD that chooses over a fixed trace."""
-    found = kept()
-    chosen, fixed = (found["later"][name]["by_family"] for name in SOLVERS)
-    rows = [
-        [
-            family,
-            *(number(a / b) for a, b in zip(ours, fixed[family], strict=True)),
-            number(found["solver_there"][family]),
-        ]
-        for family, ours in chosen.items()
-    ]
-    return ["family", *(f"{n:,}" for n in found["records"]), "all / best there"], rows
 
 
 def intervals() -> tuple[list[str], list[list[str]]]:
