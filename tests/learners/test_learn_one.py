@@ -160,6 +160,25 @@ def test_a_step_size_changed_between_rows_counts_from_the_next_one_on(learner):
     np.testing.assert_allclose(one.theta, whole.partial_fit(rows[20:]).theta, rtol=1e-12)
 
 
+def test_a_parameter_of_a_class_of_ones_own_counts_from_the_next_row_on():
+    class Own(learners.TDC):
+        def __init__(self, step_size, *, kappa=0.0, **axes):
+            self.kappa = kappa
+            super().__init__(step_size, **axes)
+
+        def member(self):
+            return super().member()._replace(kappa=self.kappa)
+
+    table, batch = random_rows(30, double=False)
+    own, known = Own(0.05, kappa=0.5), learners.TDRC(0.05, regularizer=0.5)
+    feed(own, table, batch, range(20))
+    own.kappa = 3.0
+    feed(own, table, batch, range(20, 30))
+    known.partial_fit(as_rows(table, batch)[:20])
+    known.regularizer = 3.0
+    np.testing.assert_allclose(own.theta, known.partial_fit(as_rows(table, batch)[20:]).theta)
+
+
 @pytest.mark.parametrize("kind", [TD, GTD2])
 def test_a_member_that_fills_rows_in_its_own_way_is_the_same_row_by_row(kind):
     class Halved(kind):

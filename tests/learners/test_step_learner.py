@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
+from scipy.sparse import csr_array
 
 import o2td
 from o2td import exact
@@ -92,6 +93,32 @@ def test_averages_recorded_after_every_row_are_those_of_td(kind, layout):
     own = o2td.sweep([o2td.TD(0.03, **settings)], batch, metrics, every=1)
     np.testing.assert_allclose(result.values["norm"], own.values["norm"], rtol=1e-12)
     assert len(np.unique(result.values["norm"])) > 50
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_an_entry_of_a_sparse_trace_that_has_vanished_is_dropped(kind):
+    """The first row's feature decays by 1e-40 a row; below 1e-150 it is nothing."""
+    phi, left = csr_array(np.eye(2)[[0, 1, 1, 1, 1, 0]]), []
+    rows = o2td.Transitions(phi, np.zeros(6), phi, 1e-40)
+    learner = kind(0.1, trace=1.0)
+    for row in rows.chunks(1):
+        left.append(learner.partial_fit(row).vector("z")[0])
+    np.testing.assert_allclose(left, [1.0, 1e-40, 1e-80, 1e-120, 0.0, 1.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_lanes_that_diverge_between_records_end_where_each_ends_alone(kind):
+    """Steps so different that lanes end in several stretches, and some not at all."""
+    batch = golden.rows("dense")[:40]
+    lanes = [kind(a, trace=0.5) for a in (0.01, 1e3, 1e5, 1e8, 1e12, 1e20, 1e60)]
+    alone = [lane.clone().partial_fit(batch) for lane in lanes]
+    ends = [one.status.step if one.status.kind == "diverged" else -1 for one in alone]
+    assert ends[0] == -1
+    assert len({end // 7 for end in ends[1:]}) > 2
+    for every in (7, 13, 40):
+        swept = o2td.sweep(lanes, batch, every=every)
+        assert swept.diverged.tolist() == ends
+        np.testing.assert_allclose(swept.theta.T, [one.theta for one in alone], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", BOTH)
