@@ -6,10 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from o2td.evaluation import Outcome, Study
-from o2td.evaluation.study import Interval, Spread, bca, sandwich
+from o2td.evaluation.study import Interval, Log, Settings, Spread, bca, sandwich
+from o2td.sources import open_logs
 
 KEYS = np.random.default_rng(0).integers(0, 2**63, 4000).astype(np.uint64)
 
@@ -148,6 +150,21 @@ def test_models_know_actions_only_where_all_their_probabilities_are_logged():
         study = asked(sample=sample, survey=survey_of(actions=n))
         found = study.model(SimpleNamespace(), 7)
         assert (found.actions, found.steps, found.gamma, found.wanted) == (wanted, 7, 0.9, 200)
+
+
+def test_every_dropped_last_row_is_missing_also_where_its_start_is_not_held(monkeypatch):
+    """Six episodes lose their only row, of which two starts are held, and one its third."""
+    monkeypatch.setattr("o2td.sources.stream._WAITING", 2)
+    sizes = [2, *[1] * 6, 3, 2]
+    episode = np.repeat(np.arange(9), sizes)
+    step = np.concatenate([np.arange(n) for n in sizes])
+    log = pd.DataFrame({"episode": episode, "step": step, "state": step, "reward": 1.0, "rho": 1.0})
+    log["terminated"] = np.isin(episode, [0, 8]) & (step == 1)
+    study = Study(Log(open_logs(log, discount=0.9)), Settings())
+    study.log.collect(study.survey)
+    assert study.source.info.dropped == {"no final observation": 7}
+    assert 0 < study.survey.weighed.lone < 6
+    assert study.grounds.hastened == study.survey.hastened(7) > 0.0
 
 
 def test_the_reference_is_judged_first_and_once():
