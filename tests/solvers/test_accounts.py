@@ -267,7 +267,7 @@ def test_a_singular_sparse_system_counts_its_iterations() -> None:
     np.testing.assert_allclose(found.theta, [1.0, 3.0, 1.0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("solver", [o2td.LSTD(), o2td.SOTD()], ids=repr)
+@pytest.mark.parametrize("solver", [*BY_STATE, *OTHERS], ids=repr)
 def test_a_solver_that_has_seen_no_row_can_be_stored(solver: Any, tmp_path: Path) -> None:
     solver.clone().update(rows(n=0)).save(tmp_path / "model.npz")
     nothing(type(solver).load(tmp_path / "model.npz"))

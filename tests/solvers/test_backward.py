@@ -81,6 +81,14 @@ def test_what_an_incoming_trace_leaves_behind(layout: str) -> None:
     assert left_behind(first, decays(first, 0.5))[1] == 0.0
 
 
+@pytest.mark.parametrize("states", [40, 0])
+def test_no_rows_leave_a_trace_as_it_comes(states: int) -> None:
+    nothing = Transitions.from_table(np.ones((states, 3)), [], [], [], 0.5)
+    carry, through = left_behind(nothing, decays(nothing, 0.5))
+    np.testing.assert_array_equal(carry, np.zeros(3))
+    assert through == 1.0
+
+
 def test_a_trace_ends_where_the_next_row_is_a_start() -> None:
     rows = np.eye(3)
     batch = Transitions(

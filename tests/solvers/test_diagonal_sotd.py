@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import o2td
@@ -19,3 +20,27 @@ def test_a_limit_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch)
     rows = {row.method: row for row in exact.analyze(problem, (0.0,))}
     assert "not found within 2 steps" in rows["DiagonalSOTD"].reason
     assert rows["SOTD"].rmse is not None
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 12])
+def test_the_projected_search_takes_so_many_accelerated_steps(most: int) -> None:
+    """Of two states, whose weights are the unknowns of four equations."""
+    table, after = np.array([[1.1, 1.8], [-2.6, -0.1]]), np.array([1, 1, 0, 1])
+    state = np.array([0, 1, 1, 1])
+    batch = o2td.Transitions.from_table(table, state, np.ones(4), after, 0.8)
+    fitted = o2td.DiagonalSOTD(nonnegative=True, max_iterations=most).fit(batch)
+    share = np.array([0.25, 0.75])
+    delta = table - 0.8 * np.array([table[1], (2.0 * table[1] + table[0]) / 3.0])
+    columns = np.einsum("s,si,sj->ijs", share, delta, table).reshape(4, 2)
+    target = (table.T @ (share[:, None] * table)).ravel()
+    omega, ahead, momentum = np.ones(2), np.ones(2), 1.0
+    for _ in range(most):
+        slope = columns.T @ (columns @ ahead - target)
+        after = np.maximum(ahead - slope / (columns**2).sum(), 0.0)
+        momentum = 1.0 if slope @ (after - omega) > 0.0 else momentum
+        later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+        ahead = after + (momentum - 1.0) / later * (after - omega)
+        omega, momentum = after, later
+    np.testing.assert_allclose(fitted.omega, omega, rtol=1e-9)
+    assert (omega != 1.0).all()
+    assert (fitted.solution.status, fitted.solution.iterations) == ("not converged", most)

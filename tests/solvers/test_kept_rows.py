@@ -148,3 +148,22 @@ def test_answers_are_what_each_group_leaves_of_its_equations(layout: str) -> Non
             want[t % groups] += np.outer(left, e)
             e = one.trace * discount * min(rho, one.clip) * e
         np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("layout", ["table", "csr"])
+def test_rows_are_kept_while_they_are_no_larger_than_their_sums(layout: str) -> None:
+    """17 groups have sums of five directions and three adjusted ones, by state or by feature."""
+    rng, d = np.random.default_rng(0), 3 if layout == "table" else 16
+    n, places = 6000, 4 + 1 if layout == "table" else d + 1
+    state = rng.integers(4, size=n + 1)
+    table: Any = rng.normal(size=(4, d)) if layout == "table" else csr_array(np.eye(4, d))
+    if layout == "table":
+        batch = Transitions.from_table(table, state[:-1], np.ones(n), state[1:], 0.9)
+    else:
+        batch = Transitions(table[state[:-1]], np.ones(n), table[state[1:]], 0.9)
+    each = size(batch[:2]) - size(batch[:1])
+    room = 8 * 17 * (5 + 3) * places * (d + 1) - size(batch[:0])
+    most = room // each
+    assert 200 < most < n
+    assert auto().update(batch[:most])._sums.kept is not None
+    assert auto().update(batch[: most + 1])._sums.kept is None
