@@ -114,7 +114,7 @@ def _as_member(name: str, array: Any) -> npt.NDArray[Any]:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _render(text: bytes, members: Arrays) -> memoryview:
+def _render(text: bytes, members: Arrays) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         archive.comment = b"0" * _COMMENT
@@ -122,9 +122,11 @@ def _render(text: bytes, members: Arrays) -> memoryview:
         for name, array in members.items():
             with archive.open(_info(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-    data = stream.getbuffer()
-    data[-_COMMENT:] = hashlib.sha256(data[:-_COMMENT]).hexdigest().encode()
-    return data
+    with stream.getbuffer() as data:  # returned, it could outlive the stream in a failed write
+        digest = hashlib.sha256(data[:-_COMMENT]).hexdigest()
+    stream.seek(-_COMMENT, io.SEEK_END)
+    stream.write(digest.encode())
+    return stream.getvalue()
 
 
 def _info(name: str) -> zipfile.ZipInfo:
