@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from o2td import experiments as experiments
     from o2td import features as features
     from o2td import interactive as interactive
+    from o2td import learners as learners
     from o2td import metrics as metrics
     from o2td import paper as paper
     from o2td import registry as registry
     from o2td import report as report
     from o2td import sklearn as sklearn
+    from o2td import solvers as solvers
     from o2td import sources as sources
     from o2td.learners import ABTD as ABTD
     from o2td.learners import ARCTD as ARCTD
@@ -101,8 +103,8 @@ _MODULES = {
     name: f"o2td.{name}"
     for name in (
         *("checks", "domains", "emphasis", "errors", "evaluation", "exact", "experiments"),
-        *("features", "interactive", "metrics", "paper", "registry", "report", "sklearn"),
-        "sources",
+        *("features", "interactive", "learners", "metrics", "paper", "registry", "report"),
+        *("sklearn", "solvers", "sources"),
     )
 }
 

@@ -20,6 +20,7 @@ __all__ = [
     "MissingExtraError",
     "NoAnswerError",
     "O2TDError",
+    "ParameterError",
     "import_extra",
     "option",
     "spoken_to_the_command_line",
@@ -75,6 +76,15 @@ class InputError(O2TDError, ValueError):
     >>> raise InputError("rho: row 3 is -0.5; pass ratios that are zero or more")
     Traceback (most recent call last):
     o2td.errors.InputError: rho: row 3 is -0.5; pass ratios that are zero or more
+    """
+
+
+class ParameterError(InputError, TypeError):
+    """A parameter that does not exist, or one given by position; a TypeError, as Python's own is.
+
+    >>> raise ParameterError("TD has no parameter 'tracee'; it has step_size, trace")
+    Traceback (most recent call last):
+    o2td.errors.ParameterError: TD has no parameter 'tracee'; it has step_size, trace
     """
 
 

@@ -60,7 +60,8 @@ def scale_free(learner: Learner) -> None:
     results = []
     for scale in (1.0, 2.0**-20, 3.7, 2.0**30):
         table = scale * fields["table"]
-        learned = automatic.clone().partial_fit(rows_for(learner, fields, table=table))
+        own = {name: getattr(learner, name) / scale**2 for name in learner.own_step_sizes}
+        learned = automatic.clone(**own).partial_fit(rows_for(learner, fields, table=table))
         results.append(learned.predict(table))
     for other in results[1:]:
         expect_close(other, results[0], "predictions", 1e-9)

@@ -198,6 +198,7 @@ class ARCTD(StepLearner):
         *("shift", "due", "flat", "apart", "rises", "level", "values", "pace", "path", "check"),
     )
     step = staticmethod(step)
+    one_lambda = False  # `p.trace` is read only where it grows
     linear = False
     finds_step = True
     postpones = True

@@ -23,6 +23,7 @@ from o2td.compiled import refuse_uncompiled
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
+from o2td.learners.declarations import check_needs, check_vectors
 from o2td.learners.family import Family
 from o2td.learners.group import Group
 from o2td.learners.loaded import read, write
@@ -52,10 +53,11 @@ class Axes(TypedDict, total=False):
 
 
 def _of_a_model(method: Callable[[Any, Model], Any]) -> Callable[[Any, Model], Any]:
-    """A learner's `mean_dynamics`, which refuses what is no model."""
+    """A learner's `mean_dynamics`, which refuses what is no model, and what makes it non-linear."""
 
     @functools.wraps(method)
     def checked(self: Any, model: Model) -> Any:
+        self._refuse_settled()
         return method(self, known_model(model))
 
     return checked
@@ -82,10 +84,8 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     """Whether a CSR row may change theta where neither the row nor a trace has entries."""
     postpones: ClassVar[bool] = False
     """Whether its step leaves moves along a trace pending on CSR rows (`kernels.pending`)."""
-    fixed: ClassVar[tuple[str, ...]] = ()
-    """Parameters of the base class that this learner sets itself."""
-    undefined: ClassVar[tuple[str, ...]] = ()
-    """Parameters of the base class for which this learner is not defined."""
+    own_step_sizes: ClassVar[tuple[str, ...]] = ()
+    """Own parameters that are step sizes, too: the checks divide them where they scale features."""
     no_dynamics: ClassVar[str] = ""
     """Why there are no mean dynamics, if there are none."""
     simplified: ClassVar[str] = ""
@@ -93,6 +93,8 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
+        check_vectors(cls.__name__, cls.vectors, cls.traces)
+        check_needs(cls.__name__, cls.needs)
         cls.__signature__ = whole_signature(cls)
         if "mean_dynamics" in vars(cls):
             cls.mean_dynamics = _of_a_model(cls.mean_dynamics)  # type: ignore[method-assign,assignment]

@@ -81,7 +81,6 @@ class DifferentialTD(StepLearner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """The joint system of theta and the average reward."""
-        self._refuse_settled()
         d, one = model.d, np.ones((model.n_states, 1))
         wide = replace(model, phi=np.concatenate([model.table, one], axis=1))
         emphasis, decay = self._expected(model)

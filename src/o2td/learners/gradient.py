@@ -134,7 +134,7 @@ class GradientLearner(RowMask):
         """Both step sizes; a rule that they share is evaluated once."""
         rule_of(self.step_size).fill(replace(gauge, kappa=0.0), out["gain"])
         if self.second_step_size not in (None, self.step_size):
-            rule_of(self.second_step_size).fill(gauge, out["second_gain"])
+            gauge.fill_second(rule_of(self.second_step_size), out["second_gain"])
         elif isinstance(
             rule_of(self.step_size), Auto
         ):  # w, which loses kappa of itself, may not turn

@@ -49,7 +49,7 @@ class GTD(GradientLearner):
             steps = np.arange(gauge.first, gauge.first + len(out["gain"]))
             out["second_gain"][:] = 0.5 / np.sqrt(1.0 + steps / HORIZON)
         else:
-            rule_of(second).fill(gauge, out["second_gain"])
+            gauge.fill_second(rule_of(second), out["second_gain"])
 
     def member(self) -> Member:
         """`(z.w) dphi` and `delta z - w`."""

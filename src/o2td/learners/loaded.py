@@ -43,7 +43,10 @@ def read(cls: type[AnyLearner], path: str | os.PathLike[str]) -> AnyLearner:
         # A class need not be registered to load what it saved itself.
         kind: Any = cls if name == cls.__name__ else LEARNERS[name]
         given = {k: from_json(v) for k, v in header["parameters"].items()}
-        learner = kind(**given, initial_theta=arrays.pop("initial_theta", None))
+        theta = arrays.pop("initial_theta", None)
+        if theta is not None and theta.ndim == 0:
+            theta = theta.item()
+        learner = kind(**given, initial_theta=theta)
         learner._diverged, learner._carried = arrays.pop("diverged"), arrays.pop("carried")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"{os.fspath(path)}: not the state of a learner ({error})") from None

@@ -21,6 +21,7 @@ from o2td.emphasis import Emphasis
 from o2td.kernels.gradient import Member
 from o2td.kernels.load_store import greater, lesser
 from o2td.kernels.weighted import FASTMATH
+from o2td.learners.cuts import Cut
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.row_mask import MaskedStepLearner, learned
 from o2td.learners.step_learner import (
@@ -51,7 +52,8 @@ def step(row: Row, p, s, theta, w, mid, z):  # type: ignore[no-untyped-def]
 
     Each loop over a row or trace does all that it can: the fewer, the sooner a first use begins.
     """
-    follow(z, row.rho * row.before * p.trace, row.rho * row.emphasis, row.phi)
+    kept = row.rho * row.decay / row.rho_before if row.decay > 0.0 else 0.0  # z = rho e
+    follow(z, kept, row.rho * row.emphasis, row.phi)
     delta, wphi, zphi, norm, wz, zz = td_error(row, theta), 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(count(row.phi)):
         j, x = index(row.phi, k), value(row.phi, k)
@@ -114,7 +116,6 @@ class ProximalGTD2MP(MaskedStepLearner):
 
     vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "mid", "z")
     traces: ClassVar[tuple[str, ...]] = ("z",)
-    one_lambda: ClassVar[bool] = True
     step = staticmethod(step)
 
     def __init__(
@@ -126,6 +127,8 @@ class ProximalGTD2MP(MaskedStepLearner):
         second_step_size: StepSize | None = None,
         skip_zero_ratio: bool = False,
         trace: Trace = 0.0,
+        clip: float | None = None,
+        cut: Cut | str | None = None,
         emphasis: Emphasis | str | None = None,
         radius: float | None = None,
         replicates: int = 0,
@@ -136,6 +139,8 @@ class ProximalGTD2MP(MaskedStepLearner):
             second_step_size=second_step_size,
             skip_zero_ratio=skip_zero_ratio,
             trace=trace,
+            clip=clip,
+            cut=cut,
             emphasis=emphasis,
             average=average,
             l1=l1,

@@ -117,6 +117,5 @@ class ResidualGradient(Learner):
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:
         """`A = E[rho dphi dphi^T]`; with `double=True`, `A = (L Phi)^T Xi L Phi`."""
-        self._refuse_settled()
         A, b = residual_moments(model, bool(self.double))
         return MeanDynamics(A, b, model.d)

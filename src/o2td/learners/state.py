@@ -11,6 +11,7 @@ import numpy.typing as npt
 from o2td.emphasis import Emphasis, Memory
 from o2td.learners.parameters import initial
 from o2td.learners.step_sizes import rule_of
+from o2td.learners.step_sizes.rule import SECOND
 
 __all__ = ["Lanes"]
 
@@ -58,10 +59,12 @@ class Lanes:
     def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Shapes of what the step-size rules store."""
         found: dict[str, tuple[int, ...]] = {}
-        for name in ("step_size", "second_step_size"):
+        for name, before in (("step_size", ""), ("second_step_size", SECOND)):
             value = getattr(self, name, None)
             if value is not None:
-                found |= rule_of(value).shapes(d)
+                found |= {before + k: v for k, v in rule_of(value).shapes(d).items()}
+        if getattr(self, "second_step_size", 0.0) is None:  # a rule may serve both
+            found |= {SECOND + name: shape for name, shape in found.items()}
         return found | ({"blocks": (3,)} if self._width > 1 else {})
 
     def _allocate(self, d: int) -> None:

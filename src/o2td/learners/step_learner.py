@@ -27,14 +27,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from o2td.arguments import choice
+from o2td.arguments import answer_of, choice
 from o2td.arrays import Floats
 from o2td.kernels.access import add, count, dot, follow, index, square, td_error, value
 from o2td.kernels.kept import CARRIED, address_of
 from o2td.kernels.settle import After
 from o2td.kernels.steps import COLUMNS, STREAMED, Row, StepLanes, driver_of, run_steps
+from o2td.learners.declarations import check_scalars, check_step, reads_lambda
 from o2td.learners.family import Arrays, Driver, Family, Parts, streams
-from o2td.learners.step_sizes import Gauge, Measured, StepSize, rule_of
+from o2td.learners.step_sizes import Gauge, Measured, rule_of
 from o2td.learners.traced import TraceLearner, TwoStepLearner
 from o2td.transitions import Transitions
 
@@ -72,8 +73,8 @@ class StepFamily(Family):
     rows = ("alpha", "alpha_w", "decay", "emphasis")
     step_sizes = ("alpha", "alpha_w")
 
-    def __init__(self, step: Callable[..., None]) -> None:
-        self._step = step
+    def __init__(self, step: Callable[..., None], name: str) -> None:
+        self._step, self._name = step, name
 
     def settings(self, learners: Sequence[Any]) -> Arrays:
         """The parameters that are numbers."""
@@ -98,7 +99,8 @@ class StepFamily(Family):
         for name, number in (OPTIONAL | parts.constants).items():
             if name not in held:
                 held[name] = _same(1 << (n - 1).bit_length(), number)
-        vectors = tuple(state[name] for name in kind.vectors if name not in kind.traces)
+        order, traced = _in_order(kind), len(kind.traces)
+        vectors = tuple(state[name] for name in order[: len(order) - traced])
         traces = tuple(state[name] for name in kind.traces)
         return StepLanes(
             source=source,
@@ -119,8 +121,9 @@ class StepFamily(Family):
         drive = driver_of(self._step, lanes.parameters.dtype.names)
 
         def run(rows: Any, following: Any, lanes: Any, *others: Any) -> None:
+            given = drive, rows, following, lanes, after, *others
             with np.errstate(over="ignore", invalid="ignore"):
-                run_steps(drive, rows, following, lanes, after, *others)
+                answer_of(f"step of {self._name}", run_steps, *given, on=lambda: "these rows")
 
         return run
 
@@ -150,10 +153,15 @@ class StepLearner(TwoStepLearner):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        check_scalars(cls.__name__, cls.scalars)
         if hasattr(cls, "step"):
-            cls.family = StepFamily(cls.step)
-        if "step" in vars(cls) and "postpones" not in vars(cls):
-            cls.postpones = False  # of the step that it replaces
+            check_step(cls.__name__, cls.step, _in_order(cls))
+            cls.family = StepFamily(cls.step, cls.__name__)
+        if "step" in vars(cls):  # what was said of the step that it replaces does not hold
+            own = {"postpones": False, "one_lambda": reads_lambda(cls.step)}
+            for name, value in own.items():
+                if name not in vars(cls):
+                    setattr(cls, name, value)
 
     def _numbers(self, lane: int) -> dict[str, float]:
         """What the step gets as `p`: all numeric parameters, and lambda; lanes are replicates."""
@@ -230,22 +238,30 @@ class StepLearner(TwoStepLearner):
             return self._measure(block, out["emphasis"], out["decay"], z, block.rho)
 
         gauge = Gauge(self.steps, self._memory, measure, second=len(self.vectors) > 2)
-        self._fill_sizes(gauge, self.step_size, out["alpha"])
+        if self._finds(self.step_size):
+            out["alpha"][:] = -1.0
+        else:
+            rule_of(self.step_size).fill(gauge, out["alpha"])
         if self.second_step_size in (None, self.step_size):
             out["alpha_w"][:] = out["alpha"]
         else:
-            self._fill_sizes(gauge, self.second_step_size, out["alpha_w"])
+            if self._finds(self.second_step_size):
+                out["alpha_w"][:] = -1.0
+            else:
+                gauge.fill_second(rule_of(self.second_step_size), out["alpha_w"])
         if "alpha_t" in out:
             out["alpha_t"][:] = out["alpha"]
 
-    def _fill_sizes(self, gauge: Gauge, size: StepSize, out: Floats) -> None:
-        if self.finds_step and size == "auto":
-            out[:] = -1.0
-        else:
-            rule_of(size).fill(gauge, out)
+    def _finds(self, size: Any) -> bool:
+        return self.finds_step and isinstance(size, str)
 
     def _rule_shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return {**super()._rule_shapes(d), **({"gauge": (d,)} if "gauge" in self._memory else {})}
+
+
+def _in_order(kind: Any) -> tuple[str, ...]:
+    """The vectors as the step takes them: those that are not traces first."""
+    return (*(name for name in kind.vectors if name not in kind.traces), *kind.traces)
 
 
 @lru_cache(maxsize=16)

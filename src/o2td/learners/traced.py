@@ -219,7 +219,6 @@ class TraceLearner(Learner):
 
     def _weighted_dynamics(self, model: Model, correction: Any = None) -> MeanDynamics:
         """`A = E[rho z dphi^T]`, `b = E[rho z r]`; `correction` replaces the ratio."""
-        self._refuse_settled()
         emphasis, decay = self._expected(model)
         ratio = model.rho if correction is None else correction
         return weighted_dynamics(trace_moments(model, emphasis, decay, ratio))
@@ -231,7 +230,6 @@ class TraceLearner(Learner):
 
         `learned` is 1 for transitions that are learned from, else 0.
         """
-        self._refuse_settled()
         emphasis, decay = self._expected(model)
         one = np.ones_like(model.rho)
         z = trace_moments(model, emphasis, decay, model.rho)

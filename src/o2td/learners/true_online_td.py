@@ -50,7 +50,6 @@ class TrueOnlineTD(StepLearner):
     traces: ClassVar[tuple[str, ...]] = ("e",)
     scalars: ClassVar[tuple[str, ...]] = ("value",)
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "clip", "cut")
-    one_lambda: ClassVar[bool] = True
     step = staticmethod(step)
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:

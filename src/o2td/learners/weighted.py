@@ -85,7 +85,7 @@ class WeightedLearner(TraceLearner):
     def family(self) -> Family:  # type: ignore[override]
         """The family of weighted TD, or that of the step that the step-size rule provides."""
         rule = self._rule
-        return WEIGHTED if rule is None else _by_step(rule.step)
+        return WEIGHTED if rule is None else _by_step(rule.step, type(rule).__name__)
 
     @property
     def vectors(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -109,7 +109,7 @@ class WeightedLearner(TraceLearner):
             self._arrays["scalars"] = np.zeros((self._width, len(CARRIED)))
 
     def _check(self, batch: Transitions) -> bool:
-        if self._arrays and (self._rule is not None) != ("beta" in self._arrays):
+        if self._arrays and (self._rule is not None) != ("scalars" in self._arrays):
             raise InputError(
                 f"{type(self).__name__} cannot change to or from step sizes of features on the way:"
                 " clone it with the other step_size"
@@ -118,7 +118,7 @@ class WeightedLearner(TraceLearner):
 
     def _numbers(self, lane: int) -> dict[str, float]:
         """What the rule's step gets as `p`."""
-        return {"rate": getattr(self._rule, "rate", 0.0)}
+        return {name: float(number) for name, number in vars(self._rule).items()}
 
     def _one_row(self) -> Step | None:
         """The compiled step, if decay and weight are those of TD, ETD or sample O2TD."""
@@ -151,19 +151,27 @@ class WeightedLearner(TraceLearner):
         """The ratio in the update itself."""
         return rho
 
-    def _fill_by_feature(self, block: Transitions, out: dict[str, Floats], first: float) -> None:
+    def _fill_by_feature(self, rule: Rule, block: Transitions, out: dict[str, Floats]) -> None:
         """The rows for a step provided by the rule: `alpha_w` is the ratio in the update."""
         self._weigh(block, out["emphasis"])
         self._weigh_inner(block, out["emphasis"])
         passed = self.trace_decay(block.rho, block.target_prob, block.behavior_prob)
         self._fill_decay(block, passed, out["decay"])
-        for name in {"alpha", "alpha_t"} & out.keys():
-            out[name].fill(first)
-        out["alpha_w"][:] = self.correction(block.rho)
+        ratio = out["alpha_w"]
+        ratio[:] = self.correction(block.rho)
+
+        def measure() -> Measured:
+            z = self._arrays["z"][0].copy()
+            return self._measure(block, out["emphasis"], out["decay"], z, ratio)
+
+        rule.fill(Gauge(self.steps, self._memory, measure), out["alpha"])
+        if "alpha_t" in out:
+            out["alpha_t"][:] = out["alpha"]
 
     def _fill_rows(self, block: Transitions, out: dict[str, Floats]) -> None:
-        if isinstance(self.step_size, TIDBD):
-            self._fill_by_feature(block, out, self.step_size.initial)
+        rule = self._rule
+        if rule is not None:
+            self._fill_by_feature(rule, block, out)
             return
         self._weigh(block, out["weight"])
         if self._traced:

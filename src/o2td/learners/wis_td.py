@@ -111,7 +111,6 @@ class WISTD(StepLearner):
     traces: ClassVar[tuple[str, ...]] = ("e", "v")
     scalars: ClassVar[tuple[str, ...]] = ("value",)
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "clip", "cut", "emphasis")
-    one_lambda: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
     step = staticmethod(step)
     no_dynamics: ClassVar[str] = "its step sizes fall with what was used"

@@ -41,7 +41,7 @@ def totals(
     d, none = batch.d, np.zeros(batch.n)
     columns = d if earned is None else d + 1
     y = (own, none if ahead is None else ahead, none if earned is None else earned)
-    out = np.zeros((d + 1 if few else len(batch.table) + 1, columns))
+    out = np.zeros((d + 1 if few else batch.table.shape[0] + 1, columns))
     if few:
         backward_loops.by_feature(*(row[:4] for row in few), *y, keep, out)
     else:
@@ -59,6 +59,8 @@ def left_behind(batch: Transitions, keep: Floats) -> tuple[Floats, float]:
     through = 0.0 if batch.start[:1].any() else float(share[0]) if batch.n else 1.0
     low = batch.n - np.count_nonzero(share)
     if batch.layout == "table":
-        states = np.bincount(np.asarray(batch.state)[low:], share[low:], minlength=len(batch.table))
+        states = np.bincount(
+            np.asarray(batch.state)[low:], share[low:], minlength=batch.table.shape[0]
+        )
         return np.asarray(states @ batch.table), through
     return np.asarray(batch.phi[low:].T @ share[low:]), through

@@ -38,6 +38,7 @@ from o2td.arrays import Floats, Ints
 from o2td.linear_algebra import Solution, conclude, solve, top
 from o2td.solvers.directions import ADJUSTED, DIRECTIONS, TRACES, Direction, Directions
 
+_KNOWN = 2  # rows per feature from which what rows leave over says something about errors
 _BAND = 2  # neighbouring rows whose correlation counts
 _SHRINK = 3.0  # shrinkage of the regression on (rho - 1) phi, in features per effective row
 _ENOUGH = 4.0  # effective rows per feature from which that regression is trusted
@@ -90,6 +91,8 @@ def choose(sums: Directions, ridge: float) -> ChosenSolution:
         A, b = A + extra, b + extra[:, frame.seen] @ level
     told = solve(A, b, ridge, rows=sums.rows)
     message = f"{told.message}; {chosen.direction}, estimated error {chosen.error:.3g}"
+    if sums.rows < _KNOWN * frame.rank:
+        message += f", which {sums.rows} rows for {frame.rank} features make far too small"
     fields = {**vars(told), "message": message, "direction": chosen.direction}
     return ChosenSolution(**fields, candidates=tuple(candidates))
 

@@ -51,6 +51,8 @@ def as_step_size(name: str, value: Any, by_feature: bool = False) -> StepSize:
             f"{name}={value!r} is a step size a feature, which TD and the other weighted learners take"
             " (WeightedLearner); give a number, another rule or 'auto' here"
         )
+    if type(value) is Auto:
+        return "auto"
     if isinstance(value, Rule) or (isinstance(value, str) and value == "auto"):
         return value
     if isinstance(value, dict) and set(value) == {"c", "p"}:

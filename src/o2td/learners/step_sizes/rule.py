@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy.typing as npt
 
 from o2td.arrays import Floats
+from o2td.learners.declarations import check_step, check_vectors
 
 __all__ = ["Gauge", "Measured", "Rule"]
 
 Memory = dict[str, npt.NDArray[Any]]
+SECOND = "second_"  # before the names of what the rule of a second step size stores
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +60,29 @@ class Gauge:
         """The measurements, computed once."""
         return self.measure()
 
+    def fill_second(self, rule: Rule, out: Floats) -> None:
+        """Fill a second step size by a rule with a memory of its own, beside that of the first."""
+        kept = {k.removeprefix(SECOND): v for k, v in self.memory.items() if k.startswith(SECOND)}
+        rule.fill(replace(self, memory=kept, measure=lambda: self.measured), out)
+        self.memory.update({SECOND + name: array for name, array in kept.items()})
+
 
 class Rule:
     """Base class of step-size rules, one file each; a rule need only implement `fill`.
 
     A rule with a step size per feature names the `vectors` that it stores, and has a `step` for one
-    row, like a `StepLearner`, which replaces the learner's own.
+    row, like a `StepLearner`, which replaces the learner's own: `step(row, p, s, theta, *vectors, z)`,
+    where `p` has the rule's own parameters, which must be numbers, `row.alpha` is what `fill` gives,
+    and `row.alpha_w` is the ratio in the update. `TIDBD` is such a rule.
     """
 
     vectors: ClassVar[tuple[str, ...]] = ()
     step: ClassVar[Callable[..., None]]
+
+    def __init_subclass__(cls) -> None:
+        check_vectors(cls.__name__, ("theta", *cls.vectors, "z"))
+        if cls.vectors:
+            check_step(cls.__name__, getattr(cls, "step", None), ("theta", *cls.vectors, "z"))
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
         """Fill `out` with the step sizes of rows `gauge.first`, `gauge.first + 1`, ..."""

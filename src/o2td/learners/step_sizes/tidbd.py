@@ -19,7 +19,6 @@ import numpy as np
 from o2td.arguments import number
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.errors import InputError
 from o2td.kernels.access import count, follow, index, td_error, value
 from o2td.learners.step_sizes.rule import Gauge, Rule
 
@@ -77,8 +76,8 @@ class TIDBD(Rule):
         )
 
     def fill(self, gauge: Gauge, out: Floats) -> None:
-        """Not defined: there is no single step size per row."""
-        raise InputError(f"{self!r} is a step size a feature, and this learner has one for all")
+        """The initial step size, which the step multiplies by `exp(beta)` of each feature."""
+        out[:] = self.initial
 
     def sizes(self, beta: Floats) -> Floats:
         """The step sizes of all features."""
