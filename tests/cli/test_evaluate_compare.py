@@ -99,7 +99,8 @@ def test_one_policy_has_a_lift_to_require(log: str) -> None:
         (["--against", "B"], "name the policies"),
         (["--target", "B", "--against", "C"], "no such policy"),
         (["--target", "B", "--on-policy"], "cannot be combined with --on-policy"),
-        (["--target", "B", "--require", "C > 0"], "'C' is not known"),
+        (["--target", "B", "--require", "C > 0"], "'C': no such policy"),
+        (["--target", "A", "--target", "B", "--require", "lift > 0"], "which policy's?"),
         (["--target", "B", "--require", "B >"], "missing at its end"),
         (["--target", "logged=B"], "cannot be a policy's name"),
     ],
@@ -109,6 +110,28 @@ def test_mistakes_are_named_before_anything_is_computed(
 ) -> None:
     assert main(["evaluate", log, *QUICK, *given]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--cvar", "nan"], "--cvar nan: write a share between 0 and 1"),
+        (["--cvar", "1"], "--cvar 1.0: write a share between 0 and 1"),
+        (["--require", "cvar(9) > 0"], "cvar(9) has no share between 0 and 1"),
+        (["--require", "quantile(0) > 0"], "quantile(0) has no share between 0 and 1"),
+        (["--require", "cvar(1.2.3) > 0"], "cvar(1.2.3) has no share between 0 and 1"),
+        (["--require", "value > cvar(0.1)"], "value - cvar(0.1) is not known here"),
+        (["--require", "lift - value > 0"], "lift - value is not known here"),
+    ],
+)
+def test_nothing_is_read_or_written_where_figures_of_returns_cannot_be_asked_for(
+    given: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.csv").write_text("not a log")
+    out = tmp_path / "out"
+    assert main(["evaluate", str(tmp_path / "log.csv"), *QUICK, *given, "--out", str(out)]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()
 
 
 def test_a_folder_has_page_and_object(log: str, tmp_path: Path) -> None:

@@ -142,11 +142,13 @@ def test_an_answer_knows_its_value_that_of_the_log_and_the_lift(text, holds, wor
     ("text", "given", "wrong"),
     [
         ("lift > 0", {"lift": None}, "'lift' is not known here"),
-        ("value > logged", {"lift": None}, "'logged' is not known here"),
+        ("value > logged", {"lift": None}, "value - logged is not known here"),
         ("logged > 0", {"logged": {}}, "'logged' is not known here"),
         ("logged > 0", {"logged": {"value": None}}, "'logged' is not known here"),
-        ("lift - value > 0", {}, "'value' is not known here"),
-        ("cvar(0.1) > value", {}, "'cvar.0.1.' is not known here"),
+        ("lift - value > 0", {}, "lift - value is not known here"),
+        ("cvar(0.1) > value", {}, "cvar.0.1. - value is not known here"),
+        ("value > other", {}, "'other' is not known here"),
+        ("cvar(9) > 0", {}, "cvar.9. has no share between 0 and 1; write cvar.0.1."),
     ],
 )
 def test_what_an_answer_does_not_know_is_refused(text, given, wrong):

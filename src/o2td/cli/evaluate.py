@@ -146,6 +146,7 @@ def command(
     """
     from o2td.cli.logs_columns import parse_columns
     from o2td.cli.logs_compare import (
+        check_cvar,
         check_requirements,
         compare_policies,
         finish,
@@ -158,7 +159,9 @@ def command(
 
     check_options(states, out, seed, methods, everything)
     policies = parse_targets(target or [], against, on_policy, dask, states)
-    check_requirements(require or [], policies)
+    check_requirements(require or [], policies, against)
+    levels = parse_quantiles(quantiles)
+    check_cvar(cvar)
     if out is not None:
         check_folder(out, force)
     reading = {"columns": parse_columns(columns or []), "sort": sort, "densities": densities}
@@ -170,25 +173,25 @@ def command(
         "lanes": bootstrap,
         "seed": seed,
     }
-    levels = parse_quantiles(quantiles)
     if policies:
         refuse_beside_targets(segment, quantiles, cvar)
         both = compare_policies(logs, discount, policies, against, {**settings, **reading})
+        held = [both.require(text) for text in require or []]
         if out is not None:
             both.save(out, force=force)
-        finish(both, require or [], as_json, check, lambda document: say_comparison(both, out))
+        finish(both, held, as_json, check, lambda document: say_comparison(both, out))
         return
     source = _open(logs, reading, discount, on_policy)
     given = None if states is None else Given(states, source)
     answer = _evaluate(source, {**settings, "segments": segment}, dask)
+    # Whatever may refuse comes before the first file is written.
+    held = [answer.require(text) for text in require or []]
+    more = answer.returns(levels, cvar) if levels or cvar is not None else []
     if out is not None:
         if given is not None and answer.model is not None:
             given.check(answer.model)
         answer.save(out, force=force, states=given)
-    more = answer.returns(levels, cvar) if levels or cvar is not None else []
-    finish(
-        answer, require or [], as_json, check, lambda found: _say(answer, found, source, out), more
-    )
+    finish(answer, held, as_json, check, lambda found: _say(answer, found, source, out), more)
 
 
 def check_options(

@@ -13,6 +13,7 @@ from o2td.terminal import printable
 
 if TYPE_CHECKING:
     from o2td.evaluation import Comparison, Evaluation, ReturnEstimate
+    from o2td.evaluation.requirements import Requirement
 
 NOT_HELD, NOT_TOLD = 3, 4  # exit codes
 
@@ -67,6 +68,12 @@ def parse_quantiles(given: str | None) -> list[float]:
     return found
 
 
+def check_cvar(given: float | None) -> None:
+    """Refuse what is no share."""
+    if given is not None and not 0.0 < given < 1.0:
+        raise InputError(f"--cvar {given}: write a share between 0 and 1, such as 0.1")
+
+
 def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: float | None) -> None:
     """Refuse options that are for one policy."""
     beside = {"--segment": segment, "--quantiles": quantiles, "--cvar": cvar}
@@ -78,19 +85,17 @@ def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: floa
             )
 
 
-def check_requirements(given: Sequence[str], policies: dict[str, str]) -> None:
+def check_requirements(given: Sequence[str], policies: dict[str, str], against: str | None) -> None:
     """Refuse requirements that cannot be parsed or name unknown things, before reading."""
-    from o2td.evaluation.requirements import RETURNS, parse
+    from o2td.evaluation.requirements import check_one, parse, sides_of
 
-    known = ["value", "lift", "logged", *(policies or ("cvar(0.1)", "quantile(0.5)"))]
+    baseline = against or "logged"
     for text in given:
         asked = parse(text)
-        for name in (asked.plus, asked.minus):
-            returns = name is not None and not policies and RETURNS.fullmatch(name)
-            if name is not None and name not in known and not returns:
-                raise InputError(
-                    f"--require {text!r}: {name!r} is not known; there are {', '.join(known)}"
-                )
+        if policies:
+            sides_of(text, asked, list(policies), baseline)
+        else:
+            check_one(text, asked)
 
 
 def compare_policies(
@@ -125,7 +130,7 @@ def say_comparison(both: Comparison, out: Path | None) -> None:
 
 def finish(
     answer: Evaluation | Comparison,
-    required: Sequence[str],
+    found: Sequence[Requirement],
     as_json: bool,
     check: bool,
     say: Callable[[dict[str, Any]], None],
@@ -134,7 +139,6 @@ def finish(
     """Print the answer and whether the requirements hold, and exit with the matching code."""
     from o2td.evaluation.output import json_text
 
-    found = [answer.require(text) for text in required]
     document = answer.as_dict()
     if returns:
         document["returns"] = [one.as_dict() for one in returns]

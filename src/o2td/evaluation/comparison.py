@@ -13,7 +13,7 @@ from o2td.documents import finite, fixed, places
 from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import LOGGED, Difference
 from o2td.evaluation.output import Document
-from o2td.evaluation.requirements import Parsed, Quantity, Requirement, check
+from o2td.evaluation.requirements import Parsed, Quantity, Requirement, check, sides_of
 from o2td.evaluation.result import Evaluation
 from o2td.evaluation.thresholds import CANNOT
 
@@ -202,21 +202,7 @@ class Comparison(Document):
         return check(requirement, lambda asked: self._quantity(asked, requirement))
 
     def _quantity(self, asked: Parsed, requirement: str) -> Quantity:
-        others = [name for name in self.answers if name != self.baseline]
-        only = others[0] if len(others) == 1 else None
-        plus, minus = asked.plus or "", asked.minus
-        if plus == "lift" and minus is None and only is not None:
-            plus, minus = only, self.baseline
-        if plus == "value" and only is not None:
-            plus = only
-        known = [LOGGED, *self.answers]
-        for name in (plus, *([] if minus is None else [minus])):
-            if name not in known:
-                several = name in ("lift", "value")
-                said = "which policy's? write B - logged > 0" if several else "no such policy"
-                raise InputError(
-                    f"requirement {requirement!r}: {name!r}: {said}; there are {', '.join(known)}"
-                )
+        plus, minus = sides_of(requirement, asked, list(self.answers), self.baseline)
         if minus is not None:
             found = self.difference(plus, minus)
             return Quantity.of(f"{plus} - {minus}", found.as_dict())

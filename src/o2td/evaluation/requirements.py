@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from o2td.arguments import text as some_text
 from o2td.errors import InputError
 from o2td.evaluation.differences import LOGGED
+from o2td.evaluation.returns import share_of
 from o2td.evaluation.thresholds import CANNOT
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _TOKEN = re.compile(
     r"|(?P<name>[^\W\d][\w.]*(?:\([\d.]+\))?)|(?P<quote>\"[^\"]*\"|'[^']*'))"
 )
 RETURNS = re.compile(r"(?P<name>cvar|quantile)\((?P<level>[\d.]+)\)")
+ONE = ("value", LOGGED, "lift")  # what an evaluation of one policy has, besides its returns
 _LIKE = "write it like lift > 0, value > 80 or B - A > 0.1"
 
 
@@ -175,6 +177,50 @@ def check(requirement: str, quantity: Callable[[Parsed], Quantity]) -> Requireme
     return Requirement(requirement, holds, said)
 
 
+def check_one(requirement: str, asked: Parsed, names: Sequence[str] = ONE) -> None:
+    """Refuse a requirement on one policy that is about anything but these names or its returns."""
+    if asked.minus is None and (found := RETURNS.fullmatch(asked.plus or "")):
+        _level(requirement, **found.groupdict())
+        return
+    if (asked.plus, asked.minus) == ("value", LOGGED) and "lift" in names:
+        return
+    if asked.minus is not None or asked.plus not in names:
+        known = asked.plus in names or RETURNS.fullmatch(asked.plus or "")
+        wrong = asked.minus if known and asked.minus is not None else asked.plus
+        why = f"{wrong!r} is not known here"
+        if known and (wrong in names or RETURNS.fullmatch(wrong or "")):
+            why = f"{asked.plus} - {wrong} is not known here"
+        raise InputError(
+            f"requirement {requirement!r}: {why}; an evaluation of one policy"
+            f" has {', '.join(names)}, cvar(0.1) and quantile(0.5)"
+        )
+
+
+def sides_of(
+    requirement: str, asked: Parsed, policies: Sequence[str], baseline: str
+) -> tuple[str, str | None]:
+    """What a requirement on several policies compares: one of them, and the other or None.
+
+    With only one policy besides the baseline, `value` and `lift` refer to it.
+    """
+    others = [name for name in policies if name != baseline]
+    only = others[0] if len(others) == 1 else None
+    plus, minus = asked.plus or "", asked.minus
+    if plus == "lift" and minus is None and only is not None:
+        plus, minus = only, baseline
+    if plus == "value" and only is not None:
+        plus = only
+    known = list(dict.fromkeys([LOGGED, *policies]))
+    for name in (plus, *([] if minus is None else [minus])):
+        if name not in known:
+            several = name in ("lift", "value")
+            said = "which policy's? write B - logged > 0" if several else "no such policy"
+            raise InputError(
+                f"requirement {requirement!r}: {name!r}: {said}; there are {', '.join(known)}"
+            )
+    return plus, minus
+
+
 def _holds(asked: Parsed, found: Quantity) -> bool | None:
     if found.verdict == CANNOT or found.low is None or found.high is None:
         return None
@@ -197,27 +243,28 @@ def of_evaluation(answer: Evaluation, requirement: str) -> Requirement:
             names[LOGGED] = Quantity.of(LOGGED, answer.logged)
         if answer.lift is not None:
             names["lift"] = Quantity.of("lift", answer.lift.as_dict())
-        if (asked.plus, asked.minus) == ("value", LOGGED) and "lift" in names:
+        check_one(requirement, asked, list(names))
+        if asked.minus is not None:
             return names["lift"]
         of_returns = RETURNS.fullmatch(asked.plus or "")
-        if of_returns and asked.minus is None:
-            return _of_returns(answer, **of_returns.groupdict())
-        if asked.minus is not None or asked.plus not in names:
-            wrong = asked.plus if asked.plus not in names else asked.minus
-            raise InputError(
-                f"requirement {requirement!r}: {wrong!r} is not known here; an evaluation of one policy"
-                f" has {', '.join(names)}, cvar(0.1) and quantile(0.5)"
-            )
-        return names[asked.plus]
+        if of_returns:
+            return _of_returns(answer, requirement, **of_returns.groupdict())
+        return names[asked.plus or ""]
 
     return check(requirement, quantity)
 
 
-def _of_returns(answer: Evaluation, name: str, level: str) -> Quantity:
+def _of_returns(answer: Evaluation, requirement: str, name: str, level: str) -> Quantity:
     """The mean of the worst share of the returns, or a quantile of them."""
-    try:
-        share = float(level)
-    except ValueError:
-        raise InputError(f"requirement: {name}({level}) has no number; write {name}(0.1)") from None
+    share = _level(requirement, name, level)
     (found,) = answer.returns([], share) if name == "cvar" else answer.returns([share], None)
     return Quantity.of(f"{name}({level})", found.as_dict())
+
+
+def _level(requirement: str, name: str, level: str) -> float:
+    """The share between the brackets."""
+    try:
+        return share_of(name, float(level))
+    except ValueError:
+        said = f"{name}({level}) has no share between 0 and 1; write {name}(0.1)"
+        raise InputError(f"requirement {requirement!r}: {said}") from None

@@ -16,7 +16,7 @@ from o2td.errors import InputError, import_extra
 from o2td.evaluation.differences import Difference
 from o2td.evaluation.log_test import Finding
 from o2td.evaluation.output import Document
-from o2td.evaluation.returns import ReturnDistribution, ReturnEstimate
+from o2td.evaluation.returns import ReturnDistribution, ReturnEstimate, share_of
 from o2td.evaluation.value_model import ValueModel
 
 if TYPE_CHECKING:
@@ -291,11 +291,11 @@ class Evaluation(Document):
         """
         if self._returns is None:
             raise InputError("returns: this answer was made without them; evaluate the log again")
-        levels = [_share("quantiles", one) for one in listed("quantiles", quantiles, "shares")]
+        levels = [share_of("quantiles", one) for one in listed("quantiles", quantiles, "shares")]
         found = [self._returns.quantile(level) for level in levels]
         if cvar is None:
             return found
-        share = _share("cvar", cvar)
+        share = share_of("cvar", cvar)
         return [*found, self._returns.cvar(share)]
 
     def by_horizon(self) -> pl.DataFrame:
@@ -381,10 +381,3 @@ class Evaluation(Document):
         files["report.html"] = self._page()
         write_folder(target, files)
         return target
-
-
-def _share(name: str, value: Any) -> float:
-    share = number(name, value, 0.0, 1.0)
-    if 0.0 < share < 1.0:
-        return share
-    raise InputError(f"{name}: {value} is not a share; pass one between 0 and 1, such as 0.1")

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from o2td.arguments import number
 from o2td.arrays import Floats
 from o2td.documents import finite
+from o2td.errors import InputError
 from o2td.evaluation.bootstrap import Keys, bca, poisson_counts, sandwich
 from o2td.evaluation.moments import Spread
 from o2td.evaluation.thresholds import CANNOT, CAUTION, worst
@@ -190,6 +192,14 @@ class ReturnDistribution:
         reasons = [reason for _, reason in notes]
         value, low, high = (float(one) for one in found)
         return ReturnEstimate(name, level, value, low, high, logged, verdict, reasons)
+
+
+def share_of(name: str, value: Any) -> float:
+    """A share strictly between 0 and 1."""
+    share = number(name, value, 0.0, 1.0)
+    if 0.0 < share < 1.0:
+        return share
+    raise InputError(f"{name}: {value} is not a share; pass one between 0 and 1, such as 0.1")
 
 
 def _beyond(weight: Floats, tail: float) -> float:
