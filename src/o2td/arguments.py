@@ -7,6 +7,7 @@ Arrays come in through `o2td.arrays`, seeds through `o2td.sampling`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -19,6 +20,7 @@ from o2td.errors import InputError, O2TDError
 __all__ = [
     "all_of",
     "answer_of",
+    "as_float",
     "brief",
     "choice",
     "file_path",
@@ -109,9 +111,10 @@ def whole(
     >>> whole("states", 3, 2)
     3
     """
-    low = -_INFINITY if least is None else least
-    if is_whole(value) and value >= low and (most is None or value <= most):
-        return int(value)
+    if is_whole(value):
+        found = int(value)
+        if (least is None or found >= least) and (most is None or found <= most):
+            return found
     wanted = f" of at least {least}" if most is None else f" from {least} to {most}"
     hint = f"; {remedy}" if remedy else ""
     raise InputError(
@@ -132,9 +135,10 @@ def number(
     >>> number("ridge", 1, low=0.0)
     1.0
     """
-    inside = is_real(value) and max(low, -_LARGEST) <= value <= min(high, _LARGEST)
-    if is_real(value) and inside and (above is None or value > above):
-        return float(value)
+    found = as_float(value)
+    inside = max(low, -_LARGEST) <= found <= min(high, _LARGEST)
+    if inside and (above is None or found > above):
+        return found
     bounds = ""
     if above is not None:
         bounds = f" above {above:g}"
@@ -149,8 +153,9 @@ def unit(name: str, value: object) -> float:
     >>> unit("trace", 0.5)
     0.5
     """
-    if is_real(value) and 0.0 <= value <= 1.0:
-        return float(value)
+    found = as_float(value)
+    if 0.0 <= found <= 1.0:
+        return found
     raise InputError(f"{name} must be a number in [0, 1], got {shown(value)}")
 
 
@@ -160,11 +165,26 @@ def real(name: str, value: object) -> float:
     >>> real("sell_above", 10**400)
     inf
     """
-    if not is_real(value) or value != value:
+    found = as_float(value)
+    if found != found:
         raise InputError(f"{name} must be a number, got {shown(value)}")
-    if abs(value) > _LARGEST:
+    return found
+
+
+def as_float(value: object) -> float:
+    """A real number as a float, infinite beyond the range of floats; NaN for anything else.
+
+    Compare the answer, not what was given: NumPy warns where a small type meets a large bound.
+
+    >>> as_float(1), as_float(10**400), as_float("1")
+    (1.0, inf, nan)
+    """
+    if not is_real(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
         return _INFINITY if value > 0 else -_INFINITY
-    return float(value)
 
 
 def instance(name: str, value: object, kind: type[Kind], wanted: str) -> Kind:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import choice
+from o2td.arguments import as_float, choice, shown
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.transitions import Transitions
@@ -102,10 +102,10 @@ class FollowOn(Emphasis):
     """
 
     def __init__(self, decay: float | None = None) -> None:
-        known = isinstance(decay, (int, float, np.number)) and 0.0 <= decay <= 1.0
-        if decay is not None and not known:
-            raise InputError(f"decay must be in [0, 1] or None, got {decay!r}")
-        self.decay = None if decay is None else float(decay)
+        found = None if decay is None else as_float(decay)
+        if found is not None and not 0.0 <= found <= 1.0:
+            raise InputError(f"decay must be in [0, 1] or None, got {shown(decay)}")
+        self.decay = found
 
     def weigh(self, block: Transitions, memory: Memory, trace: float | Floats, out: Floats) -> None:
         """Run the recursion over the block."""
@@ -164,12 +164,12 @@ class Omega(Emphasis):
         self, reading: str = "sample", step_size: float = 0.05, floor: float = 0.05
     ) -> None:
         choice("omega", reading, tuple(READINGS))
-        numbers = all(isinstance(x, (int, float, np.number)) for x in (step_size, floor))
-        if not numbers or not 0.0 < step_size <= 1.0 or not 0.0 < floor <= 1.0:
+        self.reading, self.step_size, self.floor = reading, as_float(step_size), as_float(floor)
+        if not (0.0 < self.step_size <= 1.0 and 0.0 < self.floor <= 1.0):
             raise InputError(
-                f"omega's step_size and floor must be in (0, 1], got {step_size!r} and {floor!r}"
+                f"omega's step_size and floor must be in (0, 1], got {shown(step_size)} and"
+                f" {shown(floor)}"
             )
-        self.reading, self.step_size, self.floor = reading, float(step_size), float(floor)
 
     @property
     def inner(self) -> bool:  # type: ignore[override]

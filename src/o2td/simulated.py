@@ -110,10 +110,9 @@ class SimulatedProblem:
         name: str = "simulated",
         description: str = "",
     ) -> None:
-        unit("discount", discount)
+        discount = unit("discount", discount)
         if horizon is not None:
-            whole("horizon", horizon, 1)
-            horizon = min(int(horizon), _FOREVER)
+            horizon = min(whole("horizon", horizon, 1), _FOREVER)
         functions = (reset, step, behavior, target, rollout, returns)
         for k, (part, given) in enumerate(zip(_PARTS, functions, strict=True)):
             if not callable(given) and (k < _NEEDED or given is not None):
@@ -126,7 +125,7 @@ class SimulatedProblem:
         self.name, self.description = text("name", name), text("description", description)
         self.reset, self.step = reset, step
         self.behavior, self.target, self.features = behavior, target, features
-        self.discount, self.horizon = float(discount), horizon
+        self.discount, self.horizon = discount, horizon
         self.bounds = None if bounds is None else _pairs(bounds)
         self.initial_theta = None if initial_theta is None else _theta(initial_theta)
         self.stateful = switch("stateful", stateful)
@@ -183,8 +182,7 @@ class SimulatedProblem:
 
     def observations(self, n: int, seed: Seed = 0, every: int = 1) -> Floats:
         """`n` observations that the behaviour encounters, one per `every` steps."""
-        whole("n", n, 0)
-        whole("every", every, 1)
+        n, every = whole("n", n, 0), whole("every", every, 1)
         return np.ascontiguousarray(self.rollout(n * every, seed).observation[::every])
 
     def sample(
@@ -241,8 +239,7 @@ class SimulatedProblem:
         """
         self._needs_states("rollout_value")
         if steps is not None:
-            whole("steps", steps, 1)
-            steps = min(int(steps), _FOREVER)
+            steps = min(whole("steps", steps, 1), _FOREVER)
         first = np.ascontiguousarray(as_numbers("observations", observations))
         if first.ndim != 2 or first.shape[1] != len(self._probe):
             k = len(self._probe)
@@ -253,7 +250,7 @@ class SimulatedProblem:
         *_, rng, probe = _generators(seed, 5)
         if endless and len(first):  # two runs tell what all of them would, long after
             self._check_ends(self._returns(probe, first[:1], limit, 1.0, np.empty((1, 2))), limit)
-        whole("runs", runs, 2, MAX_ROWS)  # two, for a standard error
+        runs = whole("runs", runs, 2, MAX_ROWS)  # two, for a standard error
         with in_memory("runs", runs):
             out = np.full((len(first), runs), np.nan)
         unfinished = self._returns(rng, first, limit, self.discount, out)
@@ -277,7 +274,7 @@ class SimulatedProblem:
     # -- the simulator -----------------------------------------------------------------------------
 
     def _simulate(self, n: int, rng: np.random.Generator) -> Rollout:
-        whole("n", n, 0, MAX_ROWS, "go on in parts")
+        n = whole("n", n, 0, MAX_ROWS, "go on in parts")
         with in_memory("n", n):
             rows = Rollout.empty(n, len(self._probe))
         self._fill(rng, self.horizon or _FOREVER, False, rows.columns)

@@ -64,7 +64,7 @@ def garnet(
         whole("features", features, 1),
     )
     k = whole("branching", branching, 1)
-    whole("peak", peak, 0, MAX_PEAK)
+    peak = whole("peak", peak, 0, MAX_PEAK)
     if k > n:
         raise InputError(f"branching is {k} but there are only {n} states to go to")
     if unit("least", least) * m > 1.0 or least == 0.0:

@@ -59,7 +59,7 @@ def from_gymnasium(
     """
     discount = unit("discount", discount)
     if horizon is not None:
-        whole("horizon", horizon, 1)
+        horizon = whole("horizon", horizon, 1)
     env, made = env_id, isinstance(env_id, str)
     if made:
         gymnasium = import_extra("gymnasium", extra="gymnasium")

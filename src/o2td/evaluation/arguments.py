@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import is_real, is_whole, listed, shown
+from o2td.arguments import as_float, is_whole, listed, shown
 from o2td.errors import InputError, option
 from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
@@ -24,11 +24,15 @@ def check_arguments(
     thresholds: Any,
     features: Any,
     horizon: Any = None,
-) -> None:
-    """Refuse what cannot be used, naming the argument and what to pass."""
+) -> tuple[float, float | None]:
+    """Refuse what cannot be used, naming the argument and what to pass.
+
+    Returns confidence and trace as floats.
+    """
     if horizon is not None and (not is_whole(horizon) or horizon < 1):
         raise InputError(f"horizon: {shown(horizon)} is not a number of steps; pass one such as 25")
-    if not is_real(confidence) or not 0.0 < confidence < 1.0:
+    level = as_float(confidence)
+    if not 0.0 < level < 1.0:
         raise InputError(f"confidence: {shown(confidence)} is not between 0 and 1; pass 0.95")
     if not _seed(seed):
         raise InputError(f"seed: {shown(seed)} is not a whole number from 0 up; pass one such as 0")
@@ -42,7 +46,8 @@ def check_arguments(
             f"thresholds: {type(thresholds).__name__} is not a table of thresholds; pass"
             " o2td.evaluation.Thresholds(episodes_caution=100), with the names to change"
         )
-    if trace is not None and (not is_real(trace) or not 0.0 <= trace <= 1.0):
+    decay = None if trace is None else as_float(trace)
+    if decay is not None and not 0.0 <= decay <= 1.0:
         raise InputError(f"trace: {shown(trace)} is not in [0, 1]; pass one such as 0.9")
     if trace and isinstance(features, str) and features == "auto":
         raise InputError(
@@ -51,6 +56,7 @@ def check_arguments(
         )
     if hasattr(features, "shape"):
         _check_table(features)
+    return level, decay
 
 
 def _check_table(features: Any) -> None:

@@ -101,7 +101,8 @@ def compare(
     >>> both.best, both.require("B - A > 0.1").holds
     ('B', True)
     """
-    check_arguments(confidence, seed, trace, lanes, thresholds, features, horizon)
+    given = confidence, seed, trace, lanes, thresholds, features, horizon
+    confidence, trace = check_arguments(*given)
     names = _names(policies, baseline)
     assert policies is not None  # noqa: S101
     named = method_names(methods)

@@ -105,7 +105,8 @@ def evaluate(
     >>> answer.verdict, answer.recommended.method, round(answer.recommended.value, 6)
     ('trust', 'lstd', 0.75)
     """
-    check_arguments(confidence, seed, trace, lanes, thresholds, features, horizon)
+    given = confidence, seed, trace, lanes, thresholds, features, horizon
+    confidence, trace = check_arguments(*given)
     named, keep = method_names(methods), switch("influence", influence)
     bounds = thresholds or Thresholds()
     log = Log.of(logs, discount, target, **options)

@@ -116,9 +116,8 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
                 f"{type(self).__name__} states no algorithm; take a learner such as TD, or derive"
                 " yours from WeightedLearner, GradientLearner or StepLearner"
             )
-        self.average, self.l1, self.radius = as_average(average), number("l1", l1, low=0.0), radius
-        if radius is not None:
-            number("radius", radius, above=0.0)
+        self.average, self.l1 = as_average(average), number("l1", l1, low=0.0)
+        self.radius = None if radius is None else number("radius", radius, above=0.0)
         self.replicates = as_replicates(self, replicates)
         self.initial_theta = initial_theta
         self._as_made = True  # until a parameter is assigned

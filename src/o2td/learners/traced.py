@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import answer_of, function, listed, unit
+from o2td.arguments import answer_of, as_float, function, listed, unit
 from o2td.arrays import Floats, as_numbers
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
@@ -78,6 +78,8 @@ class TraceLearner(Learner):
     _by_feature: ClassVar[bool] = False  # whether step sizes of features are known here
     one_lambda: ClassVar[bool] = False
     """Whether lambda must be the same for all states."""
+    cautious: ClassVar[bool] = False
+    """Whether "auto" takes small steps where the discount is near 1 (`step_sizes.auto`)."""
 
     def __init__(
         self,
@@ -98,8 +100,9 @@ class TraceLearner(Learner):
         self.trace = as_trace(trace)
         if self.one_lambda:
             self._one_lambda()
-        self.clip, self.cut, self.emphasis = clip, cut, emphasis
         as_cut(cut, clip)
+        self.clip = None if clip is None else as_float(clip)
+        self.cut, self.emphasis = cut, emphasis
         self._emphasis = Uniform() if emphasis is None else as_emphasis(emphasis)
         super().__init__(**axes)
 

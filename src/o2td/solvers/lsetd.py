@@ -44,12 +44,8 @@ class LSETD(Solver):
     statistics = (System,)
 
     def __init__(self, trace: float = 0.0, ridge: float = 0.0, decay: float | None = None) -> None:
-        unit("trace", trace)
-        number("ridge", ridge, low=0.0)
-        if decay is not None:
-            unit("decay", decay)
-        self.trace, self.ridge = float(trace), float(ridge)
-        self.decay = None if decay is None else float(decay)
+        self.trace, self.ridge = unit("trace", trace), number("ridge", ridge, low=0.0)
+        self.decay = None if decay is None else unit("decay", decay)
 
     def _collect(self, batch: Transitions) -> System:
         return traced(batch, self.trace, emphatic=True, decay=self.decay)

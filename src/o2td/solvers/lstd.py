@@ -72,7 +72,7 @@ class LSTD(Solver):
     ) -> None:
         if not isinstance(trace, str) or trace != "auto":
             trace = unit("trace", trace)
-        number("ridge", ridge, low=0.0)
+        self.ridge = number("ridge", ridge, low=0.0)
         choice("rho_on", rho_on, ("difference", "target"))
         if rho_on == "target":
             if trace == "auto":
@@ -81,7 +81,7 @@ class LSTD(Solver):
                 'rho_on="target" has a far larger variance than rho_on="difference"', stacklevel=2
             )
         self.trace: float | Literal["auto"] = trace
-        self.ridge, self.rho_on = float(ridge), rho_on
+        self.rho_on = rho_on
 
     @property
     def selects(self) -> bool:  # type: ignore[override]

@@ -49,8 +49,7 @@ class LSTDQ(Solver):
     of_actions = True
 
     def __init__(self, ridge: float = 0.0) -> None:
-        number("ridge", ridge, low=0.0)
-        self.ridge = float(ridge)
+        self.ridge = number("ridge", ridge, low=0.0)
 
     @staticmethod
     def features(phi: FeatureRows, action: npt.ArrayLike, n_actions: int) -> Any:

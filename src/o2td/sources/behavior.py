@@ -206,7 +206,7 @@ def fit_behavior_model(
     array([[0.5, 0.5]])
     """
     folds, max_rows = whole("folds", folds, 1), whole("max_rows", max_rows, 1)
-    number("ridge", ridge, above=0.0)
+    ridge = number("ridge", ridge, above=0.0)
     if not hasattr(source, "unweighted_chunks"):
         raise InputError(f"source must be one that open_logs gives, got {shown(source)}")
     sample = _sample(source, max_rows)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arguments import answer_of, function, instance, shown, whole
+from o2td.arguments import answer_of, as_float, function, instance, shown, whole
 from o2td.errors import InputError, option
 from o2td.sources.behavior import BehaviorModel, fit_behavior_model
 from o2td.sources.coding import Codings
@@ -47,10 +47,9 @@ class Source:
                 f"discount: {discount} and column {column} both give it; leave out"
                 f" {option('one of them', '--discount or the column')}"
             )
-        known = isinstance(discount, (int, float, np.floating)) and 0.0 <= discount <= 1.0
-        if discount is not None and not known:
-            raise InputError(f"discount: {discount!r} is not in [0, 1]; pass one such as 0.99")
-        self.discount = discount
+        self.discount = None if discount is None else as_float(discount)
+        if self.discount is not None and not 0.0 <= self.discount <= 1.0:
+            raise InputError(f"discount: {shown(discount)} is not in [0, 1]; pass one such as 0.99")
         self.mapped: Mapped = ratio.mapped
         self._ratio = ratio
         self._tally: Tally | None = None

@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from o2td.arguments import as_float, shown
 from o2td.errors import InputError
 from o2td.learners.step_sizes.alpha_bound import AlphaBound
 from o2td.learners.step_sizes.auto import Auto
 from o2td.learners.step_sizes.constant import Constant
-from o2td.learners.step_sizes.power_decay import PowerDecay, number
+from o2td.learners.step_sizes.power_decay import PowerDecay
 from o2td.learners.step_sizes.rule import Gauge, Measured, Rule
 from o2td.learners.step_sizes.swift_bound import SwiftBound
 from o2td.learners.step_sizes.tidbd import TIDBD
@@ -57,9 +58,11 @@ def as_step_size(name: str, value: Any, by_feature: bool = False) -> StepSize:
         return value
     if isinstance(value, dict) and set(value) == {"c", "p"}:
         return PowerDecay(value["c"], value["p"])
-    found = number(value)
+    found = as_float(value)
     if not (math.isfinite(found) and found >= 0.0):
-        raise InputError(f'{name} must be a number >= 0, PowerDecay(c, p) or "auto"; got {value!r}')
+        raise InputError(
+            f'{name} must be a number >= 0, PowerDecay(c, p) or "auto"; got {shown(value)}'
+        )
     return found
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from o2td.arguments import as_float, shown
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.learners.step_sizes.rule import Gauge, Rule
 
-__all__ = ["PowerDecay", "number"]
+__all__ = ["PowerDecay"]
 
 
 class PowerDecay(Rule):
@@ -31,9 +31,9 @@ class PowerDecay(Rule):
     """
 
     def __init__(self, c: float, p: float) -> None:
-        first, power = number(c), number(p)
+        first, power = as_float(c), as_float(p)
         if not (math.isfinite(first) and first > 0.0 and math.isfinite(power) and power >= 0.0):
-            raise InputError(f"PowerDecay needs c > 0 and p >= 0, got c={c!r}, p={p!r}")
+            raise InputError(f"PowerDecay needs c > 0 and p >= 0, got c={shown(c)}, p={shown(p)}")
         self.c, self.p = first, power
 
     def at(self, t: Floats) -> Floats:
@@ -46,13 +46,3 @@ class PowerDecay(Rule):
 
     def __repr__(self) -> str:
         return f"PowerDecay({self.c:g}, {self.p:g})"
-
-
-def number(value: Any) -> float:
-    """A float, or NaN for anything that is not a number, including booleans and strings."""
-    if isinstance(value, (bool, str)):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
