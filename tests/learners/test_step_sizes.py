@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from o2td import domains
-from o2td.learners import GTD, GTD2, HTD, TD, TDC, TDRC, AlphaBound, SwiftBound
+from o2td import domains, exact
+from o2td.learners import (
+    GTD,
+    GTD2,
+    HTD,
+    TD,
+    TDC,
+    TDCMP,
+    TDRC,
+    AlphaBound,
+    SwiftBound,
+    TrueOnlineHTD,
+)
 from o2td.transitions import Transitions
 
 PROBLEM = domains.random_walk()
@@ -91,3 +102,35 @@ def test_rules_are_saved_and_splits_do_not_matter(rule, tmp_path):
     again = TD.load(tmp_path / "td.npz")
     assert again.step_size == rule
     np.testing.assert_array_equal(again.partial_fit(ROWS[700:]).theta, whole.theta)
+
+
+@pytest.mark.parametrize("kind", [HTD, TrueOnlineHTD, TDCMP])
+@pytest.mark.parametrize("seed", [101, 103, 9001])
+def test_cautious_learners_do_not_drift_away_where_the_discount_is_near_one(kind, seed):
+    """With the steps of other learners these end at errors of 9 to 1e40 times that of predicting 0."""
+    problem = domains.garnet(seed=seed, discount=0.99)
+    assert exact.fixed_point(problem, kind()).stable
+    learned = kind().partial_fit(problem.sample(50_000, seed=0))
+    assert exact.rmse(problem, learned.theta) < 1.2 * exact.rmse(problem, np.zeros(problem.d))
+
+
+class Careless(HTD):
+    """HTD with the steps of other learners."""
+
+    cautious = False
+
+
+def test_cautious_steps_are_a_share_of_the_others():
+    """`min(1, 4 (1 - gamma))`, gamma the mean discount so far and of one row with discount 0.
+
+    On rows with one feature whose errors do not depend on what was learned, so that the moves of w,
+    which begins at 0, are in the proportion of the step sizes.
+    """
+    phi, n = np.eye(400), 200
+    rows = Transitions(phi[:n], np.ones(n), phi[n:], discount=0.95)
+    careful, careless = (kind().partial_fit(rows).w[:n] for kind in (HTD, Careless))
+    t = np.arange(1.0, n + 1)
+    share = np.minimum(1.0, 4.0 * (1.0 + 0.05 * t) / t)
+    np.testing.assert_allclose(careful, share * careless, rtol=1e-12)
+    assert share[0] == 1.0
+    assert share[-1] < 0.25

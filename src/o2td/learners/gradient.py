@@ -125,7 +125,9 @@ class GradientLearner(RowMask):
         else:
             share = 0.25 if self.mirror else 1.0
             kappa = self.member().kappa
-            self._fill_gains(Gauge(self.steps, self._memory, measure, kappa, True, share), out)
+            lost = 1.0 - block.discount if self.cautious else None
+            gauge = Gauge(self.steps, self._memory, measure, kappa, True, share, lost)
+            self._fill_gains(gauge, out)
         skip_rows(self, block, out)
         if "alpha_t" in out:
             out["alpha_t"][:] = out["gain"]

@@ -10,6 +10,8 @@ Hackman (2012); White & White (2016), algorithm 5.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from o2td.kernels.gradient import Member
 from o2td.learners.gradient import GradientLearner
 
@@ -25,6 +27,8 @@ class HTD(GradientLearner):
     >>> learner.status.kind
     'ok'
     """
+
+    cautious: ClassVar[bool] = True
 
     def member(self) -> Member:
         """`delta z + ((z - z^b).w) dphi` and `delta z - (z^b.w) dphi`."""

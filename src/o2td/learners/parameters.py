@@ -18,6 +18,7 @@ DECLARED = {
     *("undefined", "counts_rows", "moves_all", "one_lambda", "finds_step", "mirror", "member"),
     *("trace_decay", "correction", "no_dynamics", "simplified", "postpones"),
     "own_step_sizes",
+    "cautious",
 }
 
 

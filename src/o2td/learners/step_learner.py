@@ -237,7 +237,8 @@ class StepLearner(TwoStepLearner):
             z = self._memory.setdefault("gauge", np.zeros(block.d))
             return self._measure(block, out["emphasis"], out["decay"], z, block.rho)
 
-        gauge = Gauge(self.steps, self._memory, measure, second=len(self.vectors) > 2)
+        lost = 1.0 - block.discount if self.cautious else None
+        gauge = Gauge(self.steps, self._memory, measure, 0.0, len(self.vectors) > 2, lost=lost)
         if self._finds(self.step_size):
             out["alpha"][:] = -1.0
         else:

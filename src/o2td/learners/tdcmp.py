@@ -27,3 +27,4 @@ class TDCMP(TDC):
     """
 
     mirror: ClassVar[bool] = True
+    cautious: ClassVar[bool] = True

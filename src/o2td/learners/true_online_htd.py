@@ -62,6 +62,7 @@ class TrueOnlineHTD(MaskedStepLearner):
     traces: ClassVar[tuple[str, ...]] = ("e", "z", "zb", "ew")
     scalars: ClassVar[tuple[str, ...]] = ("value",)
     undefined: ClassVar[tuple[str, ...]] = ("clip", "cut", "emphasis")
+    cautious: ClassVar[bool] = True
     step = staticmethod(step)
 
     def mean_dynamics(self, model: Model) -> MeanDynamics:

@@ -46,6 +46,8 @@ class Gauge:
         Whether there is a second vector w.
     share : float
         Fraction of the safe step size to use, if a row takes more than one step.
+    lost : array, optional
+        One minus the discount of each row, if steps must be small where that is.
     """
 
     first: int
@@ -54,6 +56,7 @@ class Gauge:
     kappa: float = 0.0
     second: bool = False
     share: float = 1.0
+    lost: Floats | None = None
 
     @cached_property
     def measured(self) -> Measured:
