@@ -17,6 +17,7 @@ import numpy as np
 from o2td.arrays import Ints
 from o2td.errors import InputError
 from o2td.sources.arrow import pa, pc
+from o2td.sources.arrow_types import is_list
 from o2td.sources.columns import Columns
 from o2td.sources.mapping import called
 from o2td.sources.places import ROWS
@@ -24,12 +25,6 @@ from o2td.sources.places import ROWS
 MOST = 1000  # at most this many numbers of a list become columns
 EPISODES = 256  # rows read at a time if each is an episode
 START = "start"
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is any kind of list."""
-    types = pa.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 class Nested:

@@ -19,6 +19,7 @@ from o2td.arguments import brief, listed, shown
 from o2td.errors import FormatError, InputError
 from o2td.registry import FORMATS
 from o2td.sources.arrow import pa
+from o2td.sources.arrow_types import plain_batch, plain_schema
 from o2td.sources.coding import Codings, coded, coded_schema
 from o2td.sources.columns import Columns
 from o2td.sources.format import Format
@@ -57,10 +58,11 @@ class Part:
         with self._reading():
             schema = self.format.schema()
             names = schema.names  # decode now: a name may not be valid text
+            schema = plain_schema(schema)
             deep = any(pa.types.is_nested(kind) for kind in schema.types)
             if deep:
                 kinds = dict.fromkeys(names, "any")
-                first = next(iter(self.format.batches(kinds, EPISODES)), None)
+                first = next(self._plain(kinds, EPISODES), None)
                 if first is not None and first.num_rows:
                     self._nested = Nested(schema, first.slice(0, EPISODES), self._given, self.label)
                     return self._nested.schema
@@ -89,16 +91,20 @@ class Part:
             self._flat_schema()
         nested = self._nested
         if nested is None:
-            yield from self.format.batches(kinds, rows)
+            yield from self._plain(kinds, rows)
             return
         columns: dict[str, str] = dict.fromkeys(nested.needed(list(kinds)), "any")
         for name, kind in kinds.items():
             if columns[nested.source[name]] == "any":
                 columns[nested.source[name]] = kind
         first = 0
-        for batch in self.format.batches(columns, EPISODES if nested.episodes else rows):
+        for batch in self._plain(columns, EPISODES if nested.episodes else rows):
             yield from nested.flat(batch, list(kinds), first, rows)
             first += batch.num_rows
+
+    def _plain(self, kinds: Mapping[str, str], rows: int) -> Iterator[Any]:
+        """Batches as the format reads them, without types that Arrow itself can hardly use."""
+        return map(plain_batch, self.format.batches(kinds, rows))
 
     def verified(self, columns: set[str]) -> bool:
         """Whether checksums protect these columns against silent damage."""

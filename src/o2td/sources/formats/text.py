@@ -19,8 +19,8 @@ from typing import IO, Any, ClassVar
 from o2td.arguments import brief
 from o2td.errors import FormatError, InputError
 from o2td.sources.arrow import pa
+from o2td.sources.arrow_types import is_list
 from o2td.sources.format import Format
-from o2td.sources.nested import is_list
 from o2td.sources.places import ROWS
 
 TEXT_BLOCK = 1 << 20  # bytes of text parsed at a time; Arrow reads many blocks ahead
