@@ -462,6 +462,21 @@ def test_only_methods_that_all_policies_have_are_compared():
     assert _common(late, {"A": 1, "B": 2}) == "sotd"
 
 
+@pytest.mark.parametrize("lanes", [0, 20])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_method_that_lacks_probabilities_of_all_actions_cannot_answer(log, lanes, both):
+    policies = {"A": "A"}
+    if both:
+        log = log.assign(all_0=0.3, all_1=0.7)
+        policies["B"] = "all_*"
+    found = evaluation.compare(log, GAMMA, policies, methods="lstdq", lanes=lanes)
+    for over in ("logged", "B")[: 1 + both]:
+        one = found.difference("A", over)
+        assert one.verdict == "cannot answer" and one.value is None
+        assert "the log has no per-action probabilities of the target" in " ".join(one.reasons)
+    assert not both or found.difference("B", "logged").value is not None
+
+
 def test_a_difference_the_other_way_round_is_skewed_the_other_way():
     spreads = [Spread.of(np.array([1.0, 2.0, 9.0])), Spread.of(np.array([0.0, 5.0, 5.0]))]
     crossed = Crossed(["A", "B"], [])

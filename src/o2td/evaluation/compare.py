@@ -25,6 +25,7 @@ from o2td.evaluation.differences import (
     lanes_of,
     measure,
     moved,
+    paired_lanes,
 )
 from o2td.evaluation.episodes import check_options
 from o2td.evaluation.evaluate import conclude, lift_of, logged_value
@@ -223,7 +224,7 @@ def _answer(
     view.method = _common(view, answers)
     pairs = _pairs(names, baseline)
     measured = [view.difference(*pair) for pair in pairs]
-    lanes = [view.lanes(of) - view.lanes(over) for of, over in pairs]
+    lanes = [paired_lanes(view.case(of), view.case(over)) for of, over in pairs]
     spreads = [view.spread(*pair) for pair in pairs]
     settings = studies[0].settings
     differences = joint(measured, lanes, spreads, settings.confidence)

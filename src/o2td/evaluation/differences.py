@@ -118,11 +118,6 @@ class NamedCase:
     name: str
     case: Case
 
-    @property
-    def lanes(self) -> Floats:
-        """The value in each bootstrap lane."""
-        return lanes_of(self.case)
-
 
 def lanes_of(case: Case) -> Floats:
     """An estimate in each bootstrap lane; empty where there are none."""
@@ -157,7 +152,7 @@ def measure(
         finite(float(found.low)),
         finite(float(found.high)),
         finite(float(found.standard_error)),
-        finite(_probability(value, _paired(one, two), found, approximation)),
+        finite(_probability(value, paired_lanes(one.case, two.case), found, approximation)),
         finite(approximation),
         worst([verdict for verdict, _ in notes]),
         [reason for _, reason in notes],
@@ -167,8 +162,9 @@ def measure(
     )
 
 
-def _paired(one: NamedCase, two: NamedCase) -> Floats:
-    a, b = one.lanes, two.lanes
+def paired_lanes(one: Case, two: Case) -> Floats:
+    """The difference in each bootstrap lane; empty where either side has none."""
+    a, b = lanes_of(one), lanes_of(two)
     return a - b if len(a) == len(b) else np.zeros(0)
 
 
@@ -188,7 +184,7 @@ def _interval(
             return Interval(0.0, 0.0, "no episode tells the two apart", spread.error)
         # What was never seen changes the value of one side: their size counts, however near they are.
         return rule_of_three(value, spread.count, settings.confidence, spread.error, scale)
-    lanes = _paired(one, two)
+    lanes = paired_lanes(one.case, two.case)
     if not len(lanes):
         found = sandwich(value, spread, settings.confidence)
     else:

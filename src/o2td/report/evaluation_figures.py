@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from o2td.errors import import_extra
+from o2td.errors import InputError, import_extra
 from o2td.report.drawing import WIDTH, figure, svg, tidy
 from o2td.report.style import look
 
@@ -36,6 +36,8 @@ def estimates_figure(rows: Sequence[Row], x: str = _VALUE, line: float | None = 
     `line` is the reference value; by default the first estimate.
     """
     rows = [row for row in rows if row["value"] is not None]
+    if not rows:
+        raise InputError("plot: no estimate has a value; print the answer to see why")
     names = [plain_title(row) for row in rows]
     made = figure(WIDTH, 1.0 + 0.24 * (len(rows) + sum("\n" in name for name in names) / 3))
     axes: Axes = made.subplots()
