@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.errors import InputError
+from o2td.sparse import as_csr
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray, spmatrix
@@ -89,7 +90,7 @@ def as_rows(name: str, value: Any) -> Any:
         from scipy.sparse import csr_array
 
         _check_dtype(name, value.dtype)
-        rows = csr_array(value)
+        rows = as_csr(name, value)
         if rows.dtype != np.float64:
             rows = rows.astype(np.float64)
         if not rows.has_canonical_format:

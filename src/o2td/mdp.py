@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Bools, Floats, as_array
 from o2td.errors import InputError
+from o2td.sparse import as_coo
 
 ROUNDING = 1e-8  # how far from one a row of probabilities may sum
 _NARROW = 1e-5  # the same for float32, which has seven digits
@@ -39,10 +40,8 @@ def triples(name: str, value: Any) -> tuple[npt.NDArray[np.int64], Floats, int, 
                 )
             if matrix.shape != (n, n):
                 raise InputError(f"{name}[{a}] has shape {matrix.shape}, expected ({n}, {n})")
-            entries = matrix.tocoo()
-            row, column = (
-                entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
-            )
+            entries = as_coo(f"{name}[{a}]", matrix)
+            row, column = entries.row, entries.col
             positions.append((row.astype(np.int64) * m + a) * n + column)
             values.append(np.asarray(entries.data, dtype=np.float64))
         position, data = np.concatenate(positions), np.concatenate(values)

@@ -10,9 +10,11 @@ from o2td.arguments import as_float, is_whole, listed, shown
 from o2td.errors import InputError, option
 from o2td.evaluation.estimators import known
 from o2td.evaluation.thresholds import Thresholds
+from o2td.sparse import check_structure
 
 EVERY = "all"
 _LEAST_LANES = 20
+_FARTHEST = 1_000_000_000  # with more steps, rounding adds up where nothing is discounted
 _MOST_LANES = 100_000  # each keeps the sums of its own system
 
 
@@ -31,6 +33,10 @@ def check_arguments(
     """
     if horizon is not None and (not is_whole(horizon) or horizon < 1):
         raise InputError(f"horizon: {shown(horizon)} is not a number of steps; pass one such as 25")
+    if horizon is not None and horizon > _FARTHEST:
+        raise InputError(
+            f"horizon: {shown(horizon)} steps; pass at most {_FARTHEST:,}, or leave it out for all steps"
+        )
     level = as_float(confidence)
     if not 0.0 < level < 1.0:
         raise InputError(f"confidence: {shown(confidence)} is not between 0 and 1; pass 0.95")
@@ -66,6 +72,8 @@ def _check_table(features: Any) -> None:
             f"features: an array of shape {tuple(features.shape)}; pass (S, d), a row of features"
             " for each state"
         )
+    if hasattr(features, "tocsr"):
+        check_structure("features", features)
     values = getattr(features, "data", features) if hasattr(features, "tocsr") else features
     if np.asarray(values).dtype.kind not in "fiub":
         raise InputError(f"features: a table of {np.asarray(values).dtype}; pass numbers")

@@ -26,6 +26,7 @@ from o2td.compiled import njit
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes
 from o2td.sources.log_rows import LoneStarts
+from o2td.sparse import check_structure
 
 WIDEST = 2048  # dense features that a system of equations may have
 
@@ -282,6 +283,8 @@ def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
     rows = answer_of("features", transform, inputs)
     if getattr(rows, "ndim", 0) != 2 or rows.shape[0] != len(inputs):
         raise InputError(f"features: returned shape {np.shape(rows)} for {len(inputs)} rows")
+    if hasattr(rows, "tocsr"):
+        check_structure("features", rows)
     if not hasattr(features, "state_dict"):
         _check_finite(rows, inputs)
     return rows

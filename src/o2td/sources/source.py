@@ -20,6 +20,7 @@ from o2td.sources.places import Where
 from o2td.sources.ratio import RatioRule
 from o2td.sources.stream import Stream, Tally
 from o2td.sources.values import OwnValues
+from o2td.sparse import as_csr
 from o2td.transitions import Transitions
 
 ROWS = 65_536  # rows of a chunk
@@ -265,7 +266,7 @@ class Source:
             found = answer_of("features", given, rows)
             if not hasattr(found, "shape"):
                 raise InputError(f"features must give an (n, d) array, got {shown(found)}")
-            return found
+            return as_csr("features", found) if hasattr(found, "tocsr") else found
 
         phi, next_phi = _both(transform, chunk)
         return Transitions(
