@@ -36,7 +36,7 @@ def take(part: str, problems: int) -> dict[str, Any]:
 
 def learned(table: Any) -> dict[str, Any]:
     """The learners' lines by short name, with families; those of other groups separately."""
-    from o2td.paper.near import LEAST, foresight, standings, there
+    from o2td.paper.near import LEAST, foresight, standings, there, with_trace
 
     groups = _groups()
     found: dict[str, Any] = {}
@@ -54,7 +54,7 @@ def learned(table: Any) -> dict[str, Any]:
         within = there(table, least)
         for name, some in _worst("worst"):
             worst = max(some, key=lambda family: within[family].learner)
-            ratio, best = _rounded(within[worst].learner), within[worst].best
+            ratio, best = _rounded(within[worst].learner), with_trace(within[worst].best)
             ratios[name] = {"family": worst, "ratio": ratio, "best": best}
         found[kind] = ratios
     within = there(table)

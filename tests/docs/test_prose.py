@@ -422,10 +422,11 @@ def test_what_is_recommended_where_nothing_is_tuned() -> None:
         assert solver < ours < others
     ratios = lines["ratios"]
     assert ratios["learner"] < 0.85  # of the best learner tuned for every family
-    assert ratios["learner_fresh"] < 0.85
-    assert ratios["learner_everywhere"] < 1.0 < ratios["learner_everywhere_textbook"]
-    assert ratios["learner_everywhere_fresh"] < ratios["learner_everywhere_both"] < 1.0
-    assert ratios["worst"]["ratio"] < 1.5
+    groups = ("textbook", "fresh", "later", "others")
+    assert max(ratios[f"learner_{group}"] for group in groups) < 0.85
+    assert max(ratios[f"learner_everywhere_{group}"] for group in groups) < 1.0
+    assert lines["raw"]["learner_everywhere_others"] > 1.0
+    assert ratios["worst_later"]["ratio"] < 1.0 < ratios["worst"]["ratio"] < 1.05
     assert lines["raw"]["worst"]["family"] == "Dyna maze"  # without noise a constant step is best
     assert max(ratios["solver_all"], ratios["solver_later"]) < 0.9
     assert min(ratios["solver_textbook"], ratios["solver_fresh"]) > 0.9  # a small gain
