@@ -18,6 +18,7 @@ GOOD |= {"features": "fourier:3", "horizon": None}
     ("name", "good", "bad", "said"),
     [
         ("horizon", [1, 25, np.int64(3)], [0, -1, 2.0, "3", True], "is not a number of steps"),
+        ("horizon", [10**9], [10**9 + 1, 10**400], "pass at most 1,000,000,000, or leave it out"),
         ("confidence", [0.001, 0.5, 0.999], [0.0, 1.0, -0.5, 1.5, True, "a"], "between 0 and 1"),
         ("seed", [0, 7, (1, 2), [3], np.array([4, 5])], [-1, 0.5, (), (1, -2), True], "from 0 up"),
         ("lanes", [0, 20, 100_000], [1, 19, 100_001, -20, 20.0, True], "at least 20, at most 100,000"),

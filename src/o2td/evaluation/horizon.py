@@ -21,6 +21,7 @@ from o2td.evaluation.basis import Cells
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.coverage import unlogged
 from o2td.evaluation.episodes import Episodes, Log
+from o2td.evaluation.steps_ahead import crossed, values_ahead, visits_ahead
 from o2td.evaluation.systems import FOLDS, own_fit
 from o2td.linear_algebra import Solution, conclude
 from o2td.sources.log_rows import LoneStarts
@@ -224,13 +225,10 @@ class ModelSystem(CellSystem):
         return chain
 
     def _values(self, gain: Floats, chain: Floats) -> Floats:
-        """`V` over an infinite horizon, or `V_0 ... V_steps`, one row each."""
+        """`V` over the steps, or over an infinite horizon."""
         if self.steps is None:
-            return np.asarray(np.linalg.solve(np.eye(self.d) - _NEARLY * chain, gain)[None])
-        found = np.zeros((self.steps + 1, self.d))
-        for k in range(self.steps):
-            found[k + 1] = gain + chain @ found[k]
-        return found
+            return np.asarray(np.linalg.solve(np.eye(self.d) - _NEARLY * chain, gain))
+        return values_ahead(chain, gain, self.steps)
 
     def start(self, folds: Bools | None = None) -> Floats:
         """Share of starts in each cell."""
@@ -240,7 +238,7 @@ class ModelSystem(CellSystem):
     def solve(self, folds: Bools | None = None) -> Solution:
         """Values of the cells that occurred, with all steps ahead."""
         policy, reward, flow = self._model(_columns(folds))
-        theta = self._values((policy * reward).sum(axis=1), self._chain(policy, flow))[-1]
+        theta = self._values((policy * reward).sum(axis=1), self._chain(policy, flow))
         return conclude(theta, "ok", self.d, 1.0, 0.0)
 
     def endless(self) -> float:
@@ -258,7 +256,7 @@ class ModelSystem(CellSystem):
         values = np.empty(self.wanted)
         for lane in range(self.wanted):
             policy, reward, flow = self._model([FOLDS + lane])
-            found = self._values((policy * reward).sum(axis=1), self._chain(policy, flow))[-1]
+            found = self._values((policy * reward).sum(axis=1), self._chain(policy, flow))
             opened = self.opening[:, FOLDS + lane]
             values[lane] = opened @ found / max(opened.sum(), 1.0)
         return values
@@ -266,28 +264,23 @@ class ModelSystem(CellSystem):
     def unlogged(self, ahead: float) -> float:
         """Share of the target's visits in or beyond cells that no usable row starts from."""
         policy, _, flow = self._model(_columns(None))
-        visits = self._visits(self._chain(policy, flow)).sum(axis=0)
+        visits = self._visits(self._chain(policy, flow))
         far = ahead if self.steps is None else min(ahead, float(self.steps))
         return unlogged(visits, policy.any(axis=1), far)
 
     def untried(self, ahead: float) -> float:
         """Share of the target's visits to actions that no row has tried."""
         policy, _, flow = self._model(_columns(None))
-        visits = self._visits(self._chain(policy, flow)).sum(axis=0)
+        visits = self._visits(self._chain(policy, flow))
         missed = visits * np.where(policy > 0.0, 0.0, self.policy).sum(axis=1)
         known = np.repeat([True, False], self.d)
         return unlogged(np.concatenate([visits - missed, missed]), known, ahead)
 
     def _visits(self, chain: Floats) -> Floats:
-        """The target's discounted visits, in total or one row per step."""
+        """The target's discounted visits, in total."""
         if self.steps is None:
-            found = np.linalg.solve(np.eye(self.d) - _NEARLY * chain.T, self.start())[None]
-            return np.asarray(found)
-        found = np.zeros((self.steps, self.d))
-        found[0] = self.start()
-        for k in range(1, self.steps):
-            found[k] = found[k - 1] @ chain
-        return found
+            return np.asarray(np.linalg.solve(np.eye(self.d) - _NEARLY * chain.T, self.start()))
+        return visits_ahead(chain, self.start(), self.steps)
 
     # -- influence ---------------------------------------------------------------------------------
 
@@ -301,17 +294,18 @@ class ModelSystem(CellSystem):
         """
         policy, reward, flow = self._model(_columns(None))
         chain = self._chain(policy, flow)
-        values = self._values((policy * reward).sum(axis=1), chain)
-        visits = self._visits(chain)
-        ahead = values if self.steps is None else values[:-1][::-1]
-        cross = visits.T @ ahead
+        gain, visits = (policy * reward).sum(axis=1), self._visits(chain)
+        if self.steps is None:
+            cross = np.outer(visits, self._values(gain, chain))
+        else:
+            cross = crossed(chain, gain, self.start(), self.steps)
         at, taken, to = self._triples()
         mean = np.zeros((self.d, self.actions))
         np.add.at(mean, (at, taken), flow * cross[at, to])
         own = self.own[..., :FOLDS].sum(axis=-1)
         fitted = own_fit(own[:, 0], self.squares)
         each, known = (fitted / np.maximum(own[:, k], _TINY) for k in (0, 2))
-        reach = policy * visits.sum(axis=0)[:, None] * each
+        reach = policy * visits[:, None] * each
         return np.column_stack([reach, reward, policy * mean * known, policy * known, cross])
 
     def influence(self, block: Episodes, theta: Floats, adjoint: Floats) -> tuple[Floats, Floats]:

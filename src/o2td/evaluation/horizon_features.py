@@ -17,6 +17,7 @@ import numpy as np
 from o2td.arrays import Bools, Floats, Ints
 from o2td.evaluation.basis import FeatureRows, States
 from o2td.evaluation.episodes import Episodes
+from o2td.evaluation.steps_ahead import crossed, values_ahead, visits_ahead
 from o2td.evaluation.systems import FOLDS, FeatureSystem, runs
 from o2td.linear_algebra import Solution, conclude, solve
 from o2td.sources.log_rows import LoneStarts
@@ -152,18 +153,11 @@ class StepsSystem(FeatureSystem):
         ahead = gram - total[square] + onward[square]
         return g, np.linalg.solve(seen, ahead), paid, seen
 
-    def _weights(self, g: Floats, M: Floats) -> Floats:
-        """`theta_0 ... theta_T`, one row each."""
-        found = np.zeros((self.steps + 1, len(g)))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(self.steps):
-                found[k + 1] = g + M @ found[k]
-        return found
-
     def solve(self, folds: Bools | None = None, ridge: float | None = None) -> Solution:
         """The weights with all steps ahead; not finite if they explode."""
         g, M, paid, _ = self._regressions(folds)
-        theta = self._weights(g, M)[-1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            theta = values_ahead(M, g, self.steps)
         if not np.isfinite(theta).all():
             return conclude(np.full(self.d, np.nan), "overflow", 0, np.inf, np.inf)
         return conclude(theta, "ok", self.d, float(np.linalg.cond(paid)), 0.0)
@@ -175,14 +169,6 @@ class StepsSystem(FeatureSystem):
             return float("inf")
         return float(self.start() @ np.linalg.solve(np.eye(len(g)) - M, g))
 
-    def _reach(self, M: Floats) -> Floats:
-        """`w_0 ... w_{T-1}`, the mean features after each number of steps, one row each."""
-        found = np.zeros((self.steps, len(M)))
-        found[0] = self.start()
-        for k in range(1, self.steps):
-            found[k] = found[k - 1] @ M
-        return found
-
     def extrapolated(self, block: Episodes) -> float:
         """Share of negative weights among those that rewards have in the value.
 
@@ -191,7 +177,7 @@ class StepsSystem(FeatureSystem):
         weights compensate for places that the log lacks.
         """
         _, M, paid, _ = self._regressions(None)
-        a = np.linalg.solve(paid.T, self._reach(M).sum(axis=0))
+        a = np.linalg.solve(paid.T, visits_ahead(M, self.start(), self.steps))
         assert isinstance(self.basis, States)  # noqa: S101
         weight = block.rows.rho * (self.basis.phi(block.rows.input) @ a)
         return float(-np.minimum(weight, 0.0).sum() / max(np.abs(weight).sum(), 1e-300))
@@ -208,9 +194,11 @@ class StepsSystem(FeatureSystem):
         has a low rank, because both converge.
         """
         g, M, paid, seen = self._regressions(None)
-        theta, reach = self._weights(g, M), self._reach(M)
-        a = np.linalg.solve(paid.T, reach.sum(axis=0))
-        cross = np.linalg.solve(seen.T, reach.T @ theta[:-1][::-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = visits_ahead(M, self.start(), self.steps)
+            both = crossed(M, g, self.start(), self.steps)
+        a = np.linalg.solve(paid.T, reach)
+        cross = np.linalg.solve(seen.T, both)
         left, size, right = np.linalg.svd(cross)
         kept = size > _NEGLIGIBLE * size[0]
         left, right = left[:, kept] * size[kept], right[kept].T
