@@ -60,7 +60,25 @@ def test_a_part_of_a_step_beyond_the_bound_ends_a_lane(
     np.testing.assert_allclose(own[0], lane.theta)
 
 
-@pytest.mark.parametrize(("rows", "far"), [(1 << 20, False), ((1 << 20) + 1, True)])
-def test_matrices_of_more_than_two_million_numbers_come_from_memory(rows: int, far: bool) -> None:
-    one, other = (SimpleNamespace(matrix=np.broadcast_to(0.0, n)) for n in (rows, 1 << 20))
+@pytest.mark.parametrize(("more", "far"), [(0, False), (1, True)])
+def test_matrices_that_exceed_half_of_the_cache_come_from_memory(more: int, far: bool) -> None:
+    sizes = (weighted.FITS - 1000 + more, 1000)
+    one, other = (SimpleNamespace(matrix=np.broadcast_to(0.0, n)) for n in sizes)
     assert weighted.from_memory(one, other) == far
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [("", 1 << 21), ("1024K", 1 << 21), ("32768K", 1 << 21), ("65536K", 1 << 22),
+     ("491520K", 30 << 20), ("2097152K", 1 << 25), ("32M", 1 << 21), ("?K", 1 << 21)],
+)  # fmt: skip
+def test_what_a_cache_holds(said: str, numbers: int) -> None:
+    """Eight bytes a number, half of the cache."""
+    assert weighted.fitting(said) == numbers
+
+
+def test_a_system_that_says_nothing_of_its_cache(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(weighted, "_CACHE", tmp_path / "size")
+    assert weighted._cache() == ""
+    (tmp_path / "size").write_text("491520K\n")
+    assert weighted._cache() == "491520K"

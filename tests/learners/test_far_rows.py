@@ -25,8 +25,8 @@ LEARNERS = {
 
 @pytest.fixture(scope="module")
 def rows() -> Transitions:
-    """Two million numbers and more, with ends, starts and ratios of 0."""
-    n, d = 5300, 201
+    """More numbers than any cache is taken to hold, with ends, starts and ratios of 0."""
+    n, d = 84_000, 201
     rng = np.random.default_rng(20)
     phi, next_phi = rng.standard_normal((2, n, d)) / np.sqrt(d)
     discount = np.where(rng.random(n) < 0.1, 0.0, 0.9)

@@ -11,11 +11,13 @@ has no successor to read, so gamma = 0 multiplies the previous successor instead
 
 Rows that are too many for the processor's cache come from memory in `_far`, with a second pass for
 the update: a merged pass reads the previous row as well and waits longer for the next one, which
-took 1.05 to 1.3 times as long there, and 0.7 to 0.95 of it where rows are in the cache.
+took 1.05 to 1.3 times as long there, and 0.7 to 0.95 of it where rows are in the cache. How large
+that cache is, Linux says; elsewhere 32 MB are assumed.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from o2td.compiled import jitable
@@ -24,7 +26,28 @@ from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
 HUGE = 1e150  # squares of larger numbers overflow: the learner has diverged
-CACHED = 1 << 20  # numbers of the features of all rows, from which on they are read from memory
+LEAST, MOST = 1 << 21, 1 << 25  # numbers; bounds on how many are taken to fit into a cache
+_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+
+
+def fitting(said: str) -> int:
+    """How many numbers half of a cache of this size holds, such as "32768K", within bounds.
+
+    >>> fitting("32768K") == fitting("") == LEAST, fitting("491520K")
+    (True, 31457280)
+    """
+    size = int(said[:-1]) << 10 if said[-1:] == "K" and said[:-1].isdigit() else 0
+    return min(max(size // 16, LEAST), MOST)
+
+
+def _cache() -> str:
+    try:
+        return _CACHE.read_text().strip()
+    except OSError:  # not Linux, or a machine that does not say
+        return ""
+
+
+FITS = fitting(_cache())  # numbers of the features of all rows beyond which they come from memory
 
 
 @jitable
@@ -48,7 +71,7 @@ def quotient(moments):
 @jitable
 def from_memory(rows, following):
     """Whether dense rows, or their table, are too large for the processor's cache."""
-    return rows.matrix.size + following.matrix.size > 2 * CACHED
+    return rows.matrix.size + following.matrix.size > FITS
 
 
 @jitable(fastmath=FASTMATH)
