@@ -110,3 +110,28 @@ def test_help_of_a_command_loads_neither_numbers_nor_validators(name: str) -> No
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"Usage: o2td {name} [OPTIONS]" in done.stdout
     assert done.stdout.endswith("loaded: []\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["evaluate", "", "--discount", "0.9"], "argument 1"),
+        (["evaluate", "log.csv", "--out", ""], "--out"),
+        (["evaluate", "log.csv", "--states="], "--states"),
+        (["predict", "model.npz", ""], "argument 2"),
+        (["run", "", "--out", "there"], "argument 1"),
+        ([""], "the command"),
+    ],
+)
+def test_an_empty_word_is_not_this_folder(
+    arguments: list[str],
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "log.csv").write_text("episode,reward\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    said = f"o2td: {named}: is empty; write what it should be, or leave it out\n"
+    assert capsys.readouterr().err == said

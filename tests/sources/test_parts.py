@@ -14,6 +14,9 @@ from o2td.sources.parts import Part, files_of
 def test_paths_that_name_nothing(tmp_path):
     with pytest.raises(InputError, match="no path was given; name files, folders or globs"):
         files_of([])
+    for empty in ("", [""], [str(tmp_path), ""]):
+        with pytest.raises(InputError, match="one of the paths is empty; name a file, a folder"):
+            files_of(empty)
     with pytest.raises(InputError, match="no log files in this folder; it needs"):
         files_of(tmp_path)
 

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from o2td._version import __version__
-from o2td.errors import O2TDError, spoken_to_the_command_line
+from o2td.errors import InputError, O2TDError, spoken_to_the_command_line
 
 # name -> (module, one line of help)
 COMMANDS = {
@@ -61,6 +61,7 @@ def _run(arguments: list[str]) -> int:
     known = arguments and arguments[0] in COMMANDS and find_spec(COMMANDS[arguments[0]][0])
     try:
         with spoken_to_the_command_line():
+            _refuse_empty(arguments)
             if known:
                 _single(arguments[0])(args=arguments[1:], prog_name=f"o2td {arguments[0]}")
             else:
@@ -78,6 +79,20 @@ def _run(arguments: list[str]) -> int:
         _complain(f"{error.filename}: {error.strerror}")
         return 2
     return 0
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Refuse an empty word, often an unset variable of a script: as a path it is this folder."""
+    for place, word in enumerate(arguments):
+        before = arguments[place - 1] if place else ""
+        if not word:
+            named = f"argument {place}" if place else "the command"
+            name = before if before.startswith("-") else named
+        elif word.startswith("--") and word.find("=") == len(word) - 1:
+            name = word[:-1]
+        else:
+            continue
+        raise InputError(f"{name}: is empty; write what it should be, or leave it out")
 
 
 def _empty(**options: Any) -> typer.Typer:

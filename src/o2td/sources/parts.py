@@ -159,6 +159,8 @@ def files_of(paths: PathLike | Iterable[PathLike], given: Columns | None = None)
                 f"logs: {type(one).__name__} among the paths; name files, or pass one frame of pandas,"
                 " polars or pyarrow"
             )
+        if not os.fspath(one):
+            raise InputError("logs: one of the paths is empty; name a file, a folder or a glob")
     parts = [part for one in several for part in _expanded(os.fspath(one), given)]
     labels = [part.label for part in parts]
     if len(set(labels)) < len(labels):
