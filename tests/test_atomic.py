@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from o2td.atomic import exchange, folder_lock, sweep_temporaries, write_bytes
+from o2td.atomic import exchange, folder_lock, replacing, sweep_temporaries, write_bytes
+from o2td.errors import InputError
 
 WRITER = """
 import os, sys
@@ -66,6 +67,21 @@ def test_a_temporary_taken_away_is_written_again(
     write_bytes(tmp_path / "a", b"whole")
     assert taken
     assert (tmp_path / "a").read_bytes() == b"whole"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_file_does_not_take_the_place_of_a_device_or_a_pipe(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for one in (pipe, link):
+        with pytest.raises(InputError, match="is a device or a pipe, not a file; name a file"):
+            write_bytes(one, b"42")
+        with pytest.raises(InputError, match="is a device or a pipe"), replacing(one):
+            pass
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:

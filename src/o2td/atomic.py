@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,7 @@ def _write_once(target: Path, data: bytes | memoryview) -> None:
 @contextlib.contextmanager
 def _temporary(target: Path) -> Iterator[int]:
     """A new file next to `target`, locked while it is written, that then takes its name."""
+    _refuse_device(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -178,6 +180,14 @@ def _temporary(target: Path) -> Iterator[int]:
     finally:
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _refuse_device(target: Path) -> None:
+    """Refuse to put a file in the place of a device or a pipe: as root, even /dev/null would go."""
+    with contextlib.suppress(OSError):
+        mode = target.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(f"{target}: is a device or a pipe, not a file; name a file")
 
 
 def _lock(descriptor: int, wait: bool) -> None:

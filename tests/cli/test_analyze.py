@@ -74,6 +74,26 @@ def test_the_plot_is_a_picture(
     assert len(content) > 10_000
 
 
+def test_a_picture_without_an_ending_gets_one_and_is_named_as_it_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, "collision", "--trace", "0", "--plot", str(tmp_path / "where"))
+    assert code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["where.png"]
+    assert f"picture: {tmp_path / 'where.png'}" in out
+
+
+@pytest.mark.parametrize("option", ["--plot", "--interactive"])
+def test_a_folder_is_no_picture_and_no_page(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    code, out, err = run(capsys, "collision", option, str(tmp_path / "there"))
+    assert (code, out) == (2, "")
+    assert f"{option} {tmp_path / 'there'}: is a folder; name a file in it" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

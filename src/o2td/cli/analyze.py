@@ -49,9 +49,15 @@ def command(
     traces = trace or [0.0, 0.9]
     if any(not 0.0 <= value <= 1.0 for value in traces):
         raise InputError(f"--trace must be in [0, 1], got {', '.join(map(str, traces))}")
+    if plot is not None and not plot.suffix and not plot.is_dir():
+        plot = plot.with_name(f"{plot.name}.png")
     for option, path in (("--plot", plot), ("--interactive", interactive)):
-        if path is not None and not path.parent.is_dir():
+        if path is None:
+            continue
+        if not path.parent.is_dir():
             raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
+        if path.is_dir():
+            raise InputError(f"{option} {path}: is a folder; name a file in it")
     problem, rows = _with_progress(domain, param or [], traces)
     about = _about(problem, domain)
     if interactive is not None:
@@ -217,13 +223,13 @@ def draw(rows: list[Landing], about: dict[str, Any], path: Path) -> None:
 
     scale = max(abs(about["value_mean"]), about["value_spread"])
     absolute = about["best_rmse"] <= max(1e-9 * scale, 1e-12)
-    target, stream = path if path.suffix else path.with_suffix(".png"), io.BytesIO()
+    stream = io.BytesIO()
     with styled():
         ordered = sorted(rows, key=_order)
         figure = limits_figure(ordered, f"{about['domain']}: where each method lands", absolute)
         try:
-            figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
+            figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
         except ValueError as error:
             raise InputError(f"--plot {path}: {error}") from None
-    with writing(target):
-        write_bytes(target, stream.getvalue())
+    with writing(path):
+        write_bytes(path, stream.getvalue())
