@@ -51,6 +51,19 @@ def test_a_task_that_always_fails_is_reported_after_three_tries(
     assert found["late"] == TaskOutcome("late", b"late")
 
 
+def _echo(argument: str) -> bytes:
+    return argument.encode()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tasks_that_are_left_undone_are_left_without_a_word(workers: int) -> None:
+    outcomes = compute(_echo, {str(k): str(k) for k in range(50)}, workers=workers)
+    first = next(outcomes)
+    assert first.data == first.name.encode()
+    outcomes.close()
+
+
 class Elsewhere(ThreadingBackend):
     """Threads, and like Ray's backend it hands over nothing before all is done."""
 

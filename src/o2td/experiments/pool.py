@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import signal
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -125,7 +126,14 @@ def _parallel(
         )
         with _deaf() if cluster is None and workers > 1 else contextlib.nullcontext():
             outcomes = parallel(calls())
-        yield from outcomes
+        try:
+            for outcome in outcomes:  # noqa: UP028  # which would close it, with a warning
+                yield outcome
+        finally:
+            with warnings.catch_warnings():
+                # After Ctrl-C, joblib advises to hand over fewer tasks.
+                warnings.filterwarnings("ignore", "(?s).*adjusting the input task", UserWarning)
+                outcomes.close()
 
 
 @contextlib.contextmanager
