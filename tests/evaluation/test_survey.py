@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from o2td import evaluation
+from o2td.errors import InputError
 from o2td.evaluation.survey import FEWEST, Sample, Survey, folds_of
 
 from .episodes import block_of
@@ -302,3 +304,14 @@ def test_actions_are_counted_up_to_a_thousand(actions, counted):
     if counted:
         assert found.taken[:, [0, -1]].tolist() == [[1.0, 1.0], [0.5, 2.0], [0.0, 0.0]]
     assert found.n_actions == 0
+
+
+@pytest.mark.parametrize("action", [2, -1])
+@pytest.mark.parametrize("methods", [None, "lstdq", "tstep"])
+def test_actions_of_which_the_target_says_nothing_are_refused(action, methods):
+    n = np.arange(12)
+    log = pd.DataFrame({"episode": n // 2, "state": 0, "action": n % 2, "reward": 1.0, "rho": 1.0})
+    log = log.assign(terminated=n % 2 == 1, target_prob_0=0.3, target_prob_1=0.7)
+    log.loc[5, "action"] = action
+    with pytest.raises(InputError, match=f"an action is {action}, and the target has .* 2 actions"):
+        evaluation.evaluate(log, discount=0.9, lanes=0, methods=methods)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from o2td import sources
@@ -301,3 +302,61 @@ def test_probabilities_of_all_actions_are_not_looked_up_where_ratios_are_known(o
     assert rows.target_prob is None
     np.testing.assert_array_equal(rows.rho, 1.0)
     np.testing.assert_array_equal(rows.target_probs, 0.5)
+
+
+# -- nested columns that no role can use ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "role", ["episode", "terminated", "rho", "time", "action", "state", "user"]
+)
+@pytest.mark.parametrize("value", [[], {}])
+def test_columns_of_empty_lists(role, value):
+    kind = pa.list_(pa.float64()) if value == [] else pa.struct([])
+    table = pa.Table.from_pandas(log_of().drop(columns=role, errors="ignore"))
+    table = table.append_column(role, pa.array([value] * 12, kind))
+    refused(f"frame: column {role} holds empty lists, and {role} needs numbers; write them", table)
+    with pytest.raises(InputError, match=f"column other holds empty lists, and {role} needs"):
+        renamed = table.rename_columns({role: "other"})
+        opened(renamed, columns={role: "other"})
+    opened(pa.Table.from_pandas(log_of()).append_column("tags", table[role])).scan()
+
+
+def test_empty_lists_beside_a_state_are_no_observations():
+    table = pa.Table.from_pandas(log_of())
+    table = table.append_column("obs", pa.array([[]] * 12, pa.list_(pa.float64())))
+    assert opened(table).scan().transitions == 12
+
+
+POLICY = np.full((3, 2), 0.5)
+BY_ACTION = {
+    "target": ({"target": POLICY}, {}),
+    "behavior": ({"behavior": POLICY}, {}),
+    "columns of the target": ({}, {"target_prob_0": 0.5, "target_prob_1": 0.5}),
+    "columns, ratios given": ({}, {"target_prob_0": 0.5, "target_prob_1": 0.5, "rho": 1.0}),
+    "columns of the behaviour": ({}, {"behavior_prob_0": 0.5, "behavior_prob_1": 0.5}),
+}
+
+
+@pytest.mark.parametrize("by", list(BY_ACTION))
+def test_actions_of_several_numbers_have_no_probabilities_of_all(by):
+    options, columns = BY_ACTION[by]
+    log = log_of(**columns)
+    if "behaviour" in by:
+        log = log.drop(columns="behavior_prob")
+    both = [[float(one), 1.0 - one] for one in log["action"]]
+    said = (
+        r"columns action[_.]\w, action[_.]\w hold 2 numbers for each action, and probabilities of"
+    )
+    refused(said, log.assign(action=both), **options)
+    refused(said, log.assign(action=[{"a": a, "b": b} for a, b in both]), **options)
+    alone = [[one] for one, _ in both]  # a list of one number is that number
+    want, got = (next(opened(one, **options).chunks()) for one in (log, log.assign(action=alone)))
+    np.testing.assert_array_equal(want.rho, got.rho)
+    np.testing.assert_array_equal(want.action, got.action)
+
+
+def test_actions_without_a_value_of_their_own():
+    log = log_of(action=np.arange(12) % 3, target_prob_0=0.5, target_prob_1=0.5, rho=1.0)
+    with pytest.raises(InputError, match=r"action, row 3 .* is 2; values are of 2 actions; number"):
+        opened(log, value_model=lambda states: np.zeros((len(states), 2))).scan()

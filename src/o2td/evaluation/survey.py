@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arrays import Floats
+from o2td.arrays import Floats, Ints
+from o2td.errors import InputError
 from o2td.evaluation.episodes import Episodes, Keys, joined
 from o2td.evaluation.histories import effective, padded_sum
 from o2td.evaluation.importance import Weighed
@@ -167,9 +168,11 @@ class Survey:
         action = rows.action
         if action is None or action.ndim != 1 or action.dtype.kind not in "iu":
             return
+        wide = 0 if rows.target_probs is None else rows.target_probs.shape[1]
+        if wide:
+            _check_known(action, wide)
         if len(action) and (action.min() < 0 or action.max() > 1000):
             return
-        wide = 0 if rows.target_probs is None else rows.target_probs.shape[1]
         count = max(self.taken.shape[1], int(action.max()) + 1, wide)
         grown = np.zeros((3, count))
         grown[:, : self.taken.shape[1]] = self.taken
@@ -329,3 +332,13 @@ class Survey:
             "horizon": {"step": at, "size": size[at - 1], "value": value[at - 1]},
             "weights": drawn / total if total > 0.0 else [],
         }
+
+
+def _check_known(action: Ints, count: int) -> None:
+    """Refuse an action of which the target's probabilities say nothing, also where ratios are given."""
+    bad = action[(action < 0) | (action >= count)]
+    if len(bad):
+        raise InputError(
+            f"logs: an action is {bad[0]}, and the target has probabilities of {count} actions; number"
+            " the actions from 0 in the order of these, or leave the probabilities out"
+        )

@@ -126,7 +126,7 @@ class LogSource(Source):
     ) -> Iterator[tuple[Where, Decoded]]:
         """The columns of batches that were read."""
         low, high = self._own
-        decoder = Decoder(self.mapped, self._ratio.discrete, self._from_flags, middle=low > 0)
+        decoder = Decoder(self.mapped, self._ratio.numbered, self._from_flags, middle=low > 0)
         decoded = ((part, where, decoder.decode(batch, where)) for part, batch, where in batches)
         found = False
         whole = (low, high) == (0, len(self._parts))

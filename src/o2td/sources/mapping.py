@@ -17,6 +17,7 @@ _SINGLE = (
     *("episode", "start", "step", "time", "reward", "terminated", "truncated", "done", "rho"),
     *("behavior_logprob", "target_logprob", "discount", "user", "v", "next_v"),
 )
+_OF_STATE = ("observation", "next_observation")
 
 Roles = Mapping[str, str | tuple[str, ...]]
 
@@ -203,6 +204,8 @@ def _explicit(
     role: str, value: str | list[str], names: Sequence[str], where: str, groups: Groups
 ) -> str | tuple[str, ...]:
     known = set(names)
+    for name in _tuple(value) if isinstance(value, str) else value:
+        _check_filled(role, name, groups, where)
     if role in _SINGLE and isinstance(value, str) and value in groups:
         _check_single(role, value, groups, where)
     if isinstance(value, list):
@@ -232,8 +235,8 @@ def _search(
     role: str, names: Sequence[str], where: str, groups: Groups
 ) -> str | tuple[str, ...] | None:
     if role in _SINGLE:
-        for name in groups:
-            if _plain(name) in SYNONYMS[role] and name not in names:
+        for name, group in groups.items():
+            if group and _plain(name) in SYNONYMS[role] and name not in names:
                 return _check_single(role, name, groups, where)
     found: list[str | tuple[str, ...]] = []
     for position, synonym in enumerate(SYNONYMS[role]):
@@ -251,6 +254,10 @@ def _search(
             found.append(hit)
     if len(found) > 1:
         _choose([_tuple(one)[0] for one in found], role, where)
+    if not found and role not in _OF_STATE:  # beside a state they may be empty
+        for name in groups:
+            if {_plain(name), f"{_plain(name)}_*"} & set(SYNONYMS[role]):
+                _check_filled(role, name, groups, where)
     return found[0] if found else None
 
 
@@ -269,6 +276,15 @@ def _choose(choices: Sequence[str], role: str, where: str) -> NoReturn:
     raise InputError(
         f"{where}: {role} could be column {' or '.join(choices)}; choose one, {named(role)}"
     )
+
+
+def _check_filled(role: str, name: str, groups: Groups, where: str) -> None:
+    """Refuse a nested column that was spread into nothing."""
+    if groups.get(name) == ():
+        raise InputError(
+            f"{where}: column {name} holds empty lists, and {role} needs numbers; write them, or leave"
+            " the column out"
+        )
 
 
 def _check_single(role: str, name: str, groups: Groups, where: str) -> str:

@@ -69,11 +69,20 @@ class RatioRule:
         )
         if (self.discrete or self._matrix(self.behavior)) and not has("action"):
             raise InputError("logs: no column for action, which the ratio needs; add or name it")
+        # Whether actions must be whole numbers: probabilities of all of them are looked up.
+        asked = self.listed or has("target_probs") or self.policy is not None
+        self.numbered = self.discrete or asked or self._matrix(self.behavior)
         several = self.mapped.many("action")
         if self.estimate and len(several) > 1:
             raise InputError(
                 f"logs: columns {', '.join(several[:4])} hold real numbers, whose probabilities cannot"
                 f" be estimated; {densities_needed()}"
+            )
+        if self.numbered and len(several) > 1:
+            raise InputError(
+                f"{self.log}: columns {', '.join(several[:4])} hold {len(several)} numbers for each"
+                " action, and probabilities of all actions are those of numbered ones; write the number"
+                f" of the action in one column, or {densities_needed()}"
             )
 
     @staticmethod

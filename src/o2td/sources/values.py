@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import answer_of
-from o2td.arrays import Floats
+from o2td.arrays import Floats, Ints
 from o2td.errors import InputError, option
 from o2td.sources.arrow_cells import LARGEST
 from o2td.sources.log_rows import LogRows
@@ -35,6 +35,7 @@ class OwnValues:
     def __init__(self, mapped: Mapped, model: Any = None) -> None:
         self._model, self._v = model, mapped.one("v")
         self._q, self._next = mapped.many("q"), mapped.one("next_v")
+        self._action = mapped.one("action") or "action"
         self.of_actions: bool | None = None if model is not None else bool(self._q)
         given = [name for name in (self._v, *self._q[:1]) if name is not None]
         if model is not None and given:
@@ -92,7 +93,7 @@ class OwnValues:
             value = self._mean(here, rows.target_probs, rows.action)
             assert rows.action is not None  # noqa: S101
             assert rows.next_target_probs is not None  # noqa: S101
-            taken = here[np.arange(len(here)), rows.action.astype(np.int64)]
+            taken = self._taken(here, rows.action.astype(np.int64), place)
             following = (rows.next_target_probs * after).sum(axis=1)
             given = raw.get("next_v")
             following = following if given is None else np.where(np.isnan(given), following, given)
@@ -126,6 +127,15 @@ class OwnValues:
                 f" {chances.shape[1]}; give one for each"
             )
         return np.asarray((chances * values).sum(axis=1))
+
+    def _taken(self, values: Floats, action: Ints, place: Place) -> Floats:
+        """`Q(s, a)` of the logged actions."""
+        bad = (action < 0) | (action >= values.shape[1])
+        if bad.any():
+            where, index = place(int(np.argmax(bad)))
+            what = f"values are of {values.shape[1]} actions; number the actions from 0"
+            where.refuse(index, self._action, f"is {action[np.argmax(bad)]}", what)
+        return np.asarray(values[np.arange(len(values)), action])
 
     def _refuse_cut(self, row: int, place: Place) -> None:
         where, index = place(row)
