@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Collection
 from functools import cache
 from typing import Any, Self
 
-from o2td.errors import InputError
+from o2td.errors import InputError, ParameterError
 
-__all__ = ["Parameterized", "defaults_of"]
+__all__ = ["Parameter", "Parameterized", "defaults_of", "refuse_unknown"]
+
+
+class Parameter:
+    """An ordinary attribute, except that what it was before is noted when another value is assigned.
+
+    The next use checks the new value as the constructor would. It has no `__get__`, so reading it
+    is as fast as reading a plain attribute.
+    """
+
+    def __init__(self, name: str, stale: str) -> None:
+        self._name = name
+        self._stale = stale  # an attribute that was made of the parameters and must be made anew
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        own = owner.__dict__
+        if self._name in own:
+            before = own.get("_assigned")
+            if before is None:
+                before = own["_assigned"] = {}
+            before.setdefault(self._name, own[self._name])
+            own[self._stale] = None
+        own[self._name] = value
 
 
 class Parameterized:
@@ -20,6 +43,9 @@ class Parameterized:
     >>> Line().set_params(slope=2.0)
     Line(slope=2.0)
     """
+
+    _assigned: dict[str, Any] | None = None
+    """Parameters assigned since they were last checked, with the values before."""
 
     @classmethod
     def parameters(cls) -> list[str]:
@@ -40,8 +66,23 @@ class Parameterized:
         changed = {**given, **parameters}
         type(self)(**changed)  # refuses what is wrong before anything changes
         type(self).__init__(self, **changed)
+        self._assigned = None
         self._forget()
         return self
+
+    def _as_assigned(self) -> Self:
+        """A new one with the parameters as they are now, which the constructor checks."""
+        made = type(self)(**self.get_params())
+        for name in self._assigned or ():
+            if name not in defaults_of(type(self)) and differ(vars(self)[name], vars(made).get(name)):
+                raise InputError(f"{type(self).__name__} sets {name} itself: it cannot be assigned")
+        return made
+
+    def _adopt(self, made: Self, state: Collection[str]) -> None:
+        """Take over the parameters of `made` and what it derived from them: all but `state`."""
+        own = self.__dict__
+        own.update((name, value) for name, value in vars(made).items() if name not in state)
+        own["_assigned"] = None
 
     def _forget(self) -> None:
         """Forget what was learned, if the constructor does not."""
@@ -74,6 +115,35 @@ def defaults_of(kind: Any) -> dict[str, Any]:
 def _defaults_of(kind: Any) -> dict[str, Any]:
     parameters = inspect.signature(kind).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
+
+
+def refuse_unknown(kind: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Refuse parameters that a class does not have, and too many by position, under its name."""
+    known, name = list(defaults_of(kind)), kind.__name__
+    for one in (n for n in named if n not in known and n not in getattr(kind, "undefined", ())):
+        if one in getattr(kind, "fixed", ()):
+            raise ParameterError(f"{name} sets {one} itself: leave it out")
+        raise ParameterError(
+            f"{name} has no parameter {one!r}; it has {', '.join(known) or 'none'}"
+        )
+    most = [x for x in inspect.signature(kind).parameters.values() if x.kind is not x.KEYWORD_ONLY]
+    if len(given) > len(most):
+        by_position = " and ".join(x.name for x in most) or "no parameter"
+        by_name = ", ".join(known[len(most) :])
+        raise ParameterError(
+            f"{name} takes {by_position} as positional argument{'s' * (len(most) > 1)}, and"
+            f" {len(given)} were given" + (f": give {by_name} by name" if by_name else "")
+        )
+
+
+def differ(value: Any, other: Any) -> bool:
+    """Whether two values of a parameter differ; what cannot be compared does."""
+    if value is other:
+        return False
+    try:
+        return not bool(value == other)
+    except Exception:  # arrays, and types of the caller's own
+        return True
 
 
 def _same(value: Any, default: Any) -> bool:

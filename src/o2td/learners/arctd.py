@@ -202,6 +202,7 @@ class ARCTD(StepLearner):
     linear = False
     finds_step = True
     postpones = True
+    set_once = ("trace",)
     simplified = (
         "traces and step size are held fixed here; ARCTD() lengthens its traces and shrinks its steps"
         " as it learns"
@@ -228,6 +229,7 @@ class ARCTD(StepLearner):
         )
         if grows:
             self.trace = trace
+            self._assigned = None  # both are right
 
     @property
     def _grows(self) -> bool:

@@ -216,6 +216,7 @@ class ATD(StepLearner):
     undefined: ClassVar[tuple[str, ...]] = ("second_step_size", "replicates")
     moves_all: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
+    set_once: ClassVar[tuple[str, ...]] = ("rank",)
     step = staticmethod(step)
     no_dynamics: ClassVar[str] = "its preconditioner grows with the rows and depends on them"
 

@@ -23,16 +23,18 @@ from o2td.compiled import refuse_uncompiled
 from o2td.emphasis import Emphasis, Memory, Uniform
 from o2td.errors import InputError, NoAnswerError
 from o2td.kernels.packing import BOUND, CARRIED, HEAD, STEPS
+from o2td.learners.changes import renew
 from o2td.learners.declarations import check_needs, check_vectors
 from o2td.learners.family import Family
 from o2td.learners.group import Group
 from o2td.learners.loaded import read, write
-from o2td.learners.parameters import LearnerParameters, Parameter, as_average, whole_signature
+from o2td.learners.parameters import LearnerParameters, as_average, whole_signature
 from o2td.learners.replicates import Prediction, as_replicates, bars
 from o2td.learners.state import Lanes
 from o2td.learners.status import Status
 from o2td.learners.threads import OneAtATime
 from o2td.model import Model, known_model
+from o2td.parameters import Parameter
 from o2td.transitions import Transitions
 
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]
@@ -57,6 +59,7 @@ def _of_a_model(method: Callable[[Any, Model], Any]) -> Callable[[Any, Model], A
 
     @functools.wraps(method)
     def checked(self: Any, model: Model) -> Any:
+        renew(self)
         self._refuse_settled()
         return method(self, known_model(model))
 
@@ -86,6 +89,8 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     """Whether its step leaves moves along a trace pending on CSR rows (`kernels.pending`)."""
     own_step_sizes: ClassVar[tuple[str, ...]] = ()
     """Own parameters that are step sizes, too: the checks divide them where they scale features."""
+    set_once: ClassVar[tuple[str, ...]] = ()
+    """Parameters on which more than the sizes of its arrays depends: they cannot change on the way."""
     no_dynamics: ClassVar[str] = ""
     """Why there are no mean dynamics, if there are none."""
     simplified: ClassVar[str] = ""
@@ -100,7 +105,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
             cls.mean_dynamics = _of_a_model(cls.mean_dynamics)  # type: ignore[method-assign,assignment]
         for name in cls.parameters():
             if not hasattr(cls, name):
-                setattr(cls, name, Parameter(name))
+                setattr(cls, name, Parameter(name, "_step"))  # which has their numbers packed
 
     def __init__(
         self,
@@ -120,7 +125,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
         self.radius = None if radius is None else number("radius", radius, above=0.0)
         self.replicates = as_replicates(self, replicates)
         self.initial_theta = initial_theta
-        self._as_made = True  # until a parameter is assigned
+        self._assigned = None  # those of bases may have been set before their own
         self.reset()
 
     def reset(self) -> Self:
@@ -131,11 +136,12 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
 
     def _untrained(self) -> Self:
         """As `clone`, without checking again what our own constructors have accepted."""
-        if not (self._as_made and type(self).__init__.__module__.startswith(f"{__package__}.")):
+        if self._assigned or not (type(self).__init__.__module__.startswith(f"{__package__}.")):
             return self.clone()
         return self._copied().reset()
 
     def _forget(self) -> None:
+        renew(self, forgetting=True)
         self._unbind()
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._carried: Floats = np.zeros(CARRIED)
@@ -159,6 +165,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
         return self
 
     def _learn(self, transitions: Transitions) -> None:
+        renew(self)
         if self._check(transitions):
             group = Group([self])
             for block in transitions.chunks(max(1, BLOCK // self._width)):
@@ -222,6 +229,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     def _packing(self) -> Step:
         """Pack the state into one array, of which `arrays` and `carried` become views."""
         refuse_uncompiled()
+        renew(self)
         known = self._arrays and self._diverged[0] < 0 and not self._settles and self._width == 1
         step = self._one_row() if known else None
         if step is None:
@@ -327,14 +335,6 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
         """The state that the mean dynamics describe: the last theta, and w if there is one."""
         own = self._arrays["w"][0] if "w" in self._arrays else np.empty(0)
         return np.concatenate([self.last_theta, own])
-
-    @property
-    def _predicting(self) -> Floats:
-        """The weights themselves."""
-        if not self._arrays:
-            return np.empty(0)
-        found: Floats = self._arrays["mean" if self.average else "theta"][0]
-        return found
 
     @property
     def _settles(self) -> bool:

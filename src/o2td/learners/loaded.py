@@ -22,9 +22,9 @@ AnyLearner = TypeVar("AnyLearner", bound="Learner")
 
 def write(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write parameters and state to an `.npz`."""
-    given = {k: to_json(v) for k, v in learner.get_params().items() if k != "initial_theta"}
-    header = {"algorithm": type(learner).__name__, "parameters": given}
     with learner._reading():
+        given = {k: to_json(v) for k, v in learner.get_params().items() if k != "initial_theta"}
+        header = {"algorithm": type(learner).__name__, "parameters": given}
         arrays = {f"arrays.{k}": v.copy() for k, v in learner._arrays.items()}
         arrays |= {f"memory.{k}": np.array(v) for k, v in learner._memory.items()} | {
             "diverged": learner._diverged.copy(),

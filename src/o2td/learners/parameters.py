@@ -9,33 +9,17 @@ import numpy as np
 
 from o2td.arguments import is_real, real, shown
 from o2td.arrays import Floats, as_numbers
-from o2td.errors import InputError, ParameterError
-from o2td.parameters import Parameterized, defaults_of
+from o2td.errors import InputError
+from o2td.parameters import Parameterized, defaults_of, refuse_unknown
 
 # Class attributes for authors of learners; `dir` of a learner omits them.
 DECLARED = {
     *("family", "needs", "discounted", "linear", "vectors", "traces", "scalars", "step", "fixed"),
     *("undefined", "counts_rows", "moves_all", "one_lambda", "finds_step", "mirror", "member"),
-    *("trace_decay", "correction", "no_dynamics", "simplified", "postpones"),
+    *("trace_decay", "correction", "no_dynamics", "simplified", "postpones", "set_once"),
     "own_step_sizes",
     "cautious",
 }
-
-
-class Parameter:
-    """An ordinary attribute, except that a change takes effect from the next row on.
-
-    It has no `__get__`, so reading it is as fast as reading a plain attribute.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __set__(self, learner: Any, value: Any) -> None:
-        own = learner.__dict__
-        own[self._name] = value
-        own["_step"] = None  # `learn_one` packs its numbers anew
-        own["_as_made"] = False
 
 
 class LearnerParameters(Parameterized):
@@ -46,35 +30,17 @@ class LearnerParameters(Parameterized):
     undefined: ClassVar[tuple[str, ...]] = ()
     """Parameters of the base class for which this learner is not defined."""
 
-    _as_made: bool = False
-    """Whether its parameters, and what was derived from them, are those of its constructor."""
-
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """Refuse parameters that this class does not have, whichever base would meet them."""
         known = defaults_of(cls)
         if len(given) > 1 or not named.keys() <= known.keys():
-            _refuse_unknown(cls, given, named)
+            refuse_unknown(cls, given, named)
         return super().__new__(cls)
 
     def __dir__(self) -> list[str]:
         bases = (x for x in type(self).__mro__ if issubclass(x, Parameterized))
         inherited = {name for base in bases for name in defaults_of(base)} - {*self.parameters()}
         return sorted({*super().__dir__()} - DECLARED - inherited)
-
-
-def _refuse_unknown(kind: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-    known, name = list(defaults_of(kind)), kind.__name__
-    for one in (n for n in named if n not in known and n not in kind.undefined):
-        if one in kind.fixed:
-            raise ParameterError(f"{name} sets {one} itself: leave it out")
-        raise ParameterError(f"{name} has no parameter {one!r}; it has {', '.join(known)}")
-    most = [x for x in inspect.signature(kind).parameters.values() if x.kind is not x.KEYWORD_ONLY]
-    if len(given) > len(most):
-        by_position = " and ".join(x.name for x in most) or "no parameter"
-        raise ParameterError(
-            f"{name} takes {by_position} as positional argument, and {len(given)} were given: give"
-            f" {', '.join(known[len(most) :])} by name"
-        )
 
 
 def whole_signature(kind: Any) -> inspect.Signature:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from o2td.arrays import Floats
 from o2td.emphasis import Emphasis, Memory
 from o2td.learners.parameters import initial
 from o2td.learners.step_sizes import rule_of
@@ -21,6 +22,7 @@ class Lanes:
 
     vectors: ClassVar[tuple[str, ...]] = ("theta",)
     traces: ClassVar[tuple[str, ...]] = ()
+    average: bool | float
     initial_theta: npt.ArrayLike | None
     _arrays: dict[str, npt.NDArray[Any]]
     _memory: Memory
@@ -38,6 +40,14 @@ class Lanes:
 
     def _unbind(self) -> None:
         """The arrays have moved."""
+
+    @property
+    def _predicting(self) -> Floats:
+        """The weights that predictions use."""
+        if not self._arrays:
+            return np.empty(0)
+        found: Floats = self._arrays["mean" if self.average else "theta"][0]
+        return found
 
     @property
     def _width(self) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 from o2td.arrays import Floats
 from o2td.errors import InputError
 from o2td.kernels.packing import BUSY, HEAD
+from o2td.learners.changes import renew
 
 __all__ = ["OneAtATime"]
 
@@ -83,6 +84,7 @@ class OneAtATime:
     def _reading(self) -> Iterator[None]:
         """Raise if the learner learns or forgets while this block reads it: a mixture, or an error."""
         self._at_rest()
+        renew(self)
         carried, steps = self._carried, self.steps
         try:
             yield
