@@ -83,6 +83,15 @@ def test_a_picture_without_an_ending_gets_one_and_is_named_as_it_was_written(
     assert f"picture: {tmp_path / 'where.png'}" in out
 
 
+def test_neither_picture_nor_page_is_left_where_one_of_them_cannot_be_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ["--trace", "0", "--interactive", str(tmp_path / "page.html")]
+    assert run(capsys, "collision", *page, "--plot", str(tmp_path / "a.nothing"))[0] == 2
+    assert run(capsys, "four_rooms", *page, "--plot", str(tmp_path / "a.png"))[0] == 2
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("option", ["--plot", "--interactive"])
 def test_a_folder_is_no_picture_and_no_page(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

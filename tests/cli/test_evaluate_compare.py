@@ -121,6 +121,8 @@ def test_mistakes_are_named_before_anything_is_computed(
         (["--require", "quantile(0) > 0"], "quantile(0) has no share between 0 and 1"),
         (["--require", "cvar(1.2.3) > 0"], "cvar(1.2.3) has no share between 0 and 1"),
         (["--require", "value > cvar(0.1)"], "value - cvar(0.1) is not known here"),
+        (["--on-policy", "--require", "lift > 0"], "'lift' is not known here"),
+        (["--on-policy", "--require", "value > logged"], "value - logged is not known here"),
         (["--require", "lift - value > 0"], "lift - value is not known here"),
     ],
 )

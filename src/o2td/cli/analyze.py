@@ -60,12 +60,12 @@ def command(
             raise InputError(f"{option} {path}: is a folder; name a file in it")
     problem, rows = _with_progress(domain, param or [], traces)
     about = _about(problem, domain)
-    if interactive is not None:
-        from o2td.interactive import write
-
-        write(interactive, [problem], f"{domain}: every method is an oblique projection")
+    page = None if interactive is None else _page(problem, domain)
     if plot is not None:
         draw(rows, about, plot)
+    if interactive is not None and page is not None:
+        with writing(interactive):
+            write_bytes(interactive, page.encode())
     if as_json:
         listed = [{name: _number(value) for name, value in vars(row).items()} for row in rows]
         typer.echo(
@@ -77,6 +77,12 @@ def command(
             typer.echo(f"picture: {plot}")
         if interactive is not None:
             typer.echo(f"page: {interactive}")
+
+
+def _page(problem: Problem, domain: str) -> str:
+    from o2td.interactive import page
+
+    return page([problem], f"{domain}: every method is an oblique projection")
 
 
 def build(domain: str, params: list[str]) -> Any:

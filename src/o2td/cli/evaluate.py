@@ -159,7 +159,7 @@ def command(
 
     check_options(states, out, seed, methods, everything)
     policies = parse_targets(target or [], against, on_policy, dask, states)
-    check_requirements(require or [], policies, against)
+    check_requirements(require or [], policies, against, on_policy)
     levels = parse_quantiles(quantiles)
     check_cvar(cvar)
     if out is not None:

@@ -85,9 +85,11 @@ def refuse_beside_targets(segment: str | None, quantiles: str | None, cvar: floa
             )
 
 
-def check_requirements(given: Sequence[str], policies: dict[str, str], against: str | None) -> None:
+def check_requirements(
+    given: Sequence[str], policies: dict[str, str], against: str | None, on_policy: bool
+) -> None:
     """Refuse requirements that cannot be parsed or name unknown things, before reading."""
-    from o2td.evaluation.requirements import check_one, parse, sides_of
+    from o2td.evaluation.requirements import ONE, check_one, parse, sides_of
 
     baseline = against or "logged"
     for text in given:
@@ -95,7 +97,7 @@ def check_requirements(given: Sequence[str], policies: dict[str, str], against: 
         if policies:
             sides_of(text, asked, list(policies), baseline)
         else:
-            check_one(text, asked)
+            check_one(text, asked, ONE[:2] if on_policy else ONE)
 
 
 def compare_policies(
