@@ -171,6 +171,14 @@ def test_progress_is_told_by_a_callback(file: Path) -> None:
     assert sum(rows) == answer.diagnostics["rows"] * answer.diagnostics["passes"]
 
 
+def test_an_error_of_the_callback_is_named(file: Path) -> None:
+    def broken(rows: int) -> None:
+        raise RuntimeError("no bar")
+
+    with pytest.raises(InputError, match=r"progress: it raised RuntimeError for \d+ \(no bar\)"):
+        evaluation.evaluate(file, 0.9, methods="lstd", progress=broken)
+
+
 def test_a_large_effective_number_of_episodes_is_printed_as_a_count():
     log = pl.DataFrame({"state": [0] * 2400, "reward": [0.0, 1.0] * 1200, "rho": [0.5, 1.5] * 1200})
     said = str(evaluation.evaluate(log, methods="lstd"))

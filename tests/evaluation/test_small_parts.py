@@ -124,6 +124,38 @@ def test_a_function_of_segments_gives_one_label_for_each_start():
         evaluate(two_segments(), discount=0.9, segments=lambda s: ["all"], methods="lstd")
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        *(
+            (lambda s, one=one: one, "for .* rows; return one label")
+            for one in (3, None, "abc", {})
+        ),
+        (len, "for .* rows; return one label for each"),
+        (lambda s: np.zeros((len(s), 2)), "for .* rows; return one label for each"),
+        (lambda s: np.zeros((len(s), 1)), "for .* rows; return one label for each"),
+        (lambda s: [[1], [2, 3]], "for .* rows; return one label for each"),
+        (lambda s: np.ma.masked_array(s, mask=True), "for .* rows; return one label for each"),
+        (lambda s: np.where(s == 0, np.nan, 1.0), "nan.* in place of a label; return one for each"),
+        (lambda s: [None if one else "a" for one in s], "None in place of a label"),
+        (lambda s: pd.Series(["a"] * len(s)).where(s == 1, pd.NA), "in place of a label"),
+        (lambda s: np.where(s == 0, np.datetime64("NaT"), np.datetime64("2020")), "place of a lab"),
+    ],
+)
+def test_a_function_of_segments_that_gives_no_labels_is_refused(answer, said):
+    with pytest.raises(InputError, match=f"segments: the function returned .*{said}"):
+        evaluate(two_segments(), discount=0.9, segments=answer, methods="lstd", lanes=0)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.Categorical, tuple])
+def test_labels_of_any_sequence(kind):
+    def labels(states):
+        return kind(["north" if one else "south" for one in states])
+
+    found = evaluate(two_segments(), discount=0.9, segments=labels, methods="lstd", lanes=0)
+    assert {one.segment for one in found.segments} == {"north", "south"}
+
+
 def test_many_files_are_counted(tmp_path):
     answer = evaluate(two_segments(tmp_path, 7), discount=0.9, methods="lstd", lanes=0)
     said = str(answer)

@@ -86,8 +86,8 @@ def evaluate(
         Number of steps over which rewards count. None means until episodes terminate.
     segments
         Also compute the value by segment of start states: a column that the policy sees, or a
-        function of observations (or states) that returns a label per row. All rows count for each
-        segment.
+        function of observations (or states) that returns a label per row, none of them missing
+        (None or NaN). All rows count for each segment.
     progress
         Called with the number of rows of each chunk that is read.
     options

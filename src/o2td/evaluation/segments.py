@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from o2td.arguments import answer_of, text
+from o2td.arguments import answer_of, shown, text
+from o2td.arrays import as_array
 from o2td.documents import finite
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes, Log
@@ -73,7 +74,7 @@ class Segment:
 def labels_of(segments: Any, source: Source) -> Labels:
     """A function from observations (or states) at starts to labels: the user's, or a column."""
     if callable(segments):
-        return lambda inputs: np.asarray(answer_of("segments", segments, inputs)).astype(str)
+        return lambda inputs: _returned(answer_of("segments", segments, inputs), len(inputs))
     text("segments", segments)
     state, seen = source.mapped.one("state"), source.mapped.many("observation")
     coding = source.codings.get(segments) if isinstance(segments, str) else None
@@ -96,6 +97,31 @@ def labels_of(segments: Any, source: Source) -> Labels:
         " (values are fitted on what the policy sees, so they cannot differ by anything else), or"
         " pass a function of observations (or states) in Python"
     )
+
+
+def _returned(answer: Any, count: int) -> npt.NDArray[Any]:
+    """The labels that a function returned, as texts: one for each row, and none missing."""
+    try:
+        labels = as_array("segments", answer)
+    except InputError:  # ragged, or masked
+        labels = np.zeros(())
+    if labels.ndim != 1 or len(labels) != count:
+        said = f"{len(labels)} labels" if labels.ndim == 1 else shown(answer)
+        raise InputError(
+            f"segments: the function returned {said} for {count} rows; return one label for each"
+        )
+    lacking = [_lacks(one) for one in labels.tolist()] if labels.dtype.kind in "fMmO" else []
+    if any(lacking):
+        raise InputError(
+            f"segments: the function returned {shown(labels[lacking.index(True)])} in place of a label;"
+            ' return one for each row, such as "unknown"'
+        )
+    return labels.astype(str)
+
+
+def _lacks(label: Any) -> bool:
+    """Whether this stands for no label: None, NaN, NaT, or pandas' NA."""
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
 
 
 def _level(columns: Any) -> Any:
@@ -161,11 +187,6 @@ class Segmented:
 
     def _labelled(self, block: Episodes) -> tuple[Any, Any]:
         own = self.labels(block.rows.input[block.first[:-1]])
-        if len(own) != block.count:
-            raise InputError(
-                f"segments: the function returned {len(own)} labels for {block.count} rows; return one"
-                " for each"
-            )
         lone = () if block.lone is None else self.labels(block.lone.input)
         return own, lone
 

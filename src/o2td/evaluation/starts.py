@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from o2td.arguments import function
+from o2td.arguments import answer_of, function
 from o2td.sources import LogRows, Source
 
 
@@ -36,7 +36,7 @@ class Starts:
                 self._noted = parts
                 return
             if progress is not None:
-                progress(len(rows))
+                answer_of("progress", progress, len(rows))
             if rows.episode[0] == 0 and rows.step[0] == 0:  # another pass begins
                 parts, size = [], 0
             if parts is not None:
