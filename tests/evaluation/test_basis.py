@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from o2td.errors import InputError
-from o2td.evaluation.basis import Actions, States, apply, describe
+from o2td.evaluation.basis import Actions, States, apply, describe, table_of
 from o2td.features import Polynomial, Tabular
 
 from .episodes import block_of
@@ -34,6 +36,42 @@ def test_features_are_rows_of_a_table_or_what_a_map_returns():
         apply(lambda s: np.where(s[:, None] == 5, np.inf, table[:1]), np.array([1, 5]))
     with pytest.raises(InputError, match="not a finite number for some input"):
         apply(lambda s: csr_array(np.full((2, 2), np.nan)), states)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pd.DataFrame, pl.DataFrame, np.ndarray.tolist, csr_array, coo_array),
+        *(lambda rows, dtype=dtype: rows.astype(dtype) for dtype in (np.float16, np.int8, ">f4")),
+    ],
+)
+def test_numbers_of_any_container_are_features(kind: Any) -> None:
+    numbers, states = np.arange(6.0).reshape(3, 2), np.array([2, 0, 1])
+    found = States(lambda s: kind(numbers[s])).phi(states)
+    assert (type(found), found.dtype, found.flags.c_contiguous) == (np.ndarray, np.float64, True)
+    np.testing.assert_array_equal(found, numbers[states])
+    if kind is not np.ndarray.tolist:
+        np.testing.assert_array_equal(States(table_of(kind(numbers))).phi(states), found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda x: x.astype(str), "has dtype <U"),
+        (lambda x: x.astype(object), "has dtype object"),
+        (lambda x: x * 1j, "has dtype complex128"),
+        (lambda x: csr_array(x * 1j), "has dtype complex128"),
+        (lambda x: None, "has dtype object"),
+        (lambda x: [[1.0], [1.0, 2.0]], "is not an array of numbers"),
+        (lambda x: np.ma.masked_array(x, mask=True), "is a masked array"),
+        (lambda x: x[:, :0], "returned no features; return at least one column"),
+        (lambda x: np.ones((2, len(set(x.ravel())))), "1 columns for some rows and 2 for others"),
+    ],
+)
+def test_what_is_no_features_is_refused(answer: Any, said: str) -> None:
+    basis = States(answer)
+    with pytest.raises(InputError, match=f"^features: .*{said}"):
+        [basis.phi(np.array(x)) for x in ([[1.0], [2.0]], [[1.0], [1.0]])]
 
 
 def rows_of(kind: str) -> tuple[Any, Any, Any]:

@@ -21,12 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import answer_of
-from o2td.arrays import Bools, Floats, Ints
+from o2td.arrays import Bools, Floats, Ints, as_array, as_numbers, as_rows
 from o2td.compiled import njit
 from o2td.errors import InputError, option
 from o2td.evaluation.episodes import Episodes
 from o2td.sources.log_rows import LoneStarts
-from o2td.sparse import check_structure
 
 WIDEST = 2048  # dense features that a system of equations may have
 
@@ -112,6 +111,7 @@ class States:
 
     def __init__(self, features: Any) -> None:
         self.features = features
+        self._width = 0
 
     @property
     def tabular(self) -> bool:
@@ -131,6 +131,8 @@ class States:
                 f"{option('features', '--features')}: {rows.shape[1]} features per row; evaluate takes"
                 f" at most {WIDEST}, or any number that index states (tabular, aggregate)"
             )
+        self._width = self._width or rows.shape[1]
+        check_width(rows, self._width)
         return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
     def both(self, block: Episodes) -> tuple[Floats, Floats]:
@@ -281,13 +283,39 @@ def apply(features: Any, inputs: npt.NDArray[Any]) -> Any:
         return features[inputs]
     transform = features.transform if hasattr(features, "transform") else features
     rows = answer_of("features", transform, inputs)
-    if getattr(rows, "ndim", 0) != 2 or rows.shape[0] != len(inputs):
-        raise InputError(f"features: returned shape {np.shape(rows)} for {len(inputs)} rows")
-    if hasattr(rows, "tocsr"):
-        check_structure("features", rows)
-    if not hasattr(features, "state_dict"):
-        _check_finite(rows, inputs)
+    if hasattr(features, "state_dict"):  # one of o2td's own
+        return rows
+    rows = _numbers("features: what it returned", rows)
+    if rows.ndim != 2 or rows.shape[0] != len(inputs):
+        raise InputError(
+            f"features: returned shape {rows.shape} for {len(inputs)} rows; return (rows, features)"
+        )
+    if not rows.shape[1]:
+        raise InputError("features: returned no features; return at least one column")
+    _check_finite(rows, inputs)
     return rows
+
+
+def check_width(rows: Any, width: int) -> None:
+    """Refuse a user's feature map that returns another number of features than before."""
+    if rows.shape[1] != width:
+        raise InputError(
+            f"features: returned {rows.shape[1]} columns for some rows and {width} for others; return"
+            " as many for any"
+        )
+
+
+def table_of(features: Any) -> Any:
+    """A table of features, also of pandas or in half precision, as `apply` looks rows up in it."""
+    return _numbers("features: the table", features)
+
+
+def _numbers(name: str, rows: Any) -> Any:
+    """What a user gave or returned, as a float64 array or a CSR array of numbers."""
+    if hasattr(rows, "tocsr"):
+        return as_rows(name, rows)
+    rows = as_array(name, rows.detach().cpu() if hasattr(rows, "detach") else rows)
+    return as_numbers(name, rows.astype(np.float32) if rows.dtype == np.float16 else rows)
 
 
 def _check_finite(rows: Any, inputs: npt.NDArray[Any]) -> None:

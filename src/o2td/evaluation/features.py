@@ -11,7 +11,7 @@ import numpy as np
 
 from o2td.arguments import answer_of
 from o2td.errors import InputError, option
-from o2td.evaluation.basis import Cells, States
+from o2td.evaluation.basis import Cells, States, table_of
 from o2td.evaluation.cells import CellSystem
 from o2td.evaluation.episodes import Episodes
 from o2td.evaluation.fitting import AnySystem
@@ -119,7 +119,7 @@ def _fitted(features: Any, survey: Survey, sample: Episodes, who: str = "feature
             raise InputError(
                 f"{who}: {features!r} is not a text, a transformer, a callable or a table"
             )
-        return features
+        return table_of(features) if hasattr(features, "shape") else features
     if isinstance(features, Transformer):
         if sample.rows.observation is None and not isinstance(features, (Aggregation, Tabular)):
             tabular = option('features="tabular"', "--features tabular")

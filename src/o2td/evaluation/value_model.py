@@ -19,7 +19,7 @@ from o2td import archive, features
 from o2td.arguments import instance
 from o2td.arrays import Floats, as_array, as_numbers
 from o2td.errors import FormatError, InputError
-from o2td.evaluation.basis import apply
+from o2td.evaluation.basis import apply, check_width
 from o2td.sources import Source
 from o2td.sources.coding import Coding
 
@@ -155,7 +155,9 @@ class ValueModel:
         out = np.empty((len(rows), weights.shape[1]))
         size = max(1, _BLOCK // max(1, len(weights)))
         for low in range(0, len(rows), size):
-            out[low : low + size] = apply(self.features, rows[low : low + size]) @ weights
+            phi = apply(self.features, rows[low : low + size])
+            check_width(phi, len(weights))
+            out[low : low + size] = phi @ weights
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
