@@ -260,6 +260,8 @@ def broken(states):
             "it is nan in row 5 of frame or right after it; return a finite number",
         ),
         (lambda s: np.zeros((len(s), 3)), "values of 3 actions, and the target has 2"),
+        (lambda s: np.ma.masked_array(np.zeros(len(s)), mask=s == 1), "are a masked array; pass a"),
+        (np.ma.masked_array([1.0, 2.0], mask=True), "value_model: .* a masked array"),
         ([1.0], "state 1 is in row .* of frame or right after it, the array has 1 rows; give one"),
         (np.array([["a"]]), "value_model: .* is not an array of numbers"),
         (np.zeros((2, 2, 2)), r"an array of shape \(2, 2, 2\); pass V \(states,\)"),

@@ -285,6 +285,7 @@ def test_a_policy_that_returns_nonsense_is_named():
     for policy, sentence in (
         (lambda x: np.full((len(x), 2), 0.4), "target: the policy returned .* sum to 1"),
         (lambda x: np.ones(len(x)), "target: the policy returned shape"),
+        (lambda x: np.ma.masked_array(np.ones((len(x), 1)), mask=True), "target: .* masked array"),
         (np.ones((2, 1)), "target: an array of probabilities needs a log with states"),
         ("uniform", "target: 'uniform' is unknown"),
     ):

@@ -316,8 +316,8 @@ def test_columns_of_empty_lists(role, value):
     table = pa.Table.from_pandas(log_of().drop(columns=role, errors="ignore"))
     table = table.append_column(role, pa.array([value] * 12, kind))
     refused(f"frame: column {role} holds empty lists, and {role} needs numbers; write them", table)
+    renamed = table.rename_columns({role: "other"})
     with pytest.raises(InputError, match=f"column other holds empty lists, and {role} needs"):
-        renamed = table.rename_columns({role: "other"})
         opened(renamed, columns={role: "other"})
     opened(pa.Table.from_pandas(log_of()).append_column("tags", table[role])).scan()
 

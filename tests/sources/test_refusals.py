@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 
 import numpy as np
@@ -150,6 +151,37 @@ def test_text_that_is_not_in_utf_8(tmp_path):
     _log().rename(columns={"reward": "profit €"}).to_csv(file, index=False, encoding="cp1252")
     with pytest.raises(FormatError, match=r"not in UTF-8 .*; save it as UTF-8"):
         sources.open_logs(file, {"reward": "profit €"}, 0.9)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".ndjson"])
+def test_text_of_several_bytes_per_character(tmp_path, encoding, ending):
+    text = _log().to_json(orient="records", lines=True)
+    if ending != ".ndjson":
+        text = _log().to_csv(index=False, sep="\t" if ending == ".tsv" else ",")
+    file = tmp_path / f"log{ending}"
+    made = text.encode(encoding)
+    file.write_bytes(gzip.compress(made) if ending.endswith(".gz") else made)
+    with pytest.raises(FormatError, match=rf"is in {encoding[:6].upper()}.*; save it as UTF-8"):
+        sources.open_logs(file, discount=0.9)
+
+
+def test_names_in_ndjson_that_are_not_in_utf_8(tmp_path):
+    file = tmp_path / "log.ndjson"
+    log = _log().assign(episode="é")
+    text = log.to_json(orient="records", lines=True, force_ascii=False)
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(FormatError, match=r"not in UTF-8 .*; save it as UTF-8"):
+        sources.open_logs(file, discount=0.9).scan()
+
+
+@pytest.mark.parametrize("name", ["reward", "state", "rho"])
+def test_masked_arrays_in_a_dict(name):
+    log = {one: column.to_numpy() for one, column in _log().items()}
+    log["spare"] = np.ma.masked_array(np.zeros(6), mask=True)
+    sources.open_logs(log, discount=0.9).scan()
+    log[name] = np.ma.masked_array(log[name], mask=np.arange(6) == 2)
+    _refused(log, f"arrays: {name} is a masked array; pass its rows without the masked ones")
 
 
 def test_a_step_that_counts_on_from_episode_to_episode():

@@ -79,8 +79,12 @@ def softmax(scores: Floats) -> Floats:
 
 
 def numbers(result: Any, name: str) -> Floats:
-    """An array, a tensor or a distribution over actions as float64."""
+    """An array, a tensor or a distribution over actions as float64; a masked array is refused."""
     result = getattr(result, "probs", result)
+    if isinstance(result, np.ma.MaskedArray):
+        raise InputError(
+            f"{name}: the numbers are a masked array; pass a plain one, with a number everywhere"
+        )
     if hasattr(result, "detach"):
         result = result.detach().cpu().double().numpy()
     try:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.arguments import brief
+from o2td.arrays import as_array
 from o2td.errors import FormatError, InputError, O2TDError, import_extra
 from o2td.sources.arrow import pa
 from o2td.sources.columns import Columns
@@ -48,7 +49,10 @@ class Arrays(Format):
             count = len(arrays[self._columns(arrays)[0]])
             for low in range(0, count, rows):
                 cut = slice(low, min(count, low + rows))
-                found = [_arrow(arrays[name][cut]) for name in columns]
+                cells = {
+                    name: as_array(f"{self.label}: {name}", arrays[name][cut]) for name in columns
+                }
+                found = [_arrow(one) for one in cells.values()]
                 yield pa.RecordBatch.from_arrays(found, names=list(columns))
 
     @contextmanager
@@ -215,7 +219,8 @@ def _named(arrays: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
         if isinstance(one, Mapping):
             yield from _named(one, f"{before}{name}/")
         else:
-            yield f"{before}{name}", np.asarray(one)
+            masked = isinstance(one, np.ma.MaskedArray)  # refused where it is used
+            yield f"{before}{name}", one if masked else as_array(f"arrays: {before}{name}", one)
 
 
 def _arrow(rows: npt.NDArray[Any]) -> Any:

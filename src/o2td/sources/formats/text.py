@@ -25,6 +25,11 @@ from o2td.sources.places import ROWS
 
 TEXT_BLOCK = 1 << 20  # bytes of text parsed at a time; Arrow reads many blocks ahead
 _SNIFFED = 1 << 20  # bytes from which types are inferred
+_HEAD = 1 << 10  # bytes that show the encoding
+_MARKS = (
+    *((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32")),
+    *((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")),
+)
 LARGE = "whole numbers go up to 2**63 - 1"
 POINT = "write it without a point, as the rows before"
 _REFUSED = (OSError, UnicodeDecodeError, MemoryError, OverflowError)
@@ -47,6 +52,7 @@ class TextFormat(Format):
 
     def schema(self) -> Any:
         """Names and types, inferred from the first block."""
+        self._check_encoding()
         with self._refusing({}), self.opened(None, _SNIFFED) as reader:
             schema = reader.schema
             _ = schema.names  # decode now: a name may not be valid text
@@ -63,7 +69,29 @@ class TextFormat(Format):
         }
         cells |= {name: "flag" for name, kind in types.items() if str(kind) == "bool"}
         with self._refusing(cells), self.opened(types, TEXT_BLOCK) as reader:
-            yield from reader
+            for batch in reader:
+                self._check_text(batch)
+                yield batch
+
+    def _check_encoding(self) -> None:
+        """Refuse text of two or four bytes per character, by its mark or its zeros."""
+        try:
+            with pa.input_stream(str(self.place), compression="detect") as stream:
+                head = stream.read(_HEAD)
+        except (pa.ArrowException, OSError):
+            return  # reading it says what is wrong
+        wide = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+        if wide is None and b"\0" in head:
+            wide = "UTF-16, or not text"
+        if wide is not None:
+            raise FormatError(f"{self.label}: is in {wide}; save it as UTF-8")
+
+    def _check_text(self, batch: Any) -> None:
+        """Refuse text that is not in UTF-8 and was not found to be when it was parsed."""
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise FormatError(f"{self.label}: {_not_utf_8(error)}") from None
 
     def bad_cell(self, column: str, kind: str) -> str | None:
         """The first bad cell of this column."""
@@ -96,10 +124,7 @@ class TextFormat(Format):
             if bad is not None:
                 raise InputError(bad) from None
             if isinstance(error, UnicodeDecodeError):
-                raise FormatError(
-                    f"{self.label}: is damaged or not in UTF-8 ({brief(error)}); save it as UTF-8, or"
-                    " restore it from a copy"
-                ) from None
+                raise FormatError(f"{self.label}: {_not_utf_8(error)}") from None
             raise
 
     def _first(self, kinds: Mapping[str, str]) -> str | None:
@@ -111,6 +136,12 @@ class TextFormat(Format):
         except (OSError, EOFError, ImportError, zlib.error) as error:
             return f"{self.label}: cannot be read to its end ({error}); restore it from a copy"
         return None if found is None else f"{self.label}: {found}"
+
+
+def _not_utf_8(error: Exception) -> str:
+    return (
+        f"is damaged or not in UTF-8 ({brief(error)}); save it as UTF-8, or restore it from a copy"
+    )
 
 
 class _LongLineError(Exception):
