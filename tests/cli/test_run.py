@@ -67,6 +67,19 @@ def test_text_has_a_line_a_setting(
     assert "walk:tuned" in text
 
 
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [("", "walk has no such table"), ("[tuning]\nseed = 9\ngrid = { trace = [2.0] }\n", "trace")],
+)
+def test_a_spec_that_cannot_be_tuned_is_refused_before_anything_is_computed(
+    table: str, said: str, spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(spec).write_text(SPEC[: SPEC.index("[tuning]")] + table)
+    assert main(["run", spec, "--out", str(tmp_path / "out"), "--tune"]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_results_go_to_a_folder_of_the_specs_name(
     spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

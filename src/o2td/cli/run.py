@@ -81,8 +81,10 @@ def command(
 
 def _compute(spec: Any, folder: Path, tuned: bool, options: dict[str, Any]) -> list[RunReport]:
     from o2td.experiments.running import run
-    from o2td.experiments.tuning import tune
+    from o2td.experiments.tuning import tune, tuning_shards
 
+    if tuned:
+        tuning_shards(spec)  # refuse a spec that cannot be tuned before anything is computed
     reports = [run(spec, folder, **options)]
     if tuned:
         result = tune(spec, folder, **options)

@@ -81,10 +81,8 @@ def tune(
     ['{"step_size":0.1}']
     """
     instance("spec", spec, Spec, "a Spec; load_spec reads one")
-    if spec.tuning is None:
-        raise InputError(f"tuning: {spec.name} has no such table; add one with a grid and a seed")
-    store, options = Store(out), {"workers": workers, "dask": dask, "progress": progress}
     flat = tuning_shards(spec)
+    store, options = Store(out), {"workers": workers, "dask": dask, "progress": progress}
     tried = run_shards(flat, store, f"{spec.name}:tuning", **options)  # type: ignore[arg-type]
     if not tried.complete:
         return Tuned(tried, None, _empty())
@@ -97,6 +95,8 @@ def tune(
 
 def tuning_shards(spec: Spec) -> list[Shard]:
     """All shards that a spec's tuning tries, parameters checked."""
+    if spec.tuning is None:
+        raise InputError(f"tuning: {spec.name} has no such table; add one with a grid and a seed")
     settings = tuning_cells(spec)
     check_algorithms(settings, spec)
     return [shard for case in cases(spec) for shard in _tuning_shards(spec, case, settings)]
