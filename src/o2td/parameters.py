@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from o2td.errors import InputError, ParameterError
 
-__all__ = ["Parameter", "Parameterized", "defaults_of", "refuse_unknown"]
+__all__ = ["Parameter", "Parameterized", "defaults_of", "refuse_unknown", "whole_signature"]
 
 
 class Parameter:
@@ -74,7 +74,9 @@ class Parameterized:
         """A new one with the parameters as they are now, which the constructor checks."""
         made = type(self)(**self.get_params())
         for name in self._assigned or ():
-            if name not in defaults_of(type(self)) and differ(vars(self)[name], vars(made).get(name)):
+            if name not in defaults_of(type(self)) and differ(
+                vars(self)[name], vars(made).get(name)
+            ):
                 raise InputError(f"{type(self).__name__} sets {name} itself: it cannot be assigned")
         return made
 
@@ -115,6 +117,26 @@ def defaults_of(kind: Any) -> dict[str, Any]:
 def _defaults_of(kind: Any) -> dict[str, Any]:
     parameters = inspect.signature(kind).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
+
+
+def whole_signature(kind: Any) -> inspect.Signature:
+    """The full signature of a class whose constructor passes `**axes` on to its base."""
+    if kind.__init__ is object.__init__:
+        return inspect.Signature()
+    left_out = {*getattr(kind, "fixed", ()), *getattr(kind, "undefined", ())}
+    given = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    own = [parameter for parameter in given if parameter.name not in left_out]
+    if not own or own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+        return inspect.Signature(own)
+    base = next(
+        x for x in kind.__mro__ if "__init__" in vars(x) and x.__init__ is not kind.__init__
+    )
+    if base is object:
+        return inspect.Signature(own)
+    names = {parameter.name for parameter in own} | left_out
+    more = [x for x in inspect.signature(base).parameters.values() if x.name not in names]
+    keywords = [x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in more]
+    return inspect.Signature([*own[:-1], *keywords])
 
 
 def refuse_unknown(kind: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:

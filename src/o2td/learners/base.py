@@ -28,13 +28,13 @@ from o2td.learners.declarations import check_needs, check_vectors
 from o2td.learners.family import Family
 from o2td.learners.group import Group
 from o2td.learners.loaded import read, write
-from o2td.learners.parameters import LearnerParameters, as_average, whole_signature
+from o2td.learners.parameters import LearnerParameters, as_average
 from o2td.learners.replicates import Prediction, as_replicates, bars
 from o2td.learners.state import Lanes
 from o2td.learners.status import Status
 from o2td.learners.threads import OneAtATime
 from o2td.model import Model, known_model
-from o2td.parameters import Parameter
+from o2td.parameters import Parameter, whole_signature
 from o2td.transitions import Transitions
 
 Step = Callable[[Floats, Any, Any, float, float, float, int], int]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -41,22 +40,6 @@ class LearnerParameters(Parameterized):
         bases = (x for x in type(self).__mro__ if issubclass(x, Parameterized))
         inherited = {name for base in bases for name in defaults_of(base)} - {*self.parameters()}
         return sorted({*super().__dir__()} - DECLARED - inherited)
-
-
-def whole_signature(kind: Any) -> inspect.Signature:
-    """The full signature of a class whose constructor passes `**axes` on to its base."""
-    left_out = {*kind.fixed, *kind.undefined}
-    given = list(inspect.signature(kind.__init__).parameters.values())[1:]
-    own = [parameter for parameter in given if parameter.name not in left_out]
-    if not own or own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
-        return inspect.Signature(own)
-    base = next(
-        x for x in kind.__mro__ if "__init__" in vars(x) and x.__init__ is not kind.__init__
-    )
-    names = {parameter.name for parameter in own} | left_out
-    more = [x for x in inspect.signature(base).parameters.values() if x.name not in names]
-    keywords = [x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in more]
-    return inspect.Signature([*own[:-1], *keywords])
 
 
 def initial(value: Any, d: int) -> Floats:

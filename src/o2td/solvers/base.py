@@ -9,6 +9,7 @@ batch that contains an error changes nothing.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -23,9 +24,17 @@ from o2td.arrays import FeatureRows, Floats, points
 from o2td.errors import FormatError, InputError, NoAnswerError
 from o2td.linear_algebra import Solution, conclude
 from o2td.model import Model, known_model
-from o2td.parameters import Parameterized
+from o2td.parameters import (
+    Parameter,
+    Parameterized,
+    defaults_of,
+    differ,
+    refuse_unknown,
+    whole_signature,
+)
 from o2td.transitions import Transitions
 
+VAR_POSITIONAL, VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -62,25 +71,49 @@ class Solver(Parameterized, ABC):
     statistics: ClassVar[tuple[type[Statistics], ...]]
     of_actions: ClassVar[bool] = False  # whether theta gives values of actions, not of states
     selects: bool = False  # whether the rows decide which of several answers is given
+    solved_with: ClassVar[tuple[str, ...]] = ()
+    """Parameters that the sums do not depend on: they may change after rows were added."""
+    __signature__: ClassVar[inspect.Signature]
+    _takes_any: ClassVar[bool] = False  # whether its constructor looks at what it is given itself
 
     _sums: Statistics | None = None
     _solution: Solution | None = None
+
+    def __init_subclass__(cls) -> None:
+        cls.__signature__ = whole_signature(cls)
+        kinds = {x.kind for x in cls.__signature__.parameters.values()}
+        cls._takes_any = not kinds.isdisjoint((VAR_POSITIONAL, VAR_KEYWORD))
+        for name in cls.parameters():
+            if not hasattr(cls, name):
+                setattr(cls, name, Parameter(name, "_solution"))
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Refuse parameters that this solver does not have, under its name."""
+        known = defaults_of(cls)
+        if not cls._takes_any and (len(given) > len(known) or not named.keys() <= known.keys()):
+            refuse_unknown(cls, given, named)
+        return super().__new__(cls)
 
     # -- data --------------------------------------------------------------------------------------
 
     def fit(self, transitions: Transitions) -> Self:
         """Forget everything, then learn from `transitions` and solve."""
+        self._renew(forgetting=True)
         sums = self._collected(transitions, self._collect)
         self._sums, self._solution = sums, None
         return self.solve()
 
     def update(self, transitions: Transitions) -> Self:
         """Add rows that follow the earlier ones."""
+        self._renew()
         collect = self._collect_more if self.rows else self._collect
         return self._append(self._collected(transitions, collect))
 
     def merge(self, other: Self) -> Self:
         """Add the rows that `other` has seen, as if they came after this solver's own."""
+        for one in (self, other):
+            if isinstance(one, Solver):
+                one._renew()
         if type(other) is not type(self) or other.get_params() != self.get_params():
             raise InputError(
                 f"cannot merge {shown(other)} into {self!r}: solver and parameters must agree"
@@ -91,6 +124,7 @@ class Solver(Parameterized, ABC):
 
     def reset(self) -> Self:
         """Forget all rows."""
+        self._renew(forgetting=True)
         self._sums = self._solution = None
         return self
 
@@ -98,6 +132,7 @@ class Solver(Parameterized, ABC):
 
     def solve(self) -> Self:
         """Compute `theta` and `solution` from the statistics."""
+        self._renew()
         if self._sums is None:
             raise InputError(f"{type(self).__name__} has seen no data; call fit or update first")
         if self._sums.rows == 0:
@@ -136,6 +171,7 @@ class Solver(Parameterized, ABC):
 
         Raises `NoAnswerError` if an iterative search for it is abandoned.
         """
+        self._renew()
         answer = self._limit(known_model(model))
         if answer.status == "not converged":
             raise NoAnswerError(
@@ -149,8 +185,26 @@ class Solver(Parameterized, ABC):
     def _forget(self) -> None:
         self.reset()
 
+    def _renew(self, forgetting: bool = False) -> None:
+        """Check assigned parameters as the constructor does, and that the sums remain theirs."""
+        if not self._assigned:
+            return
+        made, before = self._as_assigned(), self._assigned
+        late = [
+            name
+            for name, value in before.items()
+            if name not in self.solved_with and differ(value, getattr(made, name))
+        ]
+        if late and self.rows and not forgetting:
+            raise InputError(
+                f"{type(self).__name__} has sums over {self.rows} rows, which depend on"
+                f" {' and '.join(late)}: reset() it, or clone() it with the other value, to begin anew"
+            )
+        self._adopt(made, ("_sums", "_solution"))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and statistics to `path`, atomically."""
+        self._renew()
         header: dict[str, Any] = {"parameters": self.get_params(), "statistics": None}
         arrays: Arrays = {}
         if self._sums is not None:

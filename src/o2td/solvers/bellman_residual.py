@@ -54,6 +54,7 @@ class BellmanResidual(Solver):
     """
 
     statistics = (System, StateSums)
+    solved_with = ("weighting", "ridge")
 
     def __init__(
         self,

@@ -52,6 +52,7 @@ class DantzigTD(Solver):
     """
 
     statistics = (System, StateSums)
+    solved_with = ("epsilon", "ridge", "weighting")
 
     def __init__(
         self,

@@ -53,6 +53,7 @@ class DiagonalSOTD(Solver):
     """
 
     statistics = (StateSums,)
+    solved_with = ("weighting", "nonnegative", "tolerance", "max_iterations")
 
     _omega: Floats | None = None
 

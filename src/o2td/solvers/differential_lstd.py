@@ -63,6 +63,7 @@ class DifferentialLSTD(Solver):
     """
 
     statistics = (Widened,)
+    solved_with = ("ridge",)
     discounted: ClassVar[bool] = False
 
     def __init__(self, trace: float = 0.0, ridge: float = 0.0) -> None:

@@ -42,6 +42,7 @@ class LSETD(Solver):
     """
 
     statistics = (System,)
+    solved_with = ("ridge",)
 
     def __init__(self, trace: float = 0.0, ridge: float = 0.0, decay: float | None = None) -> None:
         self.trace, self.ridge = unit("trace", trace), number("ridge", ridge, low=0.0)

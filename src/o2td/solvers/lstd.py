@@ -63,6 +63,7 @@ class LSTD(Solver):
     """
 
     statistics = (System, Directions)
+    solved_with = ("ridge",)
 
     def __init__(
         self,

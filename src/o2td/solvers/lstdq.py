@@ -46,6 +46,7 @@ class LSTDQ(Solver):
     """
 
     statistics = (System,)
+    solved_with = ("ridge",)
     of_actions = True
 
     def __init__(self, ridge: float = 0.0) -> None:

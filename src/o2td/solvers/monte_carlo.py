@@ -169,6 +169,7 @@ class MonteCarlo(Solver):
     """
 
     statistics = (Returns,)
+    solved_with = ("ridge",)
 
     def __init__(
         self,

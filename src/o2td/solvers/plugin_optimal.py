@@ -96,6 +96,7 @@ class PluginOptimal(Solver):
     """
 
     statistics = (ModelSums,)
+    solved_with = ("weighting",)
 
     def __init__(self, weighting: str = "normalized") -> None:
         choice("weighting", weighting, ("normalized", "ordinary"))

@@ -68,6 +68,7 @@ class SOTD(Solver):
     """
 
     statistics = (StateSums,)
+    solved_with = ("weighting", "start", "solver", "ridge", "tolerance", "max_iterations")
 
     def __init__(
         self,
