@@ -10,7 +10,20 @@ import pytest
 
 from o2td import domains, exact, learners, sweep
 from o2td.errors import InputError
-from o2td.learners import ATD, ETD, GTD2, PERETD, TD, TDC, TDCMP, TDRC, TruncatedETD
+from o2td.learners import (
+    ABTD,
+    ATD,
+    ETD,
+    GTD2,
+    O2TD,
+    PERETD,
+    TD,
+    TDC,
+    TDCMP,
+    TDRC,
+    TruncatedETD,
+    VarianceTD,
+)
 from o2td.learners.step_sizes import TIDBD, AlphaBound, PowerDecay
 
 from .conftest import LAYOUTS, as_rows, random_rows
@@ -77,6 +90,7 @@ LATE = [
     (TD, "initial_theta", 1.0),
     (ATD, "rank", 2),
     (TruncatedETD, "length", 3),
+    (VarianceTD, "form", "moment"),
 ]
 
 
@@ -134,6 +148,9 @@ CHANGES = [
     (TDRC, {}, {"regularizer": 2.0}),
     (TDC, {}, {"second_step_size": 0.5}),
     (TD, {"trace": 0.9}, {"clip": 1}),
+    (ABTD, {"zeta": 0.9}, {"zeta": 0.4}),
+    (ETD, {}, {"decay": 0.5}),
+    (O2TD, {}, {"omega": "printed"}),
 ]
 
 
@@ -191,7 +208,8 @@ def test_a_changed_learner_is_saved_copied_and_sent(kind, first, then, tmp_path)
         np.testing.assert_array_equal(other.partial_fit(ROWS).theta, learner.theta)
     row = ROWS[:1]
     given = [np.array(row.phi[0]), row.reward[0], np.array(row.next_phi[0]), row.discount[0]]
-    one = others[0].learn_one(*given, row.rho[0], bool(row.start[0]), state=row.state[0])
+    more = {k: getattr(row, k)[0] for k in ("state", "target_prob", "behavior_prob")}
+    one = others[0].learn_one(*given, start=bool(row.start[0]), **more)
     np.testing.assert_allclose(one.theta, learner.partial_fit(row).theta, rtol=1e-12)
 
 

@@ -73,6 +73,7 @@ class VarianceTD(StepLearner):
     vectors: ClassVar[tuple[str, ...]] = ("theta", "w", "z", "zw")
     traces: ClassVar[tuple[str, ...]] = ("z", "zw")
     linear: ClassVar[bool] = False
+    set_once: ClassVar[tuple[str, ...]] = ("form",)
     step = staticmethod(step)
 
     def __init__(
