@@ -216,9 +216,9 @@ def test_requirements_on_returns_are_about_the_same_figures():
     found = answer.require(f"cvar(0.2) > {worst.high + 0.01}")
     assert found.holds is False
     assert f"cvar(0.2) is {worst.value:.4g}" in found.words
-    with pytest.raises(InputError, match="cvar must be a finite number in"):
+    with pytest.raises(InputError, match=r"cvar\(2\) has no share between 0 and 1"):
         answer.require("cvar(2) > 0")
-    with pytest.raises(InputError, match=r"cvar\(0.1.2\) has no number; write cvar\(0.1\)"):
+    with pytest.raises(InputError, match=r"cvar\(0.1.2\) has no share .*; write cvar\(0.1\)"):
         answer.require("cvar(0.1.2) > 0")
     with pytest.raises(InputError, match="'mean' is not known here"):
         answer.require("mean > 0")

@@ -79,3 +79,21 @@ def test_a_billion_steps_take_no_longer_than_a_thousand(observed, discount):
     near = evaluation.evaluate(_log(observed), horizon=4000, **asked)["tstep"]
     assert far.value == pytest.approx(near.value, rel=1e-9)
     assert far.standard_error == pytest.approx(near.standard_error, rel=1e-9)
+
+
+def test_values_that_explode_over_many_steps_are_no_answer():
+    rng, rows = np.random.default_rng(0), []
+    for episode in range(60):
+        x = rng.normal(size=2)
+        for step in range(6):
+            action = int(rng.integers(2))
+            ahead = 1.3 * x + 0.1 * action
+            row = {"episode": episode, "step": step, "action": action, "reward": x[0] + action}
+            row |= {"obs_0": x[0], "obs_1": x[1], "next_obs_0": ahead[0], "next_obs_1": ahead[1]}
+            row |= {"terminated": False, "truncated": step == 5, "behavior_prob": 0.5}
+            rows.append(row | {"target_prob": 0.3 + 0.4 * action})
+            x = ahead
+    asked = {"discount": 0.9, "methods": ["tstep"], "lanes": 20, "horizon": 10**9}
+    found = evaluation.evaluate(pd.DataFrame(rows), **asked)["tstep"]
+    assert (found.value, found.verdict) == (None, "cannot answer")
+    assert "the estimate is not finite" in found.reason

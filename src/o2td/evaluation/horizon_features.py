@@ -197,6 +197,8 @@ class StepsSystem(FeatureSystem):
         with np.errstate(over="ignore", invalid="ignore"):
             reach = visits_ahead(M, self.start(), self.steps)
             both = crossed(M, g, self.start(), self.steps)
+        if not (np.isfinite(reach).all() and np.isfinite(both).all()):
+            return np.full((len(g), 2), np.nan)  # the value explodes, and so do its derivatives
         a = np.linalg.solve(paid.T, reach)
         cross = np.linalg.solve(seen.T, both)
         left, size, right = np.linalg.svd(cross)
