@@ -9,7 +9,7 @@ import pytest
 from o2td.errors import ParameterError
 from o2td.learners import TD, VTrace
 from o2td.parameters import whole_signature
-from o2td.solvers import LSTD, LSTDQ, SOTD, Averager, BellmanResidual, DantzigTD, MonteCarlo
+from o2td.solvers import LSTD, LSTDQ, SOTD, Averager, BellmanResidual, DantzigTD, MonteCarlo, Solver
 
 
 def test_a_class_takes_its_own_parameters_and_those_that_it_passes_on():
@@ -40,6 +40,7 @@ def test_a_solver_shows_its_signature():
     assert list(inspect.signature(LSTD).parameters) == ["trace", "ridge", "rho_on"]
     assert LSTD(0.5, 0.1).get_params() == {"trace": 0.5, "ridge": 0.1, "rho_on": "difference"}
     assert not inspect.signature(Averager).parameters
+    assert not inspect.signature(Solver).parameters
 
 
 def test_a_solver_of_ones_own_passes_parameters_on():

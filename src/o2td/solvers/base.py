@@ -73,7 +73,7 @@ class Solver(Parameterized, ABC):
     selects: bool = False  # whether the rows decide which of several answers is given
     solved_with: ClassVar[tuple[str, ...]] = ()
     """Parameters that the sums do not depend on: they may change after rows were added."""
-    __signature__: ClassVar[inspect.Signature]
+    __signature__: ClassVar[inspect.Signature] = inspect.Signature()
     _takes_any: ClassVar[bool] = False  # whether its constructor looks at what it is given itself
 
     _sums: Statistics | None = None
