@@ -472,7 +472,7 @@ def test_a_method_that_lacks_probabilities_of_all_actions_cannot_answer(log, lan
     found = evaluation.compare(log, GAMMA, policies, methods="lstdq", lanes=lanes)
     for over in ("logged", "B")[: 1 + both]:
         one = found.difference("A", over)
-        assert one.verdict == "cannot answer" and one.value is None
+        assert (one.verdict, one.value) == ("cannot answer", None)
         assert "the log has no per-action probabilities of the target" in " ".join(one.reasons)
     assert not both or found.difference("B", "logged").value is not None
 

@@ -86,6 +86,13 @@ class Target(Cut):
 class ActionDependent(Cut):
     """`nu pi`, `nu = min(psi, 1 / max(pi, b))`, psi from `zeta`; use it with `trace=1`.
 
+    Parameters
+    ----------
+    zeta : float
+        In [0, 1].
+    psi_0, psi_max : float
+        psi at zeta = 1/2 and at zeta = 1.
+
     >>> float(ActionDependent(zeta=1.0).passed(1.0, 0.5, 0.5))
     1.0
     """

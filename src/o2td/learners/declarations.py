@@ -26,7 +26,7 @@ def distinct(what: str, names: Any, taken: Collection[str] = ()) -> None:
 
     >>> distinct("vectors of Mine", ("theta", "mean"), taken=("mean",))
     Traceback (most recent call last):
-    o2td.errors.InputError: vectors of Mine: every learner has 'mean' already; choose another name
+    o2td.errors.InputError: vectors of Mine: every learner has 'mean' already; choose ...
     """
     if not isinstance(names, tuple) or not all(isinstance(one, str) for one in names):
         raise InputError(f"{what}: give a tuple of names, such as ('theta',), not {names!r}")
@@ -67,7 +67,7 @@ def check_step(name: str, step: Any, vectors: tuple[str, ...]) -> None:
     >>> check_step("Mine", lambda row, p, s, theta: None, ("theta",))
     >>> check_step("Mine", lambda row, p, theta: None, ("theta",))
     Traceback (most recent call last):
-    o2td.errors.InputError: step of Mine: it must take 4 arguments, row, p, s, theta; it takes 3
+    o2td.errors.InputError: step of Mine: it must take 4 arguments, ...; it takes 3
     """
     plain = getattr(step, "py_func", step)
     if not callable(plain):

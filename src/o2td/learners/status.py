@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a learner: "new", "ok" or "diverged", with the step at which it diverged."""
+    """The status of a learner.
+
+    Parameters
+    ----------
+    kind : str
+        "new", "ok" or "diverged".
+    step : int
+        How many rows it has learned from, or the row at which it diverged.
+    message : str
+        The same in a sentence, with a remedy.
+    """
 
     kind: str
     step: int
@@ -18,7 +28,7 @@ class Status:
 
     @classmethod
     def after(cls, steps: int, diverged: int) -> Status:
-        """The status after `steps` steps, given the step at which it diverged (-1 if it did not).
+        """The status after `steps` steps; `diverged` is the step at which it did, -1 if it did not.
 
         >>> print(Status.after(3, -1))
         3 steps

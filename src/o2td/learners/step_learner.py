@@ -140,6 +140,19 @@ class StepLearner(TwoStepLearner):
     ----------
     second_step_size : optional
         alpha_w; None means the same as `step_size`.
+
+    Examples
+    --------
+    TD(0) in plain Python:
+
+    >>> import o2td
+    >>> class Plain(StepLearner):
+    ...     @staticmethod
+    ...     def step(row, p, s, theta):
+    ...         add(theta, row.alpha * row.rho * td_error(row, theta), row.phi)
+    >>> batch = o2td.Transitions([[1.0]], [2.0], [[0.0]], discount=0.0)
+    >>> Plain(0.5).partial_fit(batch).theta
+    array([1.])
     """
 
     vectors: ClassVar[tuple[str, ...]] = ("theta",)

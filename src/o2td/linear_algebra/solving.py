@@ -46,7 +46,8 @@ class Solution:
     `status` is one of "ok", "ill-conditioned", "minimum norm", "no data", "not converged",
     "infeasible", "overflow". `rank` and `condition` are of the equilibrated system, `residual` is
     `||b - A theta|| / (||A|| ||theta|| + ||b||)`. `iterations` counts those of an iterative solver,
-    `counts` what was left out or filled in, by name. `theta` is read-only.
+    `counts` what was left out or filled in, by name. `message` says all of this in a sentence, with a
+    remedy. `theta` is read-only.
     """
 
     theta: Floats

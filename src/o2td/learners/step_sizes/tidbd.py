@@ -80,5 +80,5 @@ class TIDBD(Rule):
         out[:] = self.initial
 
     def sizes(self, beta: Floats) -> Floats:
-        """The step sizes of all features."""
+        """The step sizes of all features, from their `beta`."""
         return np.asarray(self.initial * np.exp(beta))
