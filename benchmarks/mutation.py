@@ -102,11 +102,11 @@ GROUPS = {
         part_of="learners",
     ),
     "learners": Group(
-        ["learners/**/*.py", "emphasis.py"],
+        ["learners/**/*.py", "cuts.py", "emphasis.py"],
         [
             *LEARNING,
             "tests/kernels/test_packing.py",
-            "tests/test_emphasis.py",
+            *("tests/test_cuts.py", "tests/test_emphasis.py", "src/o2td/cuts.py"),
             "tests/checks/test_learners.py",
             *(f"tests/reliability/test_{name}.py" for name in ("divergence", "bad_input")),
             "src/o2td/learners",
@@ -179,8 +179,8 @@ GROUPS = {
         ["kernels/kept.py"], ["tests/kernels/test_kept.py"], machine=True, part_of="kernels"
     ),
     "machine code": Group(
-        ["kernels/load_store.py", "kernels/vectors.py"],
-        ["tests/kernels/test_load_store.py", "tests/kernels/test_vectors.py"],
+        ["load_store.py", "kernels/vectors.py"],
+        ["tests/test_load_store.py", "tests/kernels/test_vectors.py"],
         part_of="kernels",
     ),
     "evaluation": Group(

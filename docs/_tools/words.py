@@ -51,7 +51,7 @@ SHARED = {
     "learners:second_step_size": "alpha_w; None means the same as `step_size`.",
     "learners:skip_zero_ratio": "Whether rows with ratio 0 leave theta and w unchanged.",
     "learners:clip": "The largest ratio that the trace passes on; short for `cut=Clipped(clip)`.",
-    "learners:cut": "What a row passes on of the trace (`o2td.learners.cuts`); the ratio if left out.",
+    "learners:cut": "What a row passes on of the trace (`o2td.cuts`); the ratio if left out.",
     "learners:average": "Predict with the average of all theta, of which later ones count more.",
     "learners:l1": "After each step shrink every weight by alpha times this, towards 0.",
     "learners:radius": "After each step project theta onto a ball of this radius.",

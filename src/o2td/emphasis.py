@@ -21,6 +21,7 @@ import numpy.typing as npt
 from o2td.arguments import as_float, choice, shown
 from o2td.arrays import Floats
 from o2td.errors import InputError
+from o2td.parameters import Valued
 from o2td.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ READINGS = ("printed", "sample", "state", "moments")
 _STATE_LIMIT = 500_000_000  # entries of the (states, d) table that the state reading may hold
 
 
-class Emphasis:
+class Emphasis(Valued):
     """Base class of emphases; subclass it to add one.
 
     `inner` tells the weighted kernel to multiply the weight by `dphi.phi / |dphi|^2` itself.
@@ -57,16 +58,6 @@ class Emphasis:
     def expected(self, model: Model, trace: float | Floats) -> Floats:
         """The long-run `E[M_t]` of each transition (s, a, s') of the model."""
         raise NotImplementedError
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash((type(self), *sorted(self.__dict__.items())))
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
-        return f"{type(self).__name__}({inside})"
 
 
 class Uniform(Emphasis):

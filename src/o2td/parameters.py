@@ -9,7 +9,14 @@ from typing import Any, Self
 
 from o2td.errors import InputError, ParameterError
 
-__all__ = ["Parameter", "Parameterized", "defaults_of", "refuse_unknown", "whole_signature"]
+__all__ = [
+    "Parameter",
+    "Parameterized",
+    "Valued",
+    "defaults_of",
+    "refuse_unknown",
+    "whole_signature",
+]
 
 
 class Parameter:
@@ -32,6 +39,20 @@ class Parameter:
             before.setdefault(self._name, own[self._name])
             own[self._stale] = None
         own[self._name] = value
+
+
+class Valued:
+    """Base class of small objects that are what their attributes are: equal where those are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(self.__dict__.items())))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
+        return f"{type(self).__name__}({inside})"
 
 
 class Parameterized:

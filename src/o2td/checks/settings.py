@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from o2td.cuts import ActionDependent, Target
 from o2td.emphasis import FollowOn, Omega
 from o2td.errors import InputError
-from o2td.learners.cuts import ActionDependent, Target
 
 # Values tried for a parameter of this name, in addition to the defaults, and with traces if those
 # exist. A class may add whole settings of its own: `check_parameters = ({"name": value, ...}, ...)`.

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.compiled import by_kind, kind, overload
-from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
+from o2td.load_store import get_row, get_theta, get_z, put_theta, put_z
 
 __all__ = [
     "DenseFeatures",

@@ -11,8 +11,8 @@ from o2td.arrays import Floats
 from o2td.compiled import kind, overload
 from o2td.kernels import pending
 from o2td.kernels.access import OPTIONS, _entries, add, dot, follow, square
-from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.pending import PendingTrace
+from o2td.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 
 __all__ = ["lift", "measured", "move"]
 

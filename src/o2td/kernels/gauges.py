@@ -7,10 +7,10 @@ import numpy as np
 from o2td.compiled import jitable, njit
 from o2td.kernels.gradient_sparse import dot_active
 from o2td.kernels.lanes import Flag
-from o2td.kernels.load_store import get_row, get_z, put_z
 from o2td.kernels.row_passes import dot_row, dphi_moments, norm_of
 from o2td.kernels.weighted import FASTMATH
 from o2td.kernels.weighted_sparse import trace_sparse
+from o2td.load_store import get_row, get_z, put_z
 
 __all__ = ["measure_dense", "measure_sparse"]
 

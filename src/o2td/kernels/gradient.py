@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
-from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 from o2td.kernels.weighted import FASTMATH, HUGE, from_memory
+from o2td.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w, put_z
 
 SHORT = 12  # features, up to which mirror-prox takes less time in a merged pass
 

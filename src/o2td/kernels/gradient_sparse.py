@@ -5,9 +5,9 @@ from __future__ import annotations
 from o2td.compiled import jitable
 from o2td.kernels.gradient import directions, mirrored, scaled, size_of
 from o2td.kernels.lanes import Flag
-from o2td.kernels.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w
 from o2td.kernels.weighted import FASTMATH, HUGE
 from o2td.kernels.weighted_sparse import add_entries, dot_entries, dot_sparse, trace_sparse
+from o2td.load_store import get_row, get_theta, get_w, get_z, put_theta, put_w
 
 
 @jitable

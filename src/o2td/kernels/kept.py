@@ -16,8 +16,8 @@ from numba.np.arrayobj import populate_array
 from o2td.arrays import Floats
 from o2td.compiled import overload
 from o2td.kernels.access import DenseTrace, SparseTrace
-from o2td.kernels.load_store import peek, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE
+from o2td.load_store import peek, rolled
 
 __all__ = ["CARRIED", "Kept", "address_of", "calm", "keep", "keep_lists", "traces_of", "vectors_of"]
 

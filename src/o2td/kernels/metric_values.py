@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from o2td.compiled import njit
-from o2td.kernels.load_store import get_row, get_theta, posted, put_z
 from o2td.kernels.vectors import LINE, WIDTH, squares
+from o2td.load_store import get_row, get_theta, posted, put_z
 
 HUGEST = 1e300  # larger sums of squares are shown as infinite
 

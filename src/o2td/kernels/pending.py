@@ -23,7 +23,9 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.compiled import by_kind, jitable, kind
 from o2td.kernels.access import OPTIONS, VANISHED, count, index, value
-from o2td.kernels.load_store import (
+from o2td.kernels.settle import SMALLEST, close_lane, open_lane, shrink, touch
+from o2td.kernels.weighted import FASTMATH
+from o2td.load_store import (
     get_row,
     get_theta,
     get_w,
@@ -35,8 +37,6 @@ from o2td.kernels.load_store import (
     put_z,
     rolled,
 )
-from o2td.kernels.settle import SMALLEST, close_lane, open_lane, shrink, touch
-from o2td.kernels.weighted import FASTMATH
 
 __all__ = ["Pending", "PendingTrace"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.compiled import jitable
-from o2td.kernels.load_store import get_theta, post, put_z
+from o2td.load_store import get_theta, post, put_z
 
 __all__ = ["RingBuffer", "append"]
 

@@ -18,9 +18,9 @@ from o2td.arrays import Floats
 from o2td.compiled import jitable, njit, overload
 from o2td.kernels.access import count, index
 from o2td.kernels.lanes import advance, block_end
-from o2td.kernels.load_store import get_theta, get_w, lesser, put_w
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.weighted import FASTMATH
+from o2td.load_store import get_theta, get_w, lesser, put_w
 
 __all__ = ["After", "Ball", "Lazy", "Settle", "drive_settled"]
 

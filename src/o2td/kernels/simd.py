@@ -18,9 +18,9 @@ import numpy.typing as npt
 from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.lanes import CACHED_ROWS
-from o2td.kernels.load_store import get_row, put_z
 from o2td.kernels.vectors import WIDTH, aligned
 from o2td.kernels.weighted import FASTMATH, quotient
+from o2td.load_store import get_row, put_z
 
 __all__ = ["Room", "differences", "room_for"]
 

@@ -18,17 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from numba.core.registry import CPUDispatcher
 
+from o2td import load_store
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.kernels import access, fused, kept, load_store, pending, settle
+from o2td.kernels import access, fused, kept, pending, settle
 from o2td.kernels.access import features_at, values_of
 from o2td.kernels.kept import Kept, calm, keep, keep_lists, traces_of, vectors_of
-from o2td.kernels.load_store import peek
 from o2td.kernels.pending import before, closed, follow, handed, opened
 from o2td.kernels.ring_buffer import append
 from o2td.kernels.settle import After, average, confine
 from o2td.kernels.weighted import FASTMATH
 from o2td.linked import CalledCompiler, LinkedCompiler
+from o2td.load_store import peek
 
 __all__ = ["COLUMNS", "STREAMED", "Row", "StepLanes", "driver_of", "run_steps"]
 

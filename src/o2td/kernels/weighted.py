@@ -22,7 +22,7 @@ from typing import Any
 
 from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
-from o2td.kernels.load_store import get_row, get_theta, get_z, put_theta, put_z
+from o2td.load_store import get_row, get_theta, get_z, put_theta, put_z
 
 FASTMATH = {"reassoc", "contract"}  # full fastmath would delete the checks for divergence
 HUGE = 1e150  # squares of larger numbers overflow: the learner has diverged

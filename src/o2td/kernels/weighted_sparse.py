@@ -8,8 +8,8 @@ import numpy as np
 
 from o2td.compiled import jitable
 from o2td.kernels.lanes import Flag
-from o2td.kernels.load_store import get_row, get_theta, put_theta, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE, quotient
+from o2td.load_store import get_row, get_theta, put_theta, rolled
 
 
 @jitable

@@ -25,11 +25,11 @@
 
 from __future__ import annotations
 
+from o2td.cuts import ActionDependent, Clipped, Ratio, Target
 from o2td.learners.abtd import ABTD
 from o2td.learners.arctd import ARCTD
 from o2td.learners.atd import ATD
 from o2td.learners.base import Learner
-from o2td.learners.cuts import ActionDependent, Clipped, Ratio, Target
 from o2td.learners.differential_td import DifferentialTD
 from o2td.learners.etd import ETD
 from o2td.learners.gem_etd import GEMETD

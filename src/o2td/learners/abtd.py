@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
-from o2td.learners.cuts import ActionDependent
+from o2td.cuts import ActionDependent
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import EmphasisAxes
 from o2td.learners.weighted import WeightedLearner

@@ -59,13 +59,13 @@ from o2td.arrays import Floats
 from o2td.compiled import njit
 from o2td.kernels.fused import lift, measured, move
 from o2td.kernels.kept import CARRIED
-from o2td.kernels.load_store import greater, lesser
 from o2td.kernels.weighted import FASTMATH
 from o2td.learners.dynamics import MeanDynamics, trace_moments, trace_square
 from o2td.learners.replicates import FEWEST
 from o2td.learners.step_learner import StepLearner
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import Trace
+from o2td.load_store import greater, lesser
 from o2td.model import Model
 from o2td.transitions import Transitions
 

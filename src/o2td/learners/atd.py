@@ -19,11 +19,11 @@ import numpy as np
 
 from o2td.arguments import whole
 from o2td.compiled import jitable, njit
-from o2td.kernels.load_store import get_theta, get_w, get_z, put_theta, put_w, put_z, rolled
 from o2td.kernels.weighted import FASTMATH, HUGE
 from o2td.learners.step_learner import StepLearner, add, count, index, value
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import TraceAxes
+from o2td.load_store import get_theta, get_w, get_z, put_theta, put_w, put_z, rolled
 
 __all__ = ["ATD"]
 

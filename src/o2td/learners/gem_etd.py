@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td.compiled import jitable, njit
-from o2td.kernels.load_store import greater, lesser
 from o2td.learners.step_learner import Row, StepLearner, add, dot, follow, square, td_error
+from o2td.load_store import greater, lesser
 
 __all__ = ["GEMETD"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from o2td import archive, emphasis
+from o2td.cuts import Cut
 from o2td.errors import FormatError, InputError
-from o2td.learners.cuts import Cut
 from o2td.learners.step_sizes import PowerDecay, Rule
 from o2td.registry import LEARNERS
 

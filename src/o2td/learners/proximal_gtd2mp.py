@@ -17,11 +17,10 @@ from typing import ClassVar
 import numpy.typing as npt
 
 from o2td.compiled import jitable, njit
+from o2td.cuts import Cut
 from o2td.emphasis import Emphasis
 from o2td.kernels.gradient import Member
-from o2td.kernels.load_store import greater, lesser
 from o2td.kernels.weighted import FASTMATH
-from o2td.learners.cuts import Cut
 from o2td.learners.dynamics import MeanDynamics
 from o2td.learners.row_mask import MaskedStepLearner, learned
 from o2td.learners.step_learner import (
@@ -35,6 +34,7 @@ from o2td.learners.step_learner import (
 )
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import Trace
+from o2td.load_store import greater, lesser
 from o2td.model import Model
 
 __all__ = ["ProximalGTD2MP"]

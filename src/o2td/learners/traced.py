@@ -3,7 +3,7 @@
     e_t = lambda_t c_{t-1} gamma_t e_{t-1} + M_t phi_t
 
 `trace` is lambda: a number, an array with one number per state, or a function of states. `cut`
-defines c (`o2td.learners.cuts`), `clip` is short for `cut=Clipped(clip)`, and `emphasis` is M
+defines c (`o2td.cuts`), `clip` is short for `cut=Clipped(clip)`, and `emphasis` is M
 (`o2td.emphasis`).
 """
 
@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from o2td.arguments import answer_of, as_float, function, listed, unit
 from o2td.arrays import Floats, as_numbers
+from o2td.cuts import Cut, Ratio, as_cut
 from o2td.emphasis import Emphasis, Uniform, as_emphasis, states_of
 from o2td.errors import InputError
 from o2td.kernels.packing import DECAY
 from o2td.learners.base import Axes, Learner
-from o2td.learners.cuts import Cut, Ratio, as_cut
 from o2td.learners.dynamics import MeanDynamics, gradient_dynamics, trace_moments, weighted_dynamics
 from o2td.learners.step_sizes import Measured, StepSize, as_step_size
 from o2td.model import Model

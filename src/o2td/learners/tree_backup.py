@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
-from o2td.learners.cuts import Target
+from o2td.cuts import Target
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import WeightAxes
 from o2td.learners.weighted import WeightedLearner

@@ -17,12 +17,12 @@ from typing import ClassVar, Unpack
 from o2td.arguments import switch
 from o2td.arrays import Floats
 from o2td.compiled import njit
-from o2td.kernels.load_store import greater
 from o2td.learners.row_mask import skip_rows
 from o2td.learners.step_learner import Row, add, count, dot, follow, index, td_error, value
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import LambdaAxes
 from o2td.learners.wis_td import LEAST, WISTD, use
+from o2td.load_store import greater
 from o2td.transitions import Transitions
 
 __all__ = ["WISGTD"]

@@ -22,7 +22,6 @@ from typing import ClassVar, Unpack
 from o2td.arguments import number, unit
 from o2td.arrays import Floats
 from o2td.compiled import jitable, njit
-from o2td.kernels.load_store import greater
 from o2td.learners.step_learner import (
     Row,
     StepLearner,
@@ -35,6 +34,7 @@ from o2td.learners.step_learner import (
 )
 from o2td.learners.step_sizes import StepSize
 from o2td.learners.traced import LambdaAxes
+from o2td.load_store import greater
 
 __all__ = ["WISTD"]
 

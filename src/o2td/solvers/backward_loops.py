@@ -18,7 +18,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
-from o2td.kernels.load_store import get_row, get_theta, put_theta
+from o2td.load_store import get_row, get_theta, put_theta
 from o2td.solvers.sparse_loops import Sparse
 
 _NOTHING = 1e-20  # share of what was last added to an entry below which nothing is left of it

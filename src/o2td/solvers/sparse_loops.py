@@ -11,7 +11,7 @@ import numpy as np
 
 from o2td.arrays import Bools, Floats, Ints
 from o2td.compiled import njit
-from o2td.kernels.load_store import get_row, get_theta, put_theta
+from o2td.load_store import get_row, get_theta, put_theta
 
 Sparse = tuple[Floats, Ints, Ints, Ints]  # data, indices and indptr; row t is number `rows[t]`
 _NOTHING = 1e-20  # share of what was added to a trace below which nothing is left of it

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from o2td.arrays import Floats
 from o2td.learners.declarations import check_step, check_vectors
+from o2td.parameters import Valued
 
 __all__ = ["Gauge", "Measured", "Rule"]
 
@@ -70,7 +71,7 @@ class Gauge:
         self.memory.update({SECOND + name: array for name, array in kept.items()})
 
 
-class Rule:
+class Rule(Valued):
     """Base class of step-size rules, one file each; a rule need only implement `fill`.
 
     A rule with a step size per feature names the `vectors` that it stores, and has a `step` for one
@@ -94,12 +95,6 @@ class Rule:
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Shapes of what the rule stores in `gauge.memory`, by name."""
         return {}
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash((type(self), *sorted(self.__dict__.items())))
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={v:g}" for k, v in self.__dict__.items())

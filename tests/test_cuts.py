@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from o2td.learners import cuts
+from o2td import cuts
 
 
 def test_cuts_are_equal_by_kind_and_number():

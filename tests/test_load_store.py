@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from o2td.kernels import load_store
+from o2td import load_store
 
 GETTERS = {
     "rows": load_store.get_row,

@@ -18,11 +18,12 @@ import numpy as np
 
 from o2td.arguments import number, unit
 from o2td.errors import InputError
+from o2td.parameters import Valued
 
 __all__ = ["ActionDependent", "Clipped", "Cut", "Ratio", "Target", "as_cut"]
 
 
-class Cut:
+class Cut(Valued):
     """Base class of cuts: `passed` computes c from the ratio and the two probabilities of a row."""
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -30,16 +31,6 @@ class Cut:
     def passed(self, rho: Any, target_prob: Any, behavior_prob: Any) -> Any:
         """C of each row."""
         raise NotImplementedError
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash((type(self), *sorted(self.__dict__.items())))
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
-        return f"{type(self).__name__}({inside})"
 
 
 class Ratio(Cut):
