@@ -147,9 +147,9 @@ def test_features_of_a_log_are_checked():
         bad.indices[-1] = 99
         return bad
 
-    with pytest.raises(InputError, match="features has column index 99"):
+    with pytest.raises(InputError, match="has column index 99 in row"):
         list(source.batches(phi))
-    with pytest.raises(InputError, match="features has column index 99"):
+    with pytest.raises(InputError, match="has column index 99 in row"):
         evaluation.evaluate(log.drop(columns="state"), discount=0.5, features=phi)
-    with pytest.raises(InputError, match="features has column index 99"):
+    with pytest.raises(InputError, match="has column index 99 in row"):
         evaluation.evaluate(log.drop(columns="obs_0"), discount=0.5, features=phi(range(3)))

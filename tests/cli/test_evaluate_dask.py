@@ -124,7 +124,7 @@ def other_service() -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8786", "tcp://a:b", ""])
+@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8786", "tcp://a:b"])
 def test_what_is_no_address_is_said_before_anything_is_tried(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +133,8 @@ def test_what_is_no_address_is_said_before_anything_is_tried(
     said = capfd.readouterr().err
     assert f"--dask {address}: is not the address of a scheduler" in said
     assert said.count("\n") == 1
+    assert main([*given, "--dask", ""]) == 2
+    assert "--dask: is empty" in capfd.readouterr().err
 
 
 def test_another_service_is_one_sentence(

@@ -216,5 +216,5 @@ def test_doubts_about_a_blend_are_those_of_the_fit_by_what_is_left_and_of_the_we
     doubtful = SimpleNamespace(value=7.0, outcome=Outcome(7.0))
     unknown = ("caution", "the approximation error is not known")
     assert unknown in list(made.doubts(doubtful, study))
-    made.left = np.array([0.01, 0.01, 0.01])
+    made.left = np.array([0.009, 0.009, 0.009])
     assert unknown not in list(made.doubts(doubtful, study))

@@ -57,6 +57,30 @@ def test_few_rows_say_nothing() -> None:
         assert strongest(x[:rows], x[:rows]).chance == 1.0
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_what_a_stratum_determines_counts_as_no_column(scale: float) -> None:
+    """Rounding errors of such columns were tested, too, and made other p-values larger."""
+    rng = np.random.default_rng(5)
+    stratum, x = rng.integers(7, size=900), rng.normal(size=(900, 2))
+    y = rng.normal(size=(900, 1))
+    determined = (0.1 + rng.random((7, 4)))[stratum]
+    plain = strongest(x, y, stratum)
+    wider = strongest(scale * np.hstack([determined, x]), scale * np.hstack([determined, y]), stratum)
+    assert wider.chance == pytest.approx(plain.chance, rel=1e-9)
+    assert (wider.x, wider.y) == (plain.x + 4, plain.y + 4)
+    alike = np.full((900, 1), 0.1)
+    both = clustered(scale * np.hstack([alike, x]), scale * np.hstack([alike, y]))
+    assert both.chance == pytest.approx(clustered(x, y).chance, rel=1e-9)
+
+
+def test_of_equal_scores_rounding_chooses_none() -> None:
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(500, 1)), rng.normal(size=(500, 1))
+    for factor in (0.1, 0.3, 0.7, 3.0):
+        found = strongest(np.hstack([x, factor * x]), np.hstack([factor * y, y]))
+        assert (found.x, found.y) == (1, 0)  # the last cause, the first effect
+
+
 def test_episodes_are_their_own_clusters() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(200, 2)), rng.normal(size=(200, 1)) + 0.3

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _LEAST = 10.0  # histories are followed down to this many effective episodes
 _HALF = 0.674  # in standard errors: half of all chance differences are smaller
 _MOST = 10  # lengths of histories
+_ROUNDING = 1e-12  # of the baseline: smaller differences are no differences
 _HEARD = 0.05  # least weight in the blend for histories of a length to count
 
 
@@ -74,7 +75,7 @@ class MagicEstimator(FitEstimator):
             ]
         )
         means = np.array([part.mean for part in self.parts])
-        self.weights, bias = _blend(means, lanes, self.parts)
+        self.weights, bias = _blend(means, lanes, self.parts, _ROUNDING * abs(study.baseline.mean))
         mean, left = float(self.weights @ means), float(self.weights @ self.left)
         value, base = study.baseline.mean + mean, study.reference
         approximation = abs(float(self.weights @ bias))
@@ -153,8 +154,13 @@ def _lengths(size: Floats) -> list[int]:
     return [0, *doubling[-_MOST + 2 :], reach] if reach else [0]
 
 
-def _blend(means: Floats, lanes: Floats, parts: list[Spread]) -> tuple[Floats, Floats]:
-    """Weights on the simplex with the least estimated error, and the biases used."""
+def _blend(
+    means: Floats, lanes: Floats, parts: list[Spread], least: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Weights on the simplex with the least estimated error, and the biases used.
+
+    Where neither bias nor noise is above `least`, the fit is kept.
+    """
     from scipy.optimize import nnls
 
     if lanes.shape[1]:
@@ -168,7 +174,7 @@ def _blend(means: Floats, lanes: Floats, parts: list[Spread]) -> tuple[Floats, F
     bias = np.sign(gap) * np.maximum(np.abs(gap) - _HALF * apart, 0.0)
     rows = np.vstack([noise.T, bias[None]])
     scale = float(np.abs(rows).max())
-    if not np.isfinite(scale) or scale == 0.0:
+    if not np.isfinite(scale) or scale <= least:
         return np.eye(len(means))[0], bias
     # Non-negative least squares with a heavy row for the sum of the weights.
     heavy = np.vstack([rows / scale, np.full(len(means), 1e4)])

@@ -20,7 +20,7 @@ from o2td.evaluation.log_tests.seen import stratum_of, sums, without_means
 ALARM = 0.005  # target probability of a false alarm per test; 0.01 is stated
 _SPREAD = 30.0  # effective rows that a sum needs to count as normal
 _DRAWN = 2.0  # weight, in rows, of the mean without the past
-_ROUNDING = 1e-9  # of a standard deviation
+_ROUNDING = 1e-9  # of a score
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def strongest(x: Floats, y: Floats, stratum: Ints | None = None) -> Strongest:
     sxx, syy = (sums(part, group, len(count)) for part in (xx, yy))
     own, sharing = _shared(xx, yy)
     variance = np.maximum((sxx * free[:, None]).T @ syy, own)
-    fine = (variance > 1e-12) & (sharing > _SPREAD)
+    fine = (variance > 0.0) & (sharing > _SPREAD)
     score = np.zeros_like(own)
     score[fine] = (x.T @ y)[fine] / np.sqrt(variance[fine])
     return _most(score, int(fine.sum()))
@@ -75,7 +75,8 @@ def _shared(xx: Floats, yy: Floats) -> tuple[Floats, Floats]:
 
 def clustered(x: Floats, y: Floats) -> Strongest:
     """The same with one row per independent episode: the variance is from their own squares."""
-    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    together = np.zeros(len(x), dtype=np.int64)
+    x, y = without_means(x, together), without_means(y, together)
     own, sharing = _shared(x * x, y * y)
     fine = sharing > _SPREAD / 2.0
     score = np.zeros_like(own)
@@ -86,7 +87,9 @@ def clustered(x: Floats, y: Floats) -> Strongest:
 def _most(score: Floats, tried: int) -> Strongest:
     if not tried:
         return NOTHING
-    i, j = np.unravel_index(int(np.abs(score).argmax()), score.shape)
+    size = np.abs(score)
+    equal = size >= (1.0 - _ROUNDING) * size.max()  # rounding must not choose among them
+    i, j = max(zip(*np.nonzero(equal), strict=True), key=lambda pair: (pair[0], -pair[1]))
     z = float(score[i, j])
     return Strongest(int(i), int(j), z, min(1.0, tried * two_sided(z)))
 
@@ -113,8 +116,6 @@ def foretold(y: Floats, past: Ints, stratum: Ints, fit: Bools) -> Floats:
     usual = np.broadcast_to(y[fit].mean(axis=0), y[~fit].shape)
     usual = means(y, stratum_of(stratum, past), fit, means(y, stratum, fit, usual))
     x, y = (without_means(part, stratum[~fit]) for part in (usual, y[~fit]))
-    for part in (x, y):
-        part[np.abs(part) <= _ROUNDING] = 0.0  # what the stratum determines
     return np.asarray(x * y)
 
 

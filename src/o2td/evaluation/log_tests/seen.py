@@ -23,6 +23,7 @@ ROWS = 20_000  # rows of the sample that are used
 _FEW = 200  # up to this many distinct observations they are states
 _OFTEN = 5  # visits per state, on average
 _ACTIONS = 50
+_ROUNDING = 1e-11  # of a column's range
 _VARIABLES = 8  # beyond this, squares only
 
 _views: WeakKeyDictionary[Study, Seen] = WeakKeyDictionary()
@@ -141,7 +142,10 @@ class Seen:
         """Columns without what state and action explain."""
         if self.exact:
             return without_means(values, self.pair)
-        return values - self._basis @ (self._basis.T @ values)
+        values, basis = values - values[0], self._basis
+        left = values - basis @ (basis.T @ values)
+        left -= basis @ (basis.T @ left)  # the columns are orthonormal to eight digits only
+        return without_rounding(left, values)
 
     def varies(self, number: Floats) -> float:
         """Share of a number's variance within states that stays given the action, too."""
@@ -173,11 +177,23 @@ class Seen:
 
 
 def without_means(values: Floats, stratum: Ints) -> Floats:
-    """Columns minus their mean in each stratum."""
+    """Columns minus their mean in each stratum; exactly 0 where the stratum determines them.
+
+    >>> without_means(np.array([[1e9], [1e9], [0.1]]), np.array([0, 0, 1])).tolist()
+    [[0.0], [0.0], [0.0]]
+    """
     size = int(stratum.max()) + 1
     count = np.maximum(np.bincount(stratum, minlength=size), 1)
+    values = values - values[0]
     mean = (sums(values, stratum, size) / count[:, None])[stratum]
-    return np.asarray(np.subtract(values, mean, out=mean))
+    return without_rounding(np.subtract(values, mean, out=mean), values)
+
+
+def without_rounding(left: Floats, values: Floats) -> Floats:
+    """What is left of columns, with 0 for rounding errors: a test would count them as data."""
+    least = _ROUNDING * np.abs(values).max(axis=0, initial=0.0)
+    left[np.abs(left) <= least] = 0.0
+    return left
 
 
 def sums(values: Floats, code: Ints, size: int) -> Floats:
