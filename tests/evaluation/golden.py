@@ -584,9 +584,7 @@ def without_noise(text: str) -> str:
     'lstd -0 ±huge 3.1'
     """
     least = len(f"{NOISE:.0f}") - 1
-    huge = re.sub(
-        r"\d[\d.]*e\+(\d+)", lambda m: "huge" if int(m[1]) >= least else m[0], text
-    )
+    huge = re.sub(r"\d[\d.]*e\+(\d+)", lambda m: "huge" if int(m[1]) >= least else m[0], text)
     return " ".join(huge.split())
 
 

@@ -65,7 +65,9 @@ def test_what_a_stratum_determines_counts_as_no_column(scale: float) -> None:
     y = rng.normal(size=(900, 1))
     determined = (0.1 + rng.random((7, 4)))[stratum]
     plain = strongest(x, y, stratum)
-    wider = strongest(scale * np.hstack([determined, x]), scale * np.hstack([determined, y]), stratum)
+    wider = strongest(
+        scale * np.hstack([determined, x]), scale * np.hstack([determined, y]), stratum
+    )
     assert wider.chance == pytest.approx(plain.chance, rel=1e-9)
     assert (wider.x, wider.y) == (plain.x + 4, plain.y + 4)
     alike = np.full((900, 1), 0.1)
