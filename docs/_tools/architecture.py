@@ -21,7 +21,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "clients": ("paper", "checks", "interactive", "sklearn"),
     "questions": ("experiments", "evaluation"),
     "data and truth": ("sources", "metrics", "exact"),
-    "algorithms": ("learners", "solvers", "emphasis", "kernels"),
+    "algorithms": ("learners", "solvers", "cuts", "emphasis", "kernels"),
     "problems": ("domains", "problem", "simulated", "rollouts", "features", "transitions", "mdp"),
     "chains": ("model", "sampling", "chain"),
 }
