@@ -45,7 +45,7 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "all_axes", "arctd", "atd", "axes", "bounds", "cuts", "defaults",
+        "against_reference", "all_axes", "arctd", "atd", "axes", "bounds", "defaults",
         "divergence", "edges", "far_rows", "field", "golden", "learn_one", "loaded",
         "mean_dynamics", "metrics_thread", "outside", "parameters", "published", "refusals",
         "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
