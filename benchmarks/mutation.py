@@ -45,9 +45,9 @@ SOURCE = ROOT / "src" / "o2td"
 LEARNING = [
     f"tests/learners/test_{name}.py"
     for name in (
-        "against_reference", "all_axes", "arctd", "atd", "axes", "bounds", "defaults",
-        "divergence", "edges", "far_rows", "field", "golden", "learn_one", "loaded",
-        "mean_dynamics", "metrics_thread", "outside", "parameters", "published", "refusals",
+        "against_reference", "all_axes", "arctd", "atd", "axes", "bounds", "changes", "declarations",
+        "defaults", "divergence", "edges", "far_rows", "field", "golden", "learn_one", "loaded",
+        "mean_dynamics", "metrics_thread", "outside", "published", "refusals",
         "replicates", "short_streams", "small_parts", "step_learner", "step_sizes", "sweep",
         "sweeping", "threads", "tidbd", "where_the_paper_disagrees",
     )
@@ -106,7 +106,8 @@ GROUPS = {
         [
             *LEARNING,
             "tests/kernels/test_packing.py",
-            *("tests/test_cuts.py", "tests/test_emphasis.py", "src/o2td/cuts.py"),
+            *(f"tests/test_{name}.py" for name in ("cuts", "emphasis", "parameters")),
+            "src/o2td/cuts.py",
             "tests/checks/test_learners.py",
             *(f"tests/reliability/test_{name}.py" for name in ("divergence", "bad_input")),
             "src/o2td/learners",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import mutation
 from benchmarks.mutants import Mutator, changed, mark, parsed, places, put
 from benchmarks.mutation_record import LEAST, WHOLE, Outcome, record
 from docs._tools import mutants
@@ -57,6 +58,13 @@ def test_pages_show_the_record() -> None:
     assert "(mutation.md)" in promises
     assert "mutation.md" in (ROOT / "mkdocs.yml").read_text("utf-8")
     assert f"{killed} of {met} mutants ({killed / met:.1%}) killed" in mutants.figure()
+
+
+def test_every_group_has_code_and_its_tests_are_where_it_says() -> None:
+    for name, group in mutation.GROUPS.items():
+        assert [test for test in group.tests if not (ROOT / test).exists()] == [], name
+        for pattern in group.files:
+            assert list((ROOT / "src" / "o2td").glob(pattern)), (name, pattern)
 
 
 def test_what_went_wrong_in_the_study_itself_is_no_kill() -> None:
