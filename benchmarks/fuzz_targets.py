@@ -12,7 +12,7 @@ SKLEARN = ("X", "y", "sample_weight")
 
 # Hooks that authors of learners write and only the package calls, with arrays that it made and checked;
 # `o2td.checks` tests those of a plug-in. `step` is compiled, and the other two are in its inner loop.
-HOOKS = {"Learner": {"correction", "step", "trace_decay"}}
+HOOKS = {"Learner": {"correction", "step", "trace_decay"}, "Rule": {"step"}}
 # These work for minutes if nothing is wrong, so they get a few seconds in which to refuse.
 LONG = {"reproduce", "run_studies", "tune"}
 # These draw pictures for a second if nothing is wrong, so only one in ten of their calls is made.

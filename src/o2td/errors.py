@@ -132,7 +132,7 @@ def import_extra(module: str, extra: str) -> ModuleType:
     Traceback (most recent call last):
     o2td.errors.MissingExtraError: no_such_module is not installed; run pip install ...
     """
-    if not isinstance(module, str) or not module:
+    if not isinstance(module, str) or not all(part.isidentifier() for part in module.split(".")):
         raise InputError(f"module must be the name of a module, got {module!r}")
     try:
         return import_module(module)

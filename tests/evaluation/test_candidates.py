@@ -183,3 +183,10 @@ def test_features_of_one_order_are_among_those_of_a_higher_one() -> None:
     x = np.random.default_rng(0).random((9, 2)) * [1.0, 2.0]
     for one, (whole, places) in zip(maps, found, strict=True):
         np.testing.assert_allclose(one.transform(x), maps[whole].transform(x)[:, places])
+
+
+@pytest.mark.parametrize(("rows", "most"), [(40, 4), (80, 4), (100, 5), (400, 20)])
+def test_few_rows_allow_few_features(rows: int, most: int) -> None:
+    x = np.random.default_rng(2).normal(size=(rows, 1))
+    widths = {one.transform(x).shape[1] for one in candidates(x, 0, rows)}
+    assert max(widths) <= most

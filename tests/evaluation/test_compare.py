@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from types import SimpleNamespace
 
@@ -489,3 +490,12 @@ def test_a_difference_the_other_way_round_is_skewed_the_other_way():
     assert crossed.spread("A", "B", "wis") is None
     assert crossed.corrections("A", "B") == [spreads[1]]
     assert crossed.corrections("A", "C") == []
+
+
+@pytest.mark.parametrize(("logged", "best"), [(0.9, "A"), (1.0, "A"), (1.1, "logged")])
+def test_the_logged_policy_is_best_if_its_value_is_higher(both, logged, best):
+    first = dataclasses.replace(both.policies[0], name="A", value=1.0)
+    found = dataclasses.replace(
+        both, policies=[first], baseline="logged", logged={**both.logged, "value": logged}
+    )
+    assert found.best == best

@@ -211,6 +211,8 @@ def test_parts_of_a_log_merge_to_the_model_of_the_whole() -> None:
         np.testing.assert_allclose(one.lane_values(), whole.lane_values(), rtol=1e-12)
         np.testing.assert_allclose(one.solve().theta, whole.solve().theta, rtol=1e-12)
         np.testing.assert_allclose(one.policy, whole.policy)
+        for name in ("own", "squares", "opening"):
+            np.testing.assert_allclose(getattr(one, name), getattr(whole, name), rtol=1e-12)
         assert one.endless() == pytest.approx(whole.endless(), rel=1e-12)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,3 +120,17 @@ class Alarm:
 
     def __init__(self, alarming: bool) -> None:
         self.alarming = alarming
+
+
+@pytest.mark.parametrize(("chance", "verdict"), [(0.002, "caution"), (0.004, "trust")])
+def test_equal_episodes_alarm_at_half_of_the_chance_of_a_test(
+    monkeypatch: pytest.MonkeyPatch, chance: float, verdict: str
+) -> None:
+    """Copies are one of two things that this test looks for."""
+    rng = np.random.default_rng(9)
+    view = Seen(block_of(episodes_of([list(rng.normal(size=3)) for _ in range(60)])))
+    monkeypatch.setattr(independence, "seen", lambda study: view)
+    monkeypatch.setattr(independence, "poisson_chance", lambda copies, expected: chance)
+    monkeypatch.setattr(independence, "_neighbours", lambda view: 0.0)
+    found = independence.Independence().find(SimpleNamespace(users=False))
+    assert found.verdict == verdict

@@ -97,3 +97,8 @@ def test_one_episode_has_no_deviation():
     assert moments.spread(0).deviation == 0.0
     moments.add(np.array([[5.0]]), np.array([8], dtype=np.uint64))
     assert moments.spread(0).deviation == pytest.approx(1.0)
+
+
+def test_equal_numbers_have_no_skew_and_all_of_them_carry():
+    found = Spread.of(np.full(5, 2.5), KEYS[:5], 0, 9)
+    assert (found.skew, found.deviation, found.carrying) == (0.0, 0.0, float("inf"))

@@ -315,3 +315,13 @@ def test_actions_of_which_the_target_says_nothing_are_refused(action, methods):
     log.loc[5, "action"] = action
     with pytest.raises(InputError, match=f"an action is {action}, and the target has .* 2 actions"):
         evaluation.evaluate(log, discount=0.9, lanes=0, methods=methods)
+
+
+def test_a_merged_sample_is_full_if_one_of_both_is():
+    block = block_of(line_log(200, 4))
+    small, large = Sample(limit=1500), Sample(limit=10**6)
+    small.add(block)
+    assert small.full
+    assert not large.full
+    large.merge(small)
+    assert large.full

@@ -116,3 +116,12 @@ def test_a_projection_exists_up_to_a_share_of_the_largest_singular_value(least: 
             np.testing.assert_allclose(N @ found, np.arange(6.0).reshape(3, 2), rtol=1e-9)
             found = oblique._solve_angles(N, np.ones(3))
             np.testing.assert_allclose(N @ found, np.ones(3), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-600, 2.0**600, 2.0**1000])
+def test_only_the_span_of_a_direction_counts(scale: float) -> None:
+    problem = make_problem(seed=1)
+    X = np.random.default_rng(4).integers(1, 1 << 20, (problem.n_states, problem.d)) / 2.0**20
+    found = exact.oblique_fixed_point(problem, X * scale)
+    wanted = exact.oblique_fixed_point(problem, X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from o2td.linear_algebra import backward_error, solve
+from o2td.linear_algebra import backward_error, solve, solving
 
 HADAMARD = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 
@@ -110,3 +110,11 @@ def test_ridge_goes_to_the_diagonal_of_either_kind(kind: Any) -> None:
     answer = solve(kind(A), np.array([1.0, 2.0]), 0.5)
     np.testing.assert_allclose(answer.theta, np.linalg.solve(A + 0.5 * np.eye(2), [1.0, 2.0]))
     assert answer.residual < 1e-15
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_a_basis_of_a_null_space_does_not_depend_on_the_sizes_of_its_columns(size):
+    N = np.random.default_rng(0).normal(size=(6, 2))
+    Q = solving._basis(N * [size, 1.0])
+    np.testing.assert_allclose(Q.T @ Q, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(Q @ (Q.T @ N), N, atol=1e-12)

@@ -139,6 +139,14 @@ def _evaluated(**given: Any) -> Any:
             lambda: o2td.sweep([o2td.TD()], [_rows(), _rows()], metrics=range(2**40)),
             "metrics must be a list of at most",
         ),
+        (lambda: o2td.solvers.Solution(NotImplemented, "ok", 1, 1.0, 0.0, ""), "theta has dtype"),
+        (
+            lambda: o2td.learners.GradientLearner().partial_fit(_rows()),
+            "states no method: override",
+        ),
+        (lambda: o2td.domains.garnet(actions=10**500), "states, actions and branching: a table of"),
+        (lambda: o2td.errors.import_extra("../x", "logs"), "must be the name of a module"),
+        (lambda: o2td.sources.minari("é" * 500, discount=0.9), "no such dataset on this machine"),
     ],
 )
 def test_what_ten_minutes_of_odd_values_once_found(call: Callable[[], Any], said: str) -> None:

@@ -47,3 +47,12 @@ def test_a_solver_gets_the_same_from_batches_of_any_size(frame):
         found.append(solver.theta)
     np.testing.assert_allclose(found[0], found[2], rtol=1e-8)
     np.testing.assert_allclose(found[1], found[2], rtol=1e-8)
+
+
+def test_probabilities_of_the_log_are_those_of_batches(frame):
+    log = _log(frame, truncated=False)
+    log.loc[3, ["behavior_prob", "target_prob"]] = 0.0, 0.0  # neither is read there
+    phi = Fourier(1).fit(log[["obs_0", "obs_1"]].to_numpy())
+    (batch,) = open_logs(log, discount=0.9).batches(phi)
+    np.testing.assert_array_equal(batch.target_prob, log.target_prob)
+    np.testing.assert_array_equal(batch.behavior_prob, np.maximum(log.behavior_prob, 1e-300))

@@ -276,3 +276,11 @@ def test_the_largest_draw_is_the_last_action_that_may_be_taken(chance, action):
     assert (found.tolist(), given.tolist()) == ([action], [chance[action]])
     found, _ = form._act(np.array([3]), [False], [Edge()])
     assert found.tolist() == [0]  # an episode that has ended acts 0
+
+
+@pytest.mark.parametrize(("amount", "seed"), [({"episodes": 1}, 2**31 - 1), ({"steps": 1}, 0)])
+def test_one_episode_or_one_step_is_enough(amount, seed):
+    source = sources.rollouts("CartPole-v1", tilted, discount=0.9, seed=seed, **amount)
+    (batch,) = source.batches(lambda rows: np.asarray(rows))
+    assert batch.start.sum() == 1
+    assert ("steps" not in amount) or batch.n == 1

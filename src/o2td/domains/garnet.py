@@ -67,12 +67,12 @@ def garnet(
     peak = whole("peak", peak, 0, MAX_PEAK)
     if k > n:
         raise InputError(f"branching is {k} but there are only {n} states to go to")
+    fitting(n, m, k, of="states, actions and branching")
+    fitting(n, d, of="states and features")
     if unit("least", least) * m > 1.0 or least == 0.0:
         raise InputError(
             f"least must be above 0 and at most 1/{m}, one over the actions; got {least}"
         )
-    fitting(n, m, k, of="states, actions and branching")
-    fitting(n, d, of="states and features")
     rng = generator(seed)
     cycle = np.argsort(rng.random(n))
     following = np.empty(n, dtype=np.int64)

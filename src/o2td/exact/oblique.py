@@ -22,6 +22,7 @@ from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 
 _SINGULAR = 1e-13  # relative to the largest singular value between two orthonormal bases
+_EXTREME = 500  # powers of two; X of such sizes is scaled, as only its span counts
 
 
 def optimal_direction(problem: Problem) -> Floats:
@@ -215,7 +216,8 @@ def _direction(problem: Problem, X: npt.ArrayLike) -> Floats:
             f"X has shape {direction.shape}; a direction has one row for each of the"
             f" {problem.n_states} states"
         )
-    return direction
+    _, power = np.frexp(np.abs(direction).max(initial=0.0))
+    return np.ldexp(direction, -power) if abs(power) > _EXTREME else direction
 
 
 def _matrix(name: str, value: Any) -> Floats:

@@ -31,7 +31,7 @@ from o2td.learners.loaded import read, write
 from o2td.learners.parameters import LearnerParameters, as_average
 from o2td.learners.replicates import Prediction, as_replicates, bars
 from o2td.learners.state import Lanes
-from o2td.learners.status import Status
+from o2td.learners.status import Status, status_after
 from o2td.learners.threads import OneAtATime
 from o2td.model import Model, known_model
 from o2td.parameters import Parameter, whole_signature
@@ -344,7 +344,7 @@ class Learner(LearnerParameters, OneAtATime, Lanes):
     @property
     def status(self) -> Status:
         """Whether the learner is new, fine, or diverged, and at which step."""
-        return Status.after(self.steps, int(self._diverged[0]))
+        return status_after(self.steps, int(self._diverged[0]))
 
     @overload
     def predict(self, phi: FeatureRows) -> Floats: ...

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from o2td.arrays import Floats, freeze
+from o2td.errors import InputError
 from o2td.kernels.gradient import Member
 from o2td.kernels.gradient_lanes import GradientLanes
 from o2td.kernels.packing import ALPHA, BOUND, DISCOUNT, LAMBDA, MEMBER, MIRROR, SECOND
@@ -95,7 +96,9 @@ class GradientLearner(RowMask):
 
     def member(self) -> Member:
         """The coefficients of this method's updates."""
-        raise NotImplementedError
+        raise InputError(
+            f"{type(self).__name__} states no method: override member, or take one such as TDC"
+        )
 
     @property
     def _ordinary(self) -> bool:

@@ -26,16 +26,16 @@ class Status:
     def __str__(self) -> str:
         return self.message
 
-    @classmethod
-    def after(cls, steps: int, diverged: int) -> Status:
-        """The status after `steps` steps; `diverged` is the step at which it did, -1 if it did not.
 
-        >>> print(Status.after(3, -1))
-        3 steps
-        """
-        if diverged >= 0:
-            said = "theta is what it was before; try a smaller step_size"
-            return cls("diverged", diverged, f"diverged at step {diverged}: {said}")
-        if steps == 0:
-            return cls("new", 0, "nothing learned yet")
-        return cls("ok", steps, f"{steps} steps")
+def status_after(steps: int, diverged: int) -> Status:
+    """The status after `steps` steps; `diverged` is the step at which it did, -1 if it did not.
+
+    >>> print(status_after(3, -1))
+    3 steps
+    """
+    if diverged >= 0:
+        said = "theta is what it was before; try a smaller step_size"
+        return Status("diverged", diverged, f"diverged at step {diverged}: {said}")
+    if steps == 0:
+        return Status("new", 0, "nothing learned yet")
+    return Status("ok", steps, f"{steps} steps")

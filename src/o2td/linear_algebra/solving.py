@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from o2td.arrays import Floats, Ints, freeze
+from o2td.arrays import Floats, Ints, as_numbers, freeze
 from o2td.linear_algebra.pivoted import pivoted
 from o2td.linear_algebra.rank import equilibrate, exponent, rounding, svd, top
 
@@ -60,7 +60,7 @@ class Solution:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", freeze(self.theta))
+        object.__setattr__(self, "theta", freeze(as_numbers("theta", self.theta)))
 
     def __reduce__(self) -> tuple[Any, ...]:  # copies are rebuilt, so they are read-only too
         return type(self), tuple(vars(self).values())

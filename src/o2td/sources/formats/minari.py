@@ -32,7 +32,7 @@ class Minari(EpisodeFormat):
                     place = package.MinariDataset(Path(place) / "data")
                 else:
                     place = package.load_dataset(place, download=False)
-            except (FileNotFoundError, ValueError) as error:
+            except (OSError, ValueError) as error:
                 raise InputError(f"{place}: no such dataset on this machine ({error})") from None
         kind = getattr(package, "MinariDataset", object)
         instance("dataset", place, kind, "a dataset of Minari, its id or its folder")
