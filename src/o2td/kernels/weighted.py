@@ -71,7 +71,10 @@ def quotient(moments):
 @jitable
 def from_memory(rows, following):
     """Whether dense rows, or their table, are too large for the processor's cache."""
-    return rows.matrix.size + following.matrix.size > FITS
+    size = rows.matrix.size
+    if following.matrix is not rows.matrix:  # compiled: if they are at different places
+        size += following.matrix.size
+    return size > FITS
 
 
 @jitable(fastmath=FASTMATH)
