@@ -145,6 +145,8 @@ def _evaluated(**given: Any) -> Any:
             "states no method: override",
         ),
         (lambda: o2td.domains.garnet(actions=10**500), "states, actions and branching: a table of"),
+        (lambda: _evaluated(features=np), "features: .* is not a table of numbers"),
+        (lambda: _evaluated().episodes_for(5e-324), "reach: 4.94066e-324 is too small"),
         (lambda: o2td.errors.import_extra("../x", "logs"), "must be the name of a module"),
         (lambda: o2td.sources.minari("é" * 500, discount=0.9), "no such dataset on this machine"),
     ],

@@ -67,6 +67,8 @@ def check_arguments(
 
 def _check_table(features: Any) -> None:
     """Refuse an array that is not an (S, d) table of finite numbers."""
+    if not isinstance(features.shape, tuple):
+        raise InputError(f"features: {shown(features)} is not a table of numbers")
     if len(features.shape) != 2 or not all(features.shape):
         raise InputError(
             f"features: an array of shape {tuple(features.shape)}; pass (S, d), a row of features"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -339,7 +339,11 @@ class Evaluation(Document):
         if found is None or found.low is None or found.high is None:
             raise InputError(f"episodes_for: the {of} has no interval to shrink")
         count = int(self.diagnostics["episodes"])
-        return max(ceil(count * ((found.high - found.low) / 2.0 / wanted) ** 2) - count, 0)
+        times = (found.high - found.low) / 2.0 / wanted
+        needed = count * times * times
+        if not isfinite(needed):
+            raise InputError(f"reach: {reach:g} is too small for any number of episodes")
+        return max(ceil(needed) - count, 0)
 
     # -- how it is kept ----------------------------------------------------------------------------
 
