@@ -29,3 +29,12 @@ def test_pareto_shape_of_light_tails_and_of_nothing():
     assert pareto_shape(rng.random(20_000)) < 0.1
     assert pareto_shape(np.zeros(100)) is None
     assert pareto_shape(np.array([1.0, 2.0])) is None
+
+
+def test_no_more_weights_are_kept_than_twice_the_largest():
+    top, held = Largest(10), []
+    for part in np.random.default_rng(0).pareto(1.5, (100, 7)):
+        top.add(part)
+        held.append(len(top._values))
+    assert max(held) <= 20
+    assert held[:2] == [7, 14]  # sorted out only now and then

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from o2td.evaluation.log_tests import tails
 from o2td.evaluation.log_tests.tails import Tails, _shape, pareto_shape, tail_size
 
 from .study import studied
@@ -67,3 +68,12 @@ def test_rewards_that_state_and_action_determine_need_no_tail():
     )  # fmt: skip
     assert found(np.random.default_rng(0).normal(size=499)) is None
     assert found(np.random.default_rng(0).normal(size=500)) is not None
+
+
+@pytest.mark.parametrize(("shape", "verdict"), [(0.7, "trust"), (0.66, "trust"), (0.67, "caution")])
+def test_a_heavy_tail_must_be_surely_heavy(monkeypatch, shape, verdict):
+    """Half is heavy; 1.64 standard errors of a tenth are allowed for."""
+    error = {0.7: 0.2, 0.66: 0.1, 0.67: 0.1}[shape]
+    monkeypatch.setattr(tails, "_shape", lambda size: (shape, error))
+    values = np.random.default_rng(0).normal(size=900)
+    assert found(values).verdict == verdict

@@ -11,6 +11,7 @@ import pytest
 
 from o2td import sources
 from o2td.errors import InputError
+from o2td.sources import values
 
 V = np.array([0.5, -1.0, 2.0, 4.0])
 Q = np.array([[0.5, 1.0], [-1.0, 3.0], [2.0, 0.0], [4.0, 4.5]])
@@ -159,3 +160,20 @@ def test_columns_and_models_exclude_each_other() -> None:
     seen = log_of(5).rename(columns={"state": "obs_0", "next_state": "next_obs_0"})
     with pytest.raises(InputError, match="an array by state needs a log with states"):
         read(seen, value_model=V)
+
+
+@pytest.mark.parametrize(
+    ("states", "shape", "seen"),
+    [(False, (5,), (5, 1)), (True, (5,), (5,)), (False, (5, 2), (5, 2)), (True, (5, 2), (5, 2))],
+)
+def test_a_model_that_predicts_gets_numbers_of_states_or_a_table(states, shape, seen):
+    class Model:
+        def predict(self, inputs: Any) -> Any:
+            self.seen = inputs.shape
+            return np.zeros(len(inputs))
+
+    model: Any = Model()
+    if states:
+        model.states = 5
+    values._answer(model, np.zeros(shape))
+    assert model.seen == seen
