@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from o2td.sources.columns import Columns
+from o2td.sources import Columns
 from o2td.sources.nested import Nested
 
 
