@@ -378,3 +378,11 @@ def test_weights_are_counted_by_states_or_features_for_all_actions_but_one():
     assert _weights(np.array([0, 3, 3, 9]), 4) == 3 * 3
     assert _weights(np.zeros((5, 2)), 3) == (1 + 2 + 2 + 1) * 2
     assert _weights(np.zeros((5, 13)), 2) == 1 + 26
+
+
+def test_losses_of_a_calibration_are_means_of_minus_logarithms():
+    predicted = np.array([[0.9, 0.1], [0.4, 0.6], [1.0, 0.0], [0.2, 0.8]])
+    action = np.array([0, 1, 1, 0])
+    found = _calibrate(predicted, action, 0.05)
+    assert found.log_loss == pytest.approx(-np.log([0.9, 0.6, 0.05, 0.2]).mean())
+    assert found.marginal_log_loss == pytest.approx(np.log(2.0))

@@ -177,3 +177,21 @@ def test_a_model_that_predicts_gets_numbers_of_states_or_a_table(states, shape, 
         model.states = 5
     values._answer(model, np.zeros(shape))
     assert model.seen == seen
+
+
+@pytest.mark.parametrize(
+    ("roles", "model", "of_actions", "said"),
+    [
+        ({}, abs, None, "values of abs"),
+        ({"v": ["v0"]}, None, False, "V of column v0"),
+        ({"q": ["q0", "q1"]}, None, True, "Q of columns q0 … q1"),
+    ],
+)
+def test_what_values_are_of_is_not_known_before_a_model_is_asked(roles, model, of_actions, said):
+    mapped: Any = SimpleNamespace(
+        one=lambda role: next(iter(roles.get(role, [])), None),
+        many=lambda role: roles.get(role, []),
+    )
+    found = values.OwnValues(mapped, model)
+    assert found.of_actions is of_actions
+    assert str(found) == said
