@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from fractions import Fraction
 
@@ -75,7 +76,8 @@ def test_an_evaluation_takes_them(value):
     log["terminated"], log["rho"] = True, [0.5, 1.5] * 30
     plain = evaluation.evaluate(log, discount=0.5, confidence=0.5)
     given = evaluation.evaluate(log, discount=value, confidence=value)
-    assert str(given) == str(plain)
+    dated = re.compile(r"\d\d:\d\d:\d\d")
+    assert dated.sub("", str(given)) == dated.sub("", str(plain))
 
 
 @pytest.mark.parametrize("value", [True, "0.5", np.complex128(0.5), 1.5], ids=repr)

@@ -145,6 +145,10 @@ def _evaluated(**given: Any) -> Any:
             "states no method: override",
         ),
         (lambda: o2td.domains.garnet(actions=10**500), "states, actions and branching: a table of"),
+        (
+            lambda: o2td.exact.analyze(o2td.domains.random_walk(), progress=int),
+            "progress: it raised ValueError for",
+        ),
         (lambda: _evaluated(features=np), "features: .* is not a table of numbers"),
         (lambda: _evaluated().episodes_for(5e-324), "reach: 4.94066e-324 is too small"),
         (lambda: o2td.errors.import_extra("../x", "logs"), "must be the name of a module"),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from o2td import chain
-from o2td.arguments import function, listed, unit
+from o2td.arguments import answer_of, function, listed, unit
 from o2td.arrays import Floats
 from o2td.emphasis import READINGS
 from o2td.errors import O2TDError
@@ -78,7 +78,7 @@ def analyze(
     found = []
     for registry, look in ((LEARNERS, _learner), (SOLVERS, _solver)):
         for name, build in variants(registry, traces):
-            progress(name)
+            answer_of("progress", progress, name)
             kind = registry.kind.removesuffix("s")
             try:
                 found.append(look(problem, name, build(), finder))
@@ -172,7 +172,7 @@ class _Amplification:
             for name, build in recipes(problem, trace).items():
                 if name not in made:
                     made.add(name)
-                    progress(f"direction of {name}")
+                    answer_of("progress", progress, f"direction of {name}")
                     self._known.append(self._best() if name == "best" else self._land(build()))
 
     def __call__(self, land: Callable[[Floats], Floats | None]) -> tuple[float | None, str]:
