@@ -190,3 +190,10 @@ def test_few_rows_allow_few_features(rows: int, most: int) -> None:
     x = np.random.default_rng(2).normal(size=(rows, 1))
     widths = {one.transform(x).shape[1] for one in candidates(x, 0, rows)}
     assert max(widths) <= most
+
+
+def test_features_of_several_orders_are_all_among_those_of_the_highest() -> None:
+    maps = [Fourier(order, bounds=[(0.0, 1.0)]).fit() for order in (2, 1, 4, 3)]
+    assert [(whole, places.tolist()) for whole, places in nested(maps)] == [
+        (2, [0, 1, 2]), (2, [0, 1]), (2, [0, 1, 2, 3, 4]), (2, [0, 1, 2, 3])
+    ]  # fmt: skip

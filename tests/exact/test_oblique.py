@@ -125,3 +125,11 @@ def test_only_the_span_of_a_direction_counts(scale: float) -> None:
     found = exact.oblique_fixed_point(problem, X * scale)
     wanted = exact.oblique_fixed_point(problem, X)
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_a_direction_of_the_smallest_numbers_counts() -> None:
+    problem = make_problem(seed=1)
+    X = np.random.default_rng(4).integers(1, 50, (problem.n_states, problem.d)).astype(float)
+    found = exact.oblique_fixed_point(problem, np.ldexp(X, -1074))
+    np.testing.assert_array_equal(np.ldexp(np.ldexp(X, -1074), 1074), X)
+    np.testing.assert_allclose(found, exact.oblique_fixed_point(problem, X), rtol=1e-9)

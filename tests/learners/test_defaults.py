@@ -32,3 +32,10 @@ def test_it_beats_predicting_zero(name):
         if not error.value(learner.theta) < error.value(np.zeros(problem.d)):
             worse.add((name, where))
     assert worse <= WORSE
+
+
+@pytest.mark.parametrize("where", PROBLEMS)
+def test_true_online_td_without_traces_is_td_at_its_defaults_too(where):
+    rows = PROBLEMS[where].sample(900, seed=8)
+    found, plain = o2td.TrueOnlineTD().partial_fit(rows), o2td.TD().partial_fit(rows)
+    np.testing.assert_allclose(found.theta, plain.theta, rtol=1e-10, atol=1e-12)

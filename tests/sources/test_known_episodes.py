@@ -46,3 +46,17 @@ def test_gaps_between_runs_are_not_taken_for_episodes():
     assert all(seen.add(np.array([one])) == 0 for one in numbers[:50])
     assert seen.add(missing) is None
     assert _held(seen) <= 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_runs_and_single_episodes_are_kept_apart(seed):
+    """Some parts are runs of neighbours, some are scattered; all are held against a set."""
+    rng = np.random.default_rng(seed)
+    seen, known = KnownEpisodes(), set()
+    for _ in range(30):
+        low, size = int(rng.integers(3000)), int(rng.integers(1, 40))
+        part = low + (np.arange(size) if rng.random() < 0.5 else 7 * np.arange(size))
+        expected = next((k for k, name in enumerate(part.tolist()) if name in known), None)
+        assert seen.add(part) == expected
+        if expected is None:
+            known |= set(part.tolist())
