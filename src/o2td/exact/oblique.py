@@ -22,7 +22,6 @@ from o2td.linear_algebra import check_width, dense, orthonormalizer
 from o2td.problem import Problem
 
 _SINGULAR = 1e-13  # relative to the largest singular value between two orthonormal bases
-_EXTREME = 500  # powers of two; X of such sizes is scaled, as only its span counts
 
 
 def optimal_direction(problem: Problem) -> Floats:
@@ -217,7 +216,7 @@ def _direction(problem: Problem, X: npt.ArrayLike) -> Floats:
             f" {problem.n_states} states"
         )
     _, power = np.frexp(np.abs(direction).max(initial=0.0))
-    return np.ldexp(direction, -power) if abs(power) > _EXTREME else direction
+    return np.asarray(np.ldexp(direction, -power))  # only its span counts; this rounds nothing
 
 
 def _matrix(name: str, value: Any) -> Floats:
